@@ -1,0 +1,6 @@
+"""Make ``python -m bertviewer`` the same as the installed command."""
+
+from bertviewer.app import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

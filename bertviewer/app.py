@@ -1,0 +1,45 @@
+"""Wires the program together: one entry point, its exit statuses, and its log."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from bertviewer import cli
+from bertviewer.core.errors import UserError
+from bertviewer.core.log import write_log
+from bertviewer.core.system_libraries import INSTALL_HINT
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit status: 0, 2 for the user's errors, 1 for ours."""
+    try:
+        options = cli.parse(sys.argv[1:] if arguments is None else arguments)
+        if options.command == "window":
+            from bertviewer.ui.application import run_window
+
+            return run_window(options)
+        cli.execute(options)
+    except UserError as error:
+        _say(str(error))
+        return 2
+    except ImportError as error:
+        if "shared object" not in str(error):
+            raise
+        _say(f"a system library is missing: {error}; {INSTALL_HINT}")
+        return 2
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 2
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); Python must not try to flush again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:  # noqa: BLE001 - the outermost boundary: every bug is logged and told
+        _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
+        return 1
+    return 0
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"bertviewer: error: {message}\n")

@@ -1,0 +1,204 @@
+"""The command line: its arguments, and the commands that need no window.
+
+Nothing here imports torch or Qt until a command needs it.
+"""
+
+import argparse
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from bertviewer import __version__
+from bertviewer.core.activation_run import Sentence
+from bertviewer.core.errors import UserError
+from bertviewer.core.presets import PRESETS
+from bertviewer.core.source import parse_source
+from bertviewer.core.tasks import TASKS
+
+COMMANDS = ("summary", "run", "report", "presets")
+
+_USAGE = """\
+bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT]
+       bertviewer summary MODEL [--task TASK] [--format FORMAT] [--depth N] [--parameters]
+       bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--format FORMAT]
+       bertviewer report MODEL -o FILE.pdf [--sentence TEXT] [--pair TEXT] [--task TASK]
+                         [--random-weights]
+       bertviewer presets"""
+
+_EPILOG = """\
+MODEL is 'demo' (a real pretrained BERT), a preset's name, a folder with a config.json, or a
+config.json. 'bertviewer COMMAND --help' tells more about a command."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argument errors as the one line that every other error of the program gets."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} (see '{self.prog} --help')")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed command line; ``command`` is ``window`` if none was named.
+
+    Raises:
+        UserError: the arguments are wrong.
+        SystemExit: ``--help`` or ``--version`` was asked for, and has been printed.
+    """
+    if arguments and arguments[0] in COMMANDS:
+        parser = _command_parser(arguments[0])
+        return parser.parse_args(arguments[1:], argparse.Namespace(command=arguments[0]))
+    return _window_parser().parse_args(arguments, argparse.Namespace(command="window"))
+
+
+def _window_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="bertviewer",
+        usage=_USAGE,
+        description="Open a BERT-family transformer and understand every number in it.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("--version", action="version", version=f"bertviewer {__version__}")
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="the model to open")
+    _add_task(parser)
+    _add_sentence(parser)
+    return parser
+
+
+def _command_parser(command: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog=f"bertviewer {command}", description=_DESCRIPTIONS[command])
+    if command == "presets":
+        return parser
+    parser.add_argument("model", metavar="MODEL", help="demo, a preset's name, or a path")
+    _add_task(parser)
+    if command == "summary":
+        parser.add_argument("--format", choices=("text", "json", "csv", "markdown"), default="text")
+        parser.add_argument(
+            "--depth", type=_depth, metavar="N", help="levels below the model to list"
+        )
+        parser.add_argument(
+            "--parameters", action="store_true", help="list the named parameters too"
+        )
+        return parser
+    if command == "run":
+        parser.add_argument("text", metavar="TEXT", help="the sentence to run")
+        parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+    else:
+        parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE.pdf")
+        _add_sentence(parser)
+    parser.add_argument(
+        "--random-weights",
+        action="store_true",
+        help="run a model without weights on seeded random ones; every figure says so",
+    )
+    return parser
+
+
+_DESCRIPTIONS = {
+    "summary": "Print a model's modules, shapes and parameter counts.",
+    "run": "Run a sentence through a model and print the activation statistics of every module.",
+    "report": "Write a PDF report: architecture, formulas and, with a sentence, activations.",
+    "presets": "List the configurations that come with the program.",
+}
+
+
+def _add_task(parser: argparse.ArgumentParser) -> None:
+    names = [task.name for task in TASKS]
+    parser.add_argument(
+        "--task",
+        choices=names,
+        default="base",
+        metavar="TASK",
+        help=f"the head: {', '.join(names)}",
+    )
+
+
+def _add_sentence(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sentence", metavar="TEXT", help="the sentence to run")
+    parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
+
+
+def _depth(text: str) -> int:
+    depth = int(text)
+    if depth < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return depth
+
+
+def execute(options: argparse.Namespace) -> None:
+    """Carry out a command that needs no window; its result goes to stdout.
+
+    Raises:
+        UserError: something that the user can mend.
+    """
+    if options.command == "presets":
+        width = max(len(preset.name) for preset in PRESETS)
+        _print("\n".join(f"{preset.name:<{width}}  {preset.description}" for preset in PRESETS))
+    elif options.command == "summary":
+        _summary(options)
+    elif options.command == "run":
+        _run(options)
+    else:
+        _report(options)
+
+
+def _summary(options: argparse.Namespace) -> None:
+    from bertviewer.core.loading import open_model
+    from bertviewer.report import formats
+
+    model = open_model(parse_source(options.model, options.task))
+    if options.format == "json":
+        # The counting formulas take a second to derive, and only this format shows them.
+        document = model.with_formulas().to_json()
+        if options.depth is not None:
+            document["modules"] = [m for m in document["modules"] if m["depth"] <= options.depth]
+        _print(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    write = {"text": formats.text, "csv": formats.csv, "markdown": formats.markdown}
+    _print(write[options.format](model.architecture, options.depth, options.parameters))
+
+
+def _run(options: argparse.Namespace) -> None:
+    from bertviewer.core.loading import open_model
+    from bertviewer.core.running import run_sentence
+    from bertviewer.report import formats
+
+    model = open_model(parse_source(options.model, options.task))
+    run = run_sentence(model, Sentence(options.text, options.pair), options.random_weights)
+    if options.format == "json":
+        _print(json.dumps(run.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(formats.run_text(run))
+
+
+def _report(options: argparse.Namespace) -> None:
+    if options.pair is not None and options.sentence is None:
+        raise UserError("--pair needs --sentence")
+    source = parse_source(options.model, options.task)
+
+    from bertviewer.report.pdf import check_writable, write_report
+
+    # Said now, and not after the minute that loading and running may take.
+    check_writable(options.output)
+
+    from bertviewer.core.loading import open_model
+    from bertviewer.core.running import run_sentence
+
+    model = open_model(source)
+    model.with_formulas()
+    run = None
+    if options.sentence is not None:
+        sentence = Sentence(options.sentence, options.pair)
+        run = run_sentence(model, sentence, options.random_weights)
+    write_report(options.output, model.architecture, run)
+
+
+def _print(text: str) -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A result may hold any character of any vocabulary; a terminal's encoding may not.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

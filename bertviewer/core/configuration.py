@@ -1,0 +1,98 @@
+"""Reads a ``config.json`` with suspicion, before any library sees it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.errors import UserError
+
+MAX_BYTES = 4_000_000
+# Far above any published model; a size past it would only exhaust the machine.
+MAX_SIZE = 50_000_000
+MAX_LAYERS = 1_000
+MAX_PARAMETERS = 10**12
+
+# Keys through which a configuration could have code fetched or run.
+_CODE_KEYS = (
+    "auto_map",
+    "trust_remote_code",
+    "custom_pipelines",
+    "_attn_implementation",
+    "_attn_implementation_internal",
+    "attn_implementation",
+    "_experts_implementation",
+    "quantization_config",
+)
+_SIZE_WORDS = ("size", "dim", "embd", "layers", "layer", "heads", "head", "positions", "inner")
+_LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_encoder_layers",
+               "num_decoder_layers", "encoder_layers", "decoder_layers")  # fmt: skip
+_SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
+_HEAD_KEYS = ("num_attention_heads", "n_heads", "n_head", "nhead")
+
+
+def read_configuration(path: Path) -> dict[str, Any]:
+    """Return the configuration in ``path``, checked and stripped of what could run code.
+
+    Raises:
+        UserError: the file cannot be read, is not a JSON object, or asks for absurd sizes.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise UserError(f"{path}: too large for a configuration")
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: the configuration is not a JSON object")
+    config: dict[str, Any] = _without_code(data)
+    _check(path, config)
+    return config
+
+
+def _without_code(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_code(v) for k, v in value.items() if k not in _CODE_KEYS}
+    if isinstance(value, list):
+        return [_without_code(item) for item in value]
+    return value
+
+
+def _check(path: Path, config: dict[str, Any]) -> None:
+    if not isinstance(config.get("model_type"), str):
+        raise UserError(f"{path}: model_type is missing, so the architecture is not known")
+    for key, value in config.items():
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            continue
+        if key.rpartition("_")[2] in _SIZE_WORDS and not 0 <= value <= MAX_SIZE:
+            raise UserError(f"{path}: {key} is {value:.12g}, out of bounds")
+    for key in _LAYER_KEYS:
+        if isinstance(layers := config.get(key), int) and layers > MAX_LAYERS:
+            raise UserError(f"{path}: {key} is {layers}, above the limit of {MAX_LAYERS}")
+    _check_heads(path, config)
+    _check_budget(path, config)
+
+
+def _check_heads(path: Path, config: dict[str, Any]) -> None:
+    heads = [key for key in _HEAD_KEYS if key in config]
+    for key in heads:
+        if not isinstance(config[key], int) or config[key] < 1:
+            raise UserError(f"{path}: {key} is {config[key]!r}, but at least 1 head is needed")
+    for key in _SIZE_KEYS:
+        if key in config and (not isinstance(config[key], int) or config[key] < 1):
+            raise UserError(f"{path}: {key} is {config[key]!r}, not a positive whole number")
+
+
+def _check_budget(path: Path, config: dict[str, Any]) -> None:
+    """Refuse by arithmetic what could not be built: a layer holds some 12 D² elements."""
+    sizes = [config[key] for key in _SIZE_KEYS[1:] if isinstance(config.get(key), int)]
+    layers = [config[key] for key in _LAYER_KEYS if isinstance(config.get(key), int)]
+    vocabulary = config.get("vocab_size", 0)
+    if (
+        sizes
+        and 12 * max(sizes) ** 2 * max(layers, default=1) + vocabulary * max(sizes) > MAX_PARAMETERS
+    ):
+        raise UserError(
+            f"{path}: the sizes in it ask for more than {MAX_PARAMETERS:.0e} parameters"
+        )

@@ -1,0 +1,138 @@
+"""What one built model looks like, and building it with other numbers in its configuration.
+
+Models are built on the meta device: names and shapes without memory.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import torch
+
+from bertviewer.core.architecture import Symbol
+from bertviewer.core.progress import Progress
+from bertviewer.core.symbols import LABELS_KEY, role_of
+
+Build = Callable[[Mapping[str, Any]], torch.nn.Module]
+"""Builds the model on the meta device from a changed configuration, which may name ``num_labels``.
+
+It may raise any ``Exception`` for a configuration that the model does not accept.
+"""
+
+Values = Mapping[str, int]
+"""The value of each letter in one experiment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """The names and shapes of one built model.
+
+    Attributes:
+        shapes: each tensor's shape, under every name that it has.
+        first_names: for a tied tensor's later names, its first one.
+        modules: the module paths, as ``named_modules()`` lists them.
+        sizes: the elements in and below each module path; a tied tensor counts at its first name.
+        lengths: for each path whose children are numbered, how many there are.
+        pattern: the tensors' names with every number blanked, the same at any depth.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    first_names: Mapping[str, str]
+    modules: tuple[str, ...]
+    sizes: Mapping[str, int]
+    lengths: Mapping[str, int]
+    pattern: frozenset[str]
+
+    @classmethod
+    def of(cls, model: torch.nn.Module) -> "Blueprint":
+        """Read a model."""
+        modules = tuple(path for path, _ in model.named_modules())
+        sizes = dict.fromkeys(modules, 0)
+        shapes: dict[str, tuple[int, ...]] = {}
+        first_names: dict[str, str] = {}
+        known: dict[int, str] = {}
+        for name, tensor in model.named_parameters(remove_duplicate=False):
+            shapes[name] = tuple(tensor.shape)
+            first = known.setdefault(id(tensor), name)
+            if first != name:
+                first_names[name] = first
+                continue
+            for path in owners(name):
+                sizes[path] += prod(tensor.shape)
+        lengths: dict[str, int] = {}
+        for path in modules:
+            parent, _, last = path.rpartition(".")
+            if last.isdigit():
+                lengths[parent] = lengths.get(parent, 0) + 1
+        pattern = frozenset(map(_blanked, shapes))
+        return cls(shapes, first_names, modules, sizes, lengths, pattern)
+
+    def extends(self, other: "Blueprint") -> bool:
+        """Tell whether this is the same architecture with other sizes, or with more layers."""
+        return self.pattern == other.pattern and all(
+            name in self.shapes and self.first_names.get(name) == other.first_names.get(name)
+            for name in other.shapes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Laboratory:
+    """Builds variants of one configuration and reports each build to ``progress``.
+
+    ``expected`` is the number of builds that is likely; it only serves the report.
+    """
+
+    config: Mapping[str, Any]
+    symbols: tuple[Symbol, ...]
+    build: Build
+    progress: Progress
+    expected: int
+    counter: Iterator[int] = field(default_factory=itertools.count)
+
+    def real(self) -> Blueprint:
+        """Build the configuration as it is; whatever ``build`` raises comes through."""
+        self._tick()
+        return Blueprint.of(self.build(dict(self.config)))
+
+    def variant(self, values: Values) -> Blueprint | None:
+        """Build with the letters at these values; ``None`` where the model refuses them."""
+        self._tick()
+        config = dict(self.config)
+        for symbol in self.symbols:
+            if values[symbol.letter] != symbol.value:
+                _change(config, symbol, values[symbol.letter])
+        try:
+            return Blueprint.of(self.build(config))
+        except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+            return None
+
+    def _tick(self) -> None:
+        done = next(self.counter)
+        self.progress(min(done, self.expected), self.expected, "Deriving formulas")
+
+
+def owners(name: str) -> Iterator[str]:
+    """Yield the paths of all modules that hold a tensor, from its own up to the root."""
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _blanked(name: str) -> str:
+    return ".".join("#" if part.isdigit() else part for part in name.split("."))
+
+
+def _change(config: dict[str, Any], symbol: Symbol, value: int) -> None:
+    """Put a new value into a configuration, with what has to follow it."""
+    config[symbol.key] = value
+    if symbol.key == LABELS_KEY:
+        # The names of the labels would contradict the new number of them.
+        config.pop("id2label", None)
+        config.pop("label2id", None)
+    if role_of(symbol) == "layers":
+        # Lists with an entry for each layer (the kind of its attention) go on in the same pattern.
+        for key, entries in config.items():
+            if isinstance(entries, list | tuple) and len(entries) == symbol.value:
+                config[key] = [entries[index % len(entries)] for index in range(value)]

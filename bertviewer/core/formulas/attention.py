@@ -1,0 +1,117 @@
+"""Self-attention and cross-attention: reads the forms in which models store them."""
+
+from bertviewer.core.formulas.attention_maths import Heads, attention_formula
+from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.formulas.subject import Subject
+
+
+def bert_attention(subject: Subject) -> Formula:
+    """BERT's self-attention, without the output projection (Vaswani et al. 2017, section 3.2)."""
+    return attention_formula(subject, _separate(subject, ("query", "key", "value"), None))
+
+
+def projected_attention(subject: Subject) -> Formula:
+    """DistilBERT's: the same with the output projection (Vaswani et al. 2017, section 3.2.2)."""
+    return attention_formula(subject, _separate(subject, ("q_lin", "k_lin", "v_lin"), "out_lin"))
+
+
+def albert_attention(subject: Subject) -> Formula:
+    """ALBERT's: projection, residual and layer norm are in the same module."""
+    return attention_formula(
+        subject, _separate(subject, ("query", "key", "value"), "dense", normed=True)
+    )
+
+
+def gpt2_attention(subject: Subject) -> Formula:
+    """GPT-2's: one Conv1D makes queries, keys and values; later tokens are masked."""
+    stored = subject.affine("c_attn")
+    cross = "q_attn" in subject.children
+    width = stored.inputs
+    part = Affine((width, width), stored.bias, transposed=False)
+    count, size = _head_counts(subject, width)
+    parts = "key, value" if cross else "query, key, value"
+    heads = Heads(
+        query=subject.affine("q_attn") if cross else part,
+        key=part,
+        value=part,
+        count=count,
+        size=size,
+        where=f"c_attn.weight holds {parts} side by side, {width} columns each. Within each, "
+        f"columns {size}h to {size}h+{size - 1} are head h, so the first head has columns 0 to "
+        f"{size - 1}.",
+        output=subject.affine("c_proj"),
+        causal=not cross,
+        cross=cross,
+        scale=_scale(subject, size),
+    )
+    return attention_formula(subject, heads)
+
+
+def torch_attention(subject: Subject) -> Formula:
+    """torch.nn.MultiheadAttention: the three weights are stacked in ``in_proj_weight``."""
+    output = subject.affine("out_proj")
+    bias = subject.shape("in_proj_bias") is not None
+    width = output.outputs
+    stacked = subject.shape("in_proj_weight") is not None
+    key, value = (subject.shape(f"{letter}_proj_weight") or (width, width) for letter in ("k", "v"))
+    count, size = _head_counts(subject, width)
+    held = (
+        f"The tensor in_proj_weight stacks the weights of query, key and value, {width} rows each"
+        if stacked
+        else "The weights of query, key and value are tensors of their own"
+    )
+    heads = Heads(
+        query=Affine((width, width), bias),
+        key=Affine(key, bias),
+        value=Affine(value, bias),
+        count=count,
+        size=size,
+        where=f"{held}. Within each, rows {size}h to {size}h+{size - 1} are "
+        f"head h, so the first head has rows 0 to {size - 1}.",
+        output=output,
+        # The decoder layer's second attention looks at the encoder's output.
+        cross=subject.node.name == "multihead_attn",
+        masked_by_caller=True,
+    )
+    return attention_formula(subject, heads)
+
+
+def _separate(
+    subject: Subject, names: tuple[str, str, str], output: str | None, *, normed: bool = False
+) -> Heads:
+    """Read an attention module that has one linear layer for each of query, key and value."""
+    query, key, value = (subject.affine(name) for name in names)
+    count, size = _head_counts(subject, query.outputs)
+    return Heads(
+        query=query,
+        key=key,
+        value=value,
+        count=count,
+        size=size,
+        where=f"All {count} heads lie stacked in the same three weights: rows {size}h to "
+        f"{size}h+{size - 1} of W_Q, W_K and W_V are head h, so the first head has rows 0 to "
+        f"{size - 1}.",
+        output=None if output is None else subject.affine(output),
+        normed=normed,
+        causal=bool(subject.attribute("is_causal") or subject.attribute("is_decoder")),
+        cross="Cross" in subject.node.class_name,
+        scale=_scale(subject, size),
+    )
+
+
+def _head_counts(subject: Subject, width: int) -> tuple[int, int]:
+    """Return the number of heads and each head's size."""
+    count = subject.integer("num_attention_heads", "num_heads", "n_heads")
+    if count is None:
+        key = next(iter(subject.keys("heads")), None)
+        count = int(subject.config[key]) if key else 1
+    return count, width // count
+
+
+def _scale(subject: Subject, size: int) -> float | None:
+    """Return the factor on the scores, ``None`` where it is the usual 1 / sqrt(d_k)."""
+    value = subject.attribute("scaling")
+    if not isinstance(value, float) or abs(value - size**-0.5) < 1e-9:
+        return None
+    return value

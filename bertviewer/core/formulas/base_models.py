@@ -1,0 +1,157 @@
+"""Base models: embeddings, a stack of layers and what follows them."""
+
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, shape_text, sized
+from bertviewer.core.formulas.stacks import INTO, LAYER_TERM, STEP, stack
+from bertviewer.core.formulas.subject import Subject
+
+
+def base_model(subject: Subject) -> Formula:
+    """Embeddings, stack and, if there is one, pooler (Devlin et al. 2019, section 3)."""
+    stack_name = "encoder" if "encoder" in subject.children else "transformer"
+    types = subject.shape("embeddings.token_type_embeddings.weight") is not None
+    start = f'"Embeddings"(t{", g" if types else ""})'
+    project = "embeddings_project" in subject.children
+    if project:
+        start = subject.affine("embeddings_project").maths(start, INTO, sizes=False)
+    lines = [f"X_0 = {start}", f'{sized("Y", "S", subject.width)} = "Encoder"(X_0)']
+    terms = [TOKENS, Term("t", "token ids", "[S]")]
+    if types:
+        terms.append(Term("g", "segment ids, 0 or 1", "[S]"))
+    if project:
+        terms += subject.affine("embeddings_project").terms("the widening", INTO)
+    terms.append(Term("Y", "last hidden state, one row for each position"))
+    if "pooler" in subject.children:
+        lines.append(_pooled(subject))
+        terms.append(Term("y_0", "row of Y for the first token"))
+        terms.append(Term("p", "pooled output: one vector for the whole sequence"))
+    return Formula(
+        role="base model",
+        title="Encoder model",
+        summary="Turns a sequence of token ids into one vector per token that knows its context.",
+        maths=tuple(lines),
+        terms=tuple(terms),
+        notes=(
+            f"'{stack_name}' holds the stack of layers; every position sees the whole sequence, "
+            "before and after it.",
+            *_pooler_notes(subject),
+        ),
+        config_keys=subject.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
+        source="Devlin et al. 2019, section 3",
+    )
+
+
+def gpt2_model(subject: Subject) -> Formula:
+    """GPT-2: token and position vectors, blocks, a last layer norm (Radford et al. 2019)."""
+    words, places = subject.tensors["wte.weight"].shape, subject.tensors["wpe.weight"].shape
+    count = len(subject.below("h").children)
+    return Formula(
+        role="base model",
+        title="Decoder-only model",
+        summary="Turns a sequence of token ids into one vector per token that knows what came "
+        "before it.",
+        maths=(
+            f"{sized('x_s', words[1])} = {sized(_table('wte'), *words)}[t_s] + "
+            f"{sized(_table('wpe'), *places)}[s], quad X_0 = (x_0, dots, x_(S-1))",
+            f'{STEP} = "Block"_l (X_l), quad l = {indices(count)}',
+            f"{sized('Y', 'S', words[1])} = {LAYER_NORM}(X_{count})",
+        ),
+        terms=(
+            TOKENS,
+            Term("t_s", "token id at position s"),
+            Term(_table("wte"), "token table", shape_text(words)),
+            Term(_table("wpe"), "position table", shape_text(places)),
+            LAYER_TERM,
+            Term("l", "block, counted from 0", f"{count} blocks"),
+        ),
+        notes=(
+            "The blocks are pre-norm, so one more layer norm (ln_f) is needed after the last.",
+            "If segment ids are given, their vectors are looked up in the token table and added.",
+        ),
+        config_keys=subject.keys("vocabulary", "positions", "width", "layers", "heads"),
+        source="Radford et al. 2019, section 2.3",
+    )
+
+
+def transformer(subject: Subject) -> Formula:
+    """DistilBERT's stack, or torch's encoder-decoder: two classes of the same name."""
+    return stack(subject) if "layer" in subject.children else torch_transformer(subject)
+
+
+def torch_transformer(subject: Subject) -> Formula:
+    """torch.nn.Transformer: encoder and decoder (Vaswani et al. 2017, section 3.1)."""
+    width = subject.integer("d_model")
+    shape = f"[S, {width}]" if width else None
+    return Formula(
+        role="base model",
+        title="Encoder-decoder",
+        summary="Reads one sequence with the encoder and writes another with the decoder, which "
+        "looks at the encoder's output.",
+        maths=('X_"enc" = "Encoder"(X_"src")', 'Y = "Decoder"(X_"tgt", X_"enc")'),
+        terms=(
+            Term('X_"src"', "embedded source sequence", shape),
+            Term('X_"tgt"', "embedded target sequence so far", shape and shape.replace("S", "T")),
+            Term('X_"enc"', "the encoder's output, also called memory", shape),
+        ),
+        notes=(
+            "torch.nn.Transformer has neither embeddings nor an output layer; what goes in are "
+            "vectors already.",
+            "torch puts one more layer norm after each stack, which the paper does not have.",
+            "Masks are the caller's: without a target mask the decoder sees later positions too.",
+        ),
+        config_keys=subject.keys("width", "layers", "heads", "feed-forward"),
+        source="Vaswani et al. 2017, section 3.1; torch.nn.Transformer",
+    )
+
+
+def transformer_base(subject: Subject) -> Formula:
+    """The model of 2017: scaled embeddings, sinusoids, encoder-decoder (Vaswani et al. 2017)."""
+    table = subject.tensors["embedding.weight"].shape
+    width = table[1]
+    return Formula(
+        role="base model",
+        title="Encoder-decoder with embeddings",
+        summary="Reads a source sequence of token ids and writes a target sequence; both share one "
+        "table of token vectors.",
+        maths=(
+            f"{sized('x_s', width)} = sqrt({width}) thick {sized('W', *table)}[t_s] + "
+            f"{sized('P', 'S', width)}[s]",
+            f"P_(s, 2i) = sin(s / 10000^(2i \\/ {width})), quad "
+            f"P_(s, 2i+1) = cos(s / 10000^(2i \\/ {width}))",
+            'X_"enc" = "Encoder"(X_"src"), quad Y = "Decoder"(X_"tgt", X_"enc")',
+        ),
+        terms=(
+            TOKENS,
+            Term("t_s", "token id at position s, of the source or of the target"),
+            Term("W", "token table, shared by source and target", shape_text(table)),
+            Term("P", "position encodings: fixed sinusoids, not learnt"),
+            Term('X_"src", X_"tgt"', "the rows x_s of source and target"),
+            Term('X_"enc"', "the encoder's output"),
+            Term("Y", "the decoder's last hidden state, one row for each target position"),
+        ),
+        notes=(
+            f"The token vectors are multiplied by the root of their width, {width}, before the "
+            "positions are added.",
+            "The target is masked: each of its positions sees itself and those before it.",
+            "Sinusoids cost no parameters and have no longest sequence.",
+        ),
+        config_keys=subject.keys("vocabulary", "width", "heads", "feed-forward", "dropout"),
+        source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5",
+    )
+
+
+def _table(name: str) -> str:
+    return f'W_"{name}"'
+
+
+def _pooled(subject: Subject) -> str:
+    """Return the pooler's line; ALBERT's is a linear layer and a tanh in the model itself."""
+    if subject.class_of("pooler") == "Linear":
+        return f"p = tanh({subject.affine('pooler').maths('y_0', sizes=False)})"
+    return 'p = "Pooler"(y_0)'
+
+
+def _pooler_notes(subject: Subject) -> tuple[str, ...]:
+    if "pooler" not in subject.children:
+        return ("This model has no pooler: what follows reads the last hidden state itself.",)
+    return ("The pooler reads the first token only, [CLS] in BERT.",)

@@ -1,0 +1,93 @@
+"""Modules that turn token ids into vectors."""
+
+from bertviewer.core.formulas.blocks import norm_terms
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import LAYER_NORM, shape_text, sized
+from bertviewer.core.formulas.subject import Subject
+
+_WORD = Term("t_s", "token id at position s")
+
+
+def embeddings(subject: Subject) -> Formula:
+    """Word, segment and position vectors added, then normalised (Devlin et al. 2019, section 3)."""
+    word = subject.tensors["word_embeddings.weight"].shape
+    width = word[1]
+    offset = _offset(subject)
+    position = "p_s" if offset is not None else "s"
+    parts = [f"{sized(_table('word'), *word)}[t_s]"]
+    terms = [_WORD, Term(_table("word"), "one row for each vocabulary entry", shape_text(word))]
+    types = subject.shape("token_type_embeddings.weight")
+    if types:
+        parts.append(f"{sized(_table('type'), *types)}[g_s]")
+        terms.append(Term("g_s", "segment of position s: 0 for the first sentence, 1 for a second"))
+        terms.append(Term(_table("type"), "one row for each segment", shape_text(types)))
+    places = subject.shape("position_embeddings.weight")
+    if places:
+        parts.append(f"{sized(_table('pos'), *places)}[{position}]")
+        terms.append(Term(_table("pos"), "one row for each position", shape_text(places)))
+    shift = "" if offset is None else f", quad p_s = s + {offset + 1}"
+    terms += norm_terms(subject, "LayerNorm")
+    return Formula(
+        role="embeddings",
+        title="Embeddings",
+        summary="Turns token ids into vectors: looks up a vector for each token, its place and "
+        "its segment, adds them and normalises the sum."
+        if types
+        else "Turns token ids into vectors: looks up a vector for each token and its place, adds "
+        "them and normalises the sum.",
+        maths=(
+            f"{sized('e_s', width)} = {' + '.join(parts)}{shift}",
+            f"{sized('y_s', width)} = {LAYER_NORM}(e_s)",
+        ),
+        terms=tuple(terms),
+        notes=_notes(types, places, offset),
+        config_keys=subject.keys(
+            "vocabulary",
+            "embedding width",
+            "width",
+            "positions",
+            "token types",
+            "padding",
+            "epsilon",
+            "dropout",
+        ),
+        source="Devlin et al. 2019, section 3 and figure 2",
+    )
+
+
+def _table(name: str) -> str:
+    return f'W_"{name}"'
+
+
+def _offset(subject: Subject) -> int | None:
+    """Return the padding row of the position table; RoBERTa counts positions after it."""
+    if "position_embeddings" not in subject.children:
+        return None
+    return subject.below("position_embeddings").integer("padding_idx")
+
+
+def _notes(
+    types: tuple[int, ...] | None, places: tuple[int, ...] | None, offset: int | None
+) -> tuple[str, ...]:
+    notes = [
+        "The vectors are added, not joined end to end, so the width stays the same.",
+        "Square brackets look up a row of a table; all three tables are learnt."
+        if types
+        else "Square brackets look up a row of a table.",
+    ]
+    if types:
+        notes.append(
+            "With one sentence every g is 0, so the same segment vector is added everywhere."
+        )
+    if places and offset is None:
+        notes.append(
+            f"The position table has {places[0]} rows: no sequence can be longer than that."
+        )
+    if places and offset is not None:
+        notes.append(
+            f"Positions are counted from {offset + 1}, after the padding row {offset}: of the "
+            f"{places[0]} rows, {places[0] - offset - 1} can hold tokens. Padding tokens take row "
+            f"{offset} and are not counted."
+        )
+    notes.append("Dropout follows the layer norm in training; in evaluation it does nothing.")
+    return tuple(notes)

@@ -1,0 +1,238 @@
+"""Modules on top of a base model: poolers and prediction heads."""
+
+from bertviewer.core.formulas.activations import operator_of
+from bertviewer.core.formulas.blocks import activation_terms, norm_terms
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, shape_text, sized
+from bertviewer.core.formulas.subject import Subject
+
+MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
+_POOLED = "pooled output of the base model"
+LOGITS = "Scores (logits) are no probabilities yet: softmax over the vocabulary makes them so."
+
+
+def pooler(subject: Subject) -> Formula:
+    """Linear layer and tanh on the first token (Devlin et al. 2019, section 3.1, the vector C)."""
+    dense = subject.affine("dense")
+    return Formula(
+        role="pooler",
+        title="Pooler",
+        summary="Makes one vector that stands for the whole sequence, from the first token's "
+        "vector: a linear layer and tanh.",
+        maths=(f"{sized('p', dense.outputs)} = tanh({dense.maths(sized('x_0', dense.inputs))})",),
+        terms=(
+            Term("x_0", "last hidden state of the first token, [CLS]", shape_text((dense.inputs,))),
+            *dense.terms("the pooler"),
+            Term("p", "pooled output, between -1 and 1", shape_text((dense.outputs,))),
+        ),
+        notes=(
+            "Only the first token is read. Attention in every layer let that token gather from all "
+            "the others, so its vector can stand for the sequence.",
+            "BERT's pooler was trained with next sentence prediction; it is not a mean of the "
+            "token vectors, and similarity of meaning was not its aim.",
+        ),
+        config_keys=subject.keys("width"),
+        source="Devlin et al. 2019, section 3.1 (the vector C); the layer as in BERT's code",
+    )
+
+
+def transform(subject: Subject) -> Formula:
+    """Linear layer, activation and layer norm before the vocabulary's scores."""
+    dense = subject.affine("dense")
+    child = "transform_act_fn" if "transform_act_fn" in subject.children else "activation"
+    act = operator_of(subject, child)
+    return Formula(
+        role="head transform",
+        title="Prediction head's transform",
+        summary="Prepares each position's vector for the prediction of its token.",
+        maths=(
+            f"{sized('T', 'S', dense.outputs)} = {LAYER_NORM}({act}("
+            f"{dense.maths(sized('X', 'S', dense.inputs))}))",
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "last hidden state", f"[S, {dense.inputs}]"),
+            *dense.terms("the transform"),
+            *activation_terms(act),
+            *norm_terms(subject, "LayerNorm"),
+        ),
+        notes=("The paper does not mention this step; it comes from the code published with it.",),
+        config_keys=subject.keys("width", "embedding width", "activation", "epsilon"),
+        source=f"{MASKED_LM}; the transform as in the published code",
+    )
+
+
+def lm_head(subject: Subject) -> Formula:
+    """Scores for every vocabulary entry (Devlin et al. 2019, section 3.1, task 1)."""
+    decoder = subject.affine("decoder")
+    lines, terms = _lm_transform(subject)
+    scores = decoder.maths("T", quoted := '"dec"')
+    return Formula(
+        role="language-model head",
+        title="Language-model head",
+        summary="Scores every vocabulary entry at every position.",
+        maths=(*lines, f"{sized('L', 'S', decoder.outputs)} = {scores}"),
+        terms=(
+            TOKENS,
+            Term("X", "last hidden state"),
+            *terms,
+            *decoder.terms("the decoder", quoted),
+            Term("L", "logits, one for each vocabulary entry", f"[S, {decoder.outputs}]"),
+        ),
+        notes=(*tying_notes(subject, "decoder.weight"), *_bias_notes(subject), LOGITS),
+        config_keys=subject.keys("vocabulary", "width", "embedding width", "tying"),
+        source=f"{MASKED_LM}; tied weights: Press & Wolf 2017",
+    )
+
+
+def mlm_only(subject: Subject) -> Formula:
+    """The wrapper around a masked-language-model head."""
+    vocabulary = subject.below("predictions").affine("decoder").outputs
+    return Formula(
+        role="head",
+        title="Masked language-model head",
+        summary="Wraps the head that scores every vocabulary entry at every position.",
+        maths=(f'{sized("L", "S", vocabulary)} = "Predictions"(X)',),
+        terms=(TOKENS, Term("X", "last hidden state"), Term("L", "logits", f"[S, {vocabulary}]")),
+        notes=(LOGITS,),
+        config_keys=subject.keys("vocabulary"),
+        source=MASKED_LM,
+    )
+
+
+def pretraining(subject: Subject) -> Formula:
+    """Both heads of BERT's pretraining (Devlin et al. 2019, section 3.1)."""
+    vocabulary = subject.below("predictions").affine("decoder").outputs
+    layer = subject.affine("seq_relationship")
+    return Formula(
+        role="head",
+        title="Pretraining heads",
+        summary="Both tasks of BERT's pretraining: score the vocabulary at every position, and "
+        "score whether sentence B follows sentence A.",
+        maths=(
+            f'{sized("L", "S", vocabulary)} = "Predictions"(X)',
+            f"{sized('z', layer.outputs)} = {layer.maths(sized('p', layer.inputs))}",
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "last hidden state"),
+            Term("p", _POOLED),
+            *layer.terms("the sentence head"),
+        ),
+        notes=(LOGITS, "Entry 0 of z scores 'B follows A', entry 1 'B is random'."),
+        config_keys=subject.keys("vocabulary", "width"),
+        source="Devlin et al. 2019, section 3.1, tasks 1 and 2",
+    )
+
+
+def pooled_scores(subject: Subject) -> Formula:
+    """Scores from the pooled output: next sentence, or ALBERT's sentence order."""
+    order = "classifier" in subject.children
+    layer = subject.affine("classifier" if order else "seq_relationship")
+    return Formula(
+        role="head",
+        title="Sentence-order head" if order else "Next-sentence head",
+        summary="Scores from the pooled output whether the two sentences stand in their order."
+        if order
+        else "Scores from the pooled output whether sentence B follows sentence A.",
+        maths=(f"{sized('z', layer.outputs)} = {layer.maths(sized('p', layer.inputs))}",),
+        terms=(Term("p", _POOLED), *layer.terms("the head")),
+        notes=(
+            "Entry 0 scores the given order, entry 1 the swapped one."
+            if order
+            else "Entry 0 of z scores 'B follows A', entry 1 'B is random'.",
+        ),
+        config_keys=subject.keys("width"),
+        source="Lan et al. 2020, section 3.1"
+        if order
+        else "Devlin et al. 2019, section 3.1, task 2",
+    )
+
+
+def classification(subject: Subject) -> Formula:
+    """Class scores from the first token: two linear layers with an activation in between."""
+    dense, out = subject.affine("dense"), subject.affine("out_proj")
+    # RoBERTa calls torch.tanh itself; ELECTRA holds an activation module.
+    act = operator_of(subject, "activation") if "activation" in subject.children else "tanh"
+    hidden = f"{act}({dense.maths(sized('x_0', dense.inputs), '1')})"
+    return Formula(
+        role="head",
+        title="Classification head",
+        summary="Scores the classes from the first token's vector.",
+        maths=(
+            f"{sized('h', dense.outputs)} = {hidden}",
+            f"{sized('z', out.outputs)} = {out.maths('h', '2')}",
+        ),
+        terms=(
+            Term("x_0", "last hidden state of the first token", shape_text((dense.inputs,))),
+            *dense.terms("the first linear layer", "1"),
+            *out.terms("the second linear layer", "2"),
+            *activation_terms(act),
+        ),
+        notes=("It takes the place of a pooler: this model has none.",),
+        config_keys=subject.keys("width", "labels"),
+        source="Devlin et al. 2019, section 4.1; the extra layer as in transformers' code",
+    )
+
+
+def discriminator(subject: Subject) -> Formula:
+    """ELECTRA's discriminator: was this token replaced? (Clark et al. 2020, section 2)."""
+    dense, out = subject.affine("dense"), subject.affine("dense_prediction")
+    act = operator_of(subject, "activation")
+    return Formula(
+        role="head",
+        title="Discriminator head",
+        summary="Scores for each token whether it was replaced.",
+        maths=(
+            f"{sized('H', 'S', dense.outputs)} = {act}("
+            f"{dense.maths(sized('X', 'S', dense.inputs), '1')})",
+            f"{sized('z', 'S')} = {out.maths('H', '2')}",
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "last hidden state", f"[S, {dense.inputs}]"),
+            *dense.terms("the first linear layer", "1"),
+            *out.terms("the second linear layer", "2"),
+            *activation_terms(act),
+        ),
+        notes=("The sigmoid of a score is the probability that the token was replaced.",),
+        config_keys=subject.keys("width", "activation"),
+        source="Clark et al. 2020, section 2",
+    )
+
+
+def tying_notes(subject: Subject, name: str) -> tuple[str, ...]:
+    """Return a note on a weight that is another tensor under a second name."""
+    tensor = subject.tensors.get(name)
+    if tensor is None or tensor.tied_to is None:
+        return ()
+    return (
+        f"The weight is tied: it is the same tensor as {tensor.tied_to}, listed under both names "
+        "and counted once. A token's row serves for reading it and for scoring it.",
+    )
+
+
+def _bias_notes(subject: Subject) -> tuple[str, ...]:
+    names = [subject.tensors.get(name) for name in ("bias", "decoder.bias")]
+    if not any(tensor is not None and tensor.tied_to for tensor in names):
+        return ()
+    return ("'bias' and 'decoder.bias' are two names of one tensor; it is added once.",)
+
+
+def _lm_transform(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+    """Return the lines and terms before the decoder: a child's, or this module's own layers."""
+    if "transform" in subject.children:
+        return ('T = "Transform"(X)',), (Term("T", "output of the head's transform"),)
+    dense = subject.affine("dense")
+    # RoBERTa calls the exact GELU itself; ALBERT holds an activation module.
+    own = "activation" in subject.children
+    act = operator_of(subject, "activation") if own else 'op("GELU")'
+    line = (
+        f"{sized('T', 'S', dense.outputs)} = {LAYER_NORM}({act}("
+        f"{dense.maths(sized('X', 'S', dense.inputs), '1')}))"
+    )
+    return (line,), (
+        *dense.terms("the first linear layer", "1"),
+        *activation_terms(act),
+        *norm_terms(subject, "LayerNorm", "layer_norm"),
+    )

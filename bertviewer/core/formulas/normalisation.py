@@ -1,0 +1,79 @@
+"""Layer normalisation, the step that learners ask about most."""
+
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import number_maths, shape_text, sized
+from bertviewer.core.formulas.subject import Subject
+
+
+def layer_norm(subject: Subject) -> Formula:
+    """Layer normalisation over the last axis (Ba et al. 2016, section 3.1; torch.nn.LayerNorm)."""
+    shape = subject.shape("weight")
+    width = None if shape is None else shape[-1]
+    eps = subject.attribute("eps")
+    epsilon = eps if isinstance(eps, float) else None
+    return Formula(
+        role="layer norm",
+        title="Layer normalisation",
+        summary="Brings each position's vector to mean 0 and variance 1 over its features, then "
+        "scales and shifts each feature by learnt numbers.",
+        maths=_maths(subject, width, epsilon),
+        terms=_terms(subject, width, epsilon),
+        notes=_notes(subject, width),
+        config_keys=subject.keys("epsilon"),
+        source="Ba et al. 2016, section 3.1; epsilon under the root as in torch.nn.LayerNorm",
+    )
+
+
+def _maths(subject: Subject, width: int | None, epsilon: float | None) -> tuple[str, ...]:
+    size = width or "D"
+    last = width - 1 if width else "D - 1"
+    scale = f" dot.o {sized('gamma', size)}" if subject.shape("weight") else ""
+    shift = f" + {sized('beta', size)}" if subject.shape("bias") else ""
+    total = f"1/{size} sum_(i=0)^({last})"
+    value = f", quad epsilon = {number_maths(epsilon)}" if epsilon is not None else ""
+    return (
+        f"{sized('y', size)} = (x - mu) / sqrt(sigma^2 + epsilon){scale}{shift}",
+        f"mu = {total} x_i, quad sigma^2 = {total} (x_i - mu)^2{value}",
+    )
+
+
+def _terms(subject: Subject, width: int | None, epsilon: float | None) -> tuple[Term, ...]:
+    shape = shape_text((width,)) if width else None
+    terms = [
+        Term("x", "input vector of one position", shape),
+        Term("mu", "mean of this position's features: one number"),
+        Term("sigma^2", "population variance of this position's features: one number"),
+        Term(
+            "epsilon",
+            "small constant that keeps the root away from 0",
+            None if epsilon is None else f"{epsilon:g}",
+        ),
+    ]
+    if subject.shape("weight"):
+        terms.append(Term("gamma", "learnt scale (weight), one for each feature", shape))
+        terms.append(Term("dot.o", "product feature by feature"))
+    if subject.shape("bias"):
+        terms.append(Term("beta", "learnt shift (bias), one for each feature", shape))
+    return tuple(terms)
+
+
+def _notes(subject: Subject, width: int | None) -> tuple[str, ...]:
+    size = f"{width:,}" if width else "D"
+    notes = [
+        "torch divides by the root of (variance + epsilon). Hand-written versions often divide by "
+        "(standard deviation + epsilon) instead. Inside the root, epsilon keeps the gradient "
+        "finite too: the slope of a square root grows without bound as its argument goes to 0.",
+        f"The variance is the population variance: the squares are divided by {size}, not by one "
+        "less. These features are the whole population, not a sample that stands for more.",
+        "Mean and variance are taken for each position over its own features. No other position "
+        "and no other sequence of the batch takes part.",
+    ]
+    if subject.shape("weight"):
+        held = subject.node.own_parameters
+        notes.append(
+            f"Every position shares the same learnt numbers, so their count does not grow with the "
+            f"sequence. An input of [1, 512, {width}] has 512 means and 512 variances, and still "
+            f"meets these {held:,} parameters: feature i of every position is multiplied by "
+            "gamma i" + (" and shifted by beta i." if subject.shape("bias") else ".")
+        )
+    return tuple(notes)

@@ -1,0 +1,89 @@
+"""Small pieces of Typst mathematics that the formulas share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bertviewer.core.formulas.formula import Term
+
+LAYER_NORM = 'op("LayerNorm")'
+SOFTMAX = 'op("softmax")'
+
+# Typst reads a parenthesis right after a subscript as part of it, so the index is inside op().
+GELU_TANH = 'op("GELU"_"tanh")'
+
+TOKENS = Term("S", "number of tokens; every sequence of a batch is computed alike")
+
+
+def sized(symbol: str, *dimensions: int | str) -> str:
+    """Return ``symbol`` with its dimensions set below it."""
+    return f"limits({symbol})_({' times '.join(str(size) for size in dimensions)})"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Return a shape as torch writes it: ``[384, 1536]``."""
+    return f"[{', '.join(str(size) for size in shape)}]"
+
+
+def number_maths(value: float) -> str:
+    """Return a number as mathematics, small and large ones with a power of ten."""
+    mantissa, _, exponent = f"{value:g}".partition("e")
+    if not exponent:
+        return mantissa
+    power = f"10^({int(exponent)})"
+    return power if mantissa == "1" else f"{mantissa} times {power}"
+
+
+def listing(pattern: str, count: int) -> str:
+    """Return ``pattern`` for 0 to ``count`` - 1, the middle left out: ``O_0, dots, O_11``."""
+    first, last = pattern.format(0), pattern.format(count - 1)
+    if count <= 2:
+        return first if count == 1 else f"{first}, {last}"
+    return f"{first}, dots, {last}"
+
+
+def indices(count: int) -> str:
+    """Return the indices 0 to ``count`` - 1: ``0, dots, 11``."""
+    return listing("{}", count)
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """A matrix product with an optional bias, as one tensor stores it.
+
+    torch.nn.Linear stores [out, in] and is applied as x Wᵀ + b. GPT-2's Conv1D stores [in, out]
+    and is applied as x W + b; there ``transposed`` is false.
+    """
+
+    shape: tuple[int, ...]
+    bias: bool
+    transposed: bool = True
+
+    @property
+    def inputs(self) -> int:
+        """The features that go in."""
+        return self.shape[1] if self.transposed else self.shape[0]
+
+    @property
+    def outputs(self) -> int:
+        """The features that come out."""
+        return self.shape[0] if self.transposed else self.shape[1]
+
+    def maths(self, argument: str, index: str = "", *, sizes: bool = True) -> str:
+        """Return the product with ``argument``; ``sizes`` sets the factors' sizes below them."""
+        suffix = f"_{index}" if index else ""
+        weight = f"W{suffix}^top" if self.transposed else f"W{suffix}"
+        bias = f"b{suffix}"
+        if sizes:
+            weight = sized(weight, self.inputs, self.outputs)
+            bias = sized(bias, self.outputs)
+        # Sizes are wider than letters: without the space they run into each other.
+        product = f"{argument} {'thick' if sizes else ''} {weight}"
+        return f"{product} + {bias}" if self.bias else product
+
+    def terms(self, use: str, index: str = "") -> tuple[Term, ...]:
+        """Return the terms for weight and bias; ``use`` says whose they are."""
+        suffix = f"_{index}" if index else ""
+        order = "[out, in]" if self.transposed else "[in, out]"
+        weight = Term(f"W{suffix}", f"weight of {use}, stored {order}", shape_text(self.shape))
+        bias = Term(f"b{suffix}", f"bias of {use}", shape_text((self.outputs,)))
+        return (weight, bias) if self.bias else (weight,)

@@ -1,0 +1,120 @@
+"""Modules that run other modules one after another."""
+
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, listing, sized
+from bertviewer.core.formulas.subject import Subject
+
+STEP = "X_(l+1)"
+LAYER_TERM = Term("X_l", "hidden state l: the input of layer l, one row for each position")
+INTO = '"in"'
+_SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
+
+
+def composition(subject: Subject) -> Formula:
+    """A container: a list computes nothing, a sequence runs its members in order."""
+    count = len(subject.children)
+    members = f"{count} module{'' if count == 1 else 's'}"
+    listed = subject.node.class_name != "Sequential"
+    names = listing("f_{}", count) if count else ""
+    return Formula(
+        role="composition",
+        title="List of modules" if listed else "Sequence of modules",
+        summary=f"Holds {members}; the module around it decides how they are called."
+        if listed
+        else f"Runs {members} in order, each on the output of the one before.",
+        maths=(f"({names})",)
+        if listed
+        else (f"X_(l+1) = f_l (X_l), quad (f_l) = ({names}), quad Y = X_{count}",),
+        terms=(Term("f_0", "first member: counting starts at 0", members),) if count else (),
+        notes=("It has no parameters of its own.",),
+        config_keys=tuple(
+            key for key in subject.keys("layers", "groups") if subject.config[key] == count
+        ),
+        source="torch.nn",
+    )
+
+
+def stack(subject: Subject) -> Formula:
+    """A stack of layers, with a last layer norm where the module has one."""
+    layers = subject.below("layer" if "layer" in subject.children else "layers")
+    count = len(layers.children)
+    normed = "norm" in subject.children
+    decoder = any(
+        "multihead_attn" in child.path
+        for child in subject.architecture.modules
+        if child.path.startswith(f"{layers.node.path}.")
+    )
+    more = ', X_"enc"' if decoder else ""
+    result = f"{LAYER_NORM}(X_{count})" if normed else f"X_{count}"
+    terms = [TOKENS, LAYER_TERM, Term("l", "layer, counted from 0", f"{count} layers")]
+    if decoder:
+        terms.append(Term('X_"enc"', "the encoder's output"))
+    last = f"the final layer norm follows layer {count - 1}" if normed else "nothing follows them"
+    return Formula(
+        role="stack",
+        title="Stack of layers",
+        summary=f"Runs {count} layers one after another; each has weights of its own.",
+        maths=(
+            f'{STEP} = "Layer"_l (X_l{more}), quad l = {indices(count)}',
+            f"{sized('Y', 'S', subject.width)} = {result}",
+        ),
+        terms=tuple(terms),
+        notes=(
+            f"There are {count + 1} hidden states: state 0 is the input, state {count} the "
+            f"output of the last layer; {last}.",
+            "All hidden states have the same shape, so that each layer refines the same vectors.",
+        ),
+        config_keys=subject.keys("layers"),
+        source=_SOURCE,
+    )
+
+
+def albert_stack(subject: Subject) -> Formula:
+    """ALBERT's stack: the same stored layers are applied again and again (Lan et al. 2020)."""
+    mapping = subject.affine("embedding_hidden_mapping_in")
+    groups = len(subject.below("albert_layer_groups").children)
+    layers = int(subject.config["num_hidden_layers"])
+    group = "0" if groups == 1 else f"floor(l dot {groups} / {layers})"
+    return Formula(
+        role="stack",
+        title="Stack with shared layers",
+        summary=f"Widens the embeddings, then applies {groups} stored group"
+        f"{'s' if groups > 1 else ''} of layers {layers} times in all.",
+        maths=(
+            f"{sized('X_0', 'S', mapping.outputs)} = "
+            f"{mapping.maths(sized('E', 'S', mapping.inputs), INTO)}",
+            f'{STEP} = "Group"_(g(l)) (X_l), quad g(l) = {group}, quad l = {indices(layers)}',
+            f"Y = X_{layers}",
+        ),
+        terms=(
+            TOKENS,
+            Term("E", "output of the embeddings", f"[S, {mapping.inputs}]"),
+            *mapping.terms("the mapping to the model's width", INTO),
+            LAYER_TERM,
+            Term("l", "application of a group, counted from 0", f"{layers} applications"),
+            Term("g(l)", "the group that is applied, of those stored", f"{groups} stored"),
+        ),
+        notes=(
+            f"The parameters are stored once per group and reused: {layers} applications cost the "
+            f"parameters of {groups}.",
+            "The narrow embedding saves parameters too: the vocabulary's table is only "
+            f"{mapping.inputs} wide.",
+        ),
+        config_keys=subject.keys("layers", "groups", "embedding width", "width"),
+        source="Lan et al. 2020, section 3.1",
+    )
+
+
+def albert_group(subject: Subject) -> Formula:
+    """ALBERT's group of layers, in order."""
+    count = len(subject.below("albert_layers").children)
+    return Formula(
+        role="stack",
+        title="Group of layers",
+        summary="The layers that the stack applies together, again and again.",
+        maths=(f'{STEP} = "Layer"_l (X_l), quad l = {indices(count)}', f"Y = X_{count}"),
+        terms=(LAYER_TERM, Term("l", "layer in the group, counted from 0", f"{count} in all")),
+        notes=("Every application of the group uses the same parameters.",),
+        config_keys=subject.keys("groups"),
+        source="Lan et al. 2020, section 3.1",
+    )

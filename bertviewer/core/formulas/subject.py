@@ -1,0 +1,120 @@
+"""The module that a formula is about: its tensors, children, attributes and configuration."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bertviewer.core.architecture import Architecture, ModuleNode, Scalar, TensorInfo
+from bertviewer.core.formulas.notation import Affine
+
+# Families spell the same choice differently; a formula asks for the choice.
+CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
+    "vocabulary": ("vocab_size",),
+    "width": ("hidden_size", "n_embd", "dim", "d_model"),
+    "embedding width": ("embedding_size",),
+    "positions": ("max_position_embeddings", "n_positions"),
+    "token types": ("type_vocab_size",),
+    "padding": ("pad_token_id",),
+    "layers": ("num_hidden_layers", "n_layer", "n_layers"),
+    "groups": ("num_hidden_groups", "inner_group_num"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "nhead"),
+    "feed-forward": ("intermediate_size", "n_inner", "hidden_dim", "dim_feedforward"),
+    "activation": ("hidden_act", "activation_function", "activation"),
+    "epsilon": ("layer_norm_eps", "layer_norm_epsilon"),
+    "dropout": ("hidden_dropout_prob", "resid_pdrop", "dropout"),
+    "embedding dropout": ("hidden_dropout_prob", "embd_pdrop", "dropout"),
+    "head dropout": (
+        "classifier_dropout",
+        "classifier_dropout_prob",
+        "seq_classif_dropout",
+        "qa_dropout",
+        "hidden_dropout_prob",
+        "dropout",
+    ),
+    "attention dropout": ("attention_probs_dropout_prob", "attn_pdrop", "attention_dropout"),
+    "decoder": ("is_decoder", "add_cross_attention"),
+    "scale": ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"),
+    "labels": ("num_labels", "id2label"),
+    "tying": ("tie_word_embeddings",),
+    "norm first": ("norm_first",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One node with what its formula needs to know, looked up once."""
+
+    node: ModuleNode
+    architecture: Architecture
+    children: Mapping[str, ModuleNode]
+    tensors: Mapping[str, TensorInfo]
+
+    @classmethod
+    def of(cls, node: ModuleNode, architecture: Architecture) -> "Subject":
+        """Collect what lies below ``node``; tensors are keyed by their name from ``node`` on."""
+        # One plain scan each: this runs for every module of a model, so it has to be quick.
+        prefix = f"{node.path}." if node.path else ""
+        skip = len(prefix)
+        children = {
+            child.path[skip:]: child
+            for child in architecture.modules
+            if child.path.startswith(prefix) and "." not in child.path[skip:] and child.path
+        }
+        tensors = {
+            tensor.name[skip:]: tensor
+            for tensor in architecture.parameters
+            if tensor.name.startswith(prefix)
+        }
+        return cls(node, architecture, children, tensors)
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The model's configuration."""
+        return self.architecture.config
+
+    @property
+    def width(self) -> int | str:
+        """The model's width by its configuration, the letter D where it does not say."""
+        key = next(iter(self.keys("width")), None)
+        return "D" if key is None else int(self.config[key])
+
+    def below(self, name: str) -> "Subject":
+        """Return the child ``name`` as a subject of its own."""
+        return Subject.of(self.children[name], self.architecture)
+
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of a tensor in or below the node, ``None`` if there is none."""
+        tensor = self.tensors.get(name)
+        return None if tensor is None else tensor.shape
+
+    def attribute(self, *names: str) -> Scalar:
+        """Return the first of these attributes that the module has."""
+        return next((self.node.attributes[n] for n in names if n in self.node.attributes), None)
+
+    def integer(self, *names: str) -> int | None:
+        """Return the first of these attributes, if it is a whole number."""
+        value = self.attribute(*names)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def affine(self, name: str = "") -> Affine:
+        """Return the linear layer ``name`` below the node, or the node's own.
+
+        Raises:
+            KeyError: there is no weight of that name.
+        """
+        prefix = f"{name}." if name else ""
+        inner = self.class_of(name) if name else self.node.class_name
+        return Affine(
+            self.tensors[f"{prefix}weight"].shape,
+            f"{prefix}bias" in self.tensors,
+            transposed=inner != "Conv1D",
+        )
+
+    def class_of(self, name: str) -> str | None:
+        """Return the class of the child ``name``."""
+        child = self.children.get(name)
+        return None if child is None else child.class_name
+
+    def keys(self, *choices: str) -> tuple[str, ...]:
+        """Return this configuration's keys for the choices, those that it has."""
+        return tuple(key for choice in choices for key in CONFIG_KEYS[choice] if key in self.config)

@@ -1,0 +1,173 @@
+"""Opens models: a source becomes a ``LoadedModel``, whose weights are read when first needed."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from bertviewer.core.architecture import Architecture, SourceInfo
+from bertviewer.core.backend import torch
+from bertviewer.core.building import SEED, auto_class, build_config, build_on_meta, build_random
+from bertviewer.core.checkpoint import missing_tensors
+from bertviewer.core.configuration import read_configuration
+from bertviewer.core.counting import derive
+from bertviewer.core.demo import check_demo_weights, demo_folder
+from bertviewer.core.errors import UserError
+from bertviewer.core.inspection import inspect_module
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.source import ModelSource
+from bertviewer.core.tokenization import (
+    TOKENIZER_FILES,
+    ModelTokenizer,
+    StandInTokenizer,
+    Tokenizer,
+)
+
+
+class LoadedModel:
+    """A model in memory: the one mutable thing of the core. Only one thread may touch it."""
+
+    def __init__(self, source: ModelSource, config: Any, architecture: Architecture) -> None:
+        self.source = source
+        self.config = config
+        self.architecture = architecture
+        self._module: nn.Module | None = None
+        self._tokenizer: Tokenizer | None = None
+
+    def with_formulas(self, progress: Progress = no_progress) -> Architecture:
+        """Derive the counting formulas, and return the architecture with them put in."""
+        self.architecture = _with_formulas(self.architecture, self.source, progress)
+        return self.architecture
+
+    def module(self, random_weights: bool, progress: Progress = no_progress) -> nn.Module:
+        """Return the real module in eval mode; its weights are loaded or drawn on the first call.
+
+        Raises:
+            UserError: there are no weights and random ones were not asked for, or the file is bad.
+        """
+        if self._module is None:
+            progress(0, 0, "Loading weights")
+            if self.source.has_weights:
+                self._module = _load_pretrained(self.source, self.config)
+            elif random_weights:
+                self._module = build_random(self.config, self.source.task, self.source.name)
+                self._set_weights_random()
+            else:
+                raise UserError(
+                    f"{self.source.name} has no weights; ask for random ones (--random-weights) "
+                    "to run it all the same"
+                )
+        return self._module
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the model's tokenizer, or a stand-in for a configuration without vocabulary.
+
+        Raises:
+            UserError: the folder has weights and no tokenizer.
+        """
+        if self._tokenizer is None:
+            self._tokenizer = _find_tokenizer(self.source, self.architecture.config)
+        return self._tokenizer
+
+    def _set_weights_random(self) -> None:
+        source = replace(self.architecture.source, weights="random")
+        self.architecture = replace(self.architecture, source=source)
+
+
+def open_model(source: ModelSource, progress: Progress = no_progress) -> LoadedModel:
+    """Read the configuration, build the model on meta and inspect it.
+
+    Raises:
+        UserError: the configuration is bad, or the family has no head for the task.
+    """
+    progress(0, 3, "Reading the configuration")
+    path = source.path if source.path.is_file() else source.path / "config.json"
+    if source.kind == "demo":
+        check_demo_weights(source.path)
+    data = read_configuration(path)
+    config = build_config(data, source.name)
+    progress(1, 3, "Building the architecture")
+    module = build_on_meta(config, source.task, source.name)
+    progress(2, 3, "Reading modules and tensors")
+    missing = missing_tensors(source, module)
+    info = SourceInfo(
+        kind=source.kind,
+        name=source.name,
+        task=source.task.name,
+        weights="pretrained" if source.has_weights else "none",
+        random_tensors=missing,
+    )
+    # Through JSON and back, so that what is shown is equal to what an export reads again.
+    plain = json.loads(json.dumps(config.to_dict(), default=str))
+    plain.pop("_name_or_path", None)
+    return LoadedModel(source, config, inspect_module(module, info, plain))
+
+
+def _with_formulas(
+    architecture: Architecture, source: ModelSource, progress: Progress
+) -> Architecture:
+    def build(values: Any) -> nn.Module:
+        changed = dict(values)
+        if (labels := changed.pop("num_labels", None)) is not None:
+            changed.pop("id2label", None)
+            changed.pop("label2id", None)
+            changed["num_labels"] = labels
+        return build_on_meta(build_config(changed, source.name), source.task, source.name)
+
+    found = derive(architecture.config, build, progress)
+    return replace(
+        architecture,
+        symbols=found.symbols,
+        modules=tuple(
+            replace(node, count_formula=found.counts.get(node.path, node.count_formula))
+            for node in architecture.modules
+        ),
+        parameters=tuple(
+            replace(tensor, symbolic_shape=found.shapes.get(tensor.name))
+            for tensor in architecture.parameters
+        ),
+    )
+
+
+def _load_pretrained(source: ModelSource, config: Any) -> nn.Module:
+    auto = auto_class(config, source.task, source.name)
+    with torch.random.fork_rng(devices=[]):
+        # Tensors that the checkpoint lacks are drawn at random, and the same in every run.
+        torch.manual_seed(SEED)
+        try:
+            module: nn.Module = auto.from_pretrained(
+                source.path,
+                config=config,
+                local_files_only=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+            )
+        except Exception as error:
+            raise UserError(f"{source.path}: the weights cannot be loaded: {error}") from error
+    return module.eval()
+
+
+def _find_tokenizer(source: ModelSource, config: Any) -> Tokenizer:
+    folder = source.path if source.path.is_dir() else source.path.parent
+    if source.kind != "preset" and any((folder / name).is_file() for name in TOKENIZER_FILES):
+        return ModelTokenizer(folder)
+    if source.has_weights:
+        raise UserError(f"{source.name}: the folder has no tokenizer, so no sentence can be run")
+    if source.name in _UNCASED_PRESETS:
+        try:
+            return ModelTokenizer(demo_folder())
+        except UserError:
+            return StandInTokenizer(config)
+    return StandInTokenizer(config)
+
+
+# These share bert-base-uncased's vocabulary, which the demo model carries.
+_UNCASED_PRESETS = frozenset(
+    {
+        "bert-base-uncased",
+        "bert-large-uncased",
+        "distilbert-base-uncased",
+        "electra-base-discriminator",
+    }
+)

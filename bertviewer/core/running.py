@@ -1,0 +1,110 @@
+"""Runs one sentence through a model and watches every module."""
+
+import inspect
+from collections.abc import Mapping
+from itertools import zip_longest
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.loading import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.recording import Recorder
+from bertviewer.core.tokenization import check_text, check_tokens
+
+
+def run_sentence(
+    model: LoadedModel,
+    sentence: Sentence,
+    random_weights: bool = False,
+    progress: Progress = no_progress,
+) -> ActivationRun:
+    """Run ``sentence`` in eval mode, batch size 1, and return the figures of every module.
+
+    Raises:
+        UserError: the text is empty or too long, or there are no weights to run.
+        Cancelled: ``progress`` said so, before or in the middle of the forward pass.
+    """
+    started = perf_counter()
+    check_text(sentence)
+    progress(0, 0, "Reading the tokenizer")
+    tokenizer = model.tokenizer()
+    tokens = tokenizer.tokenize(sentence)
+    config = model.architecture.config
+    check_tokens(tokens, config)
+    module = model.module(random_weights, progress)
+    inputs, tokens = _inputs(module, tokens, bool(config.get("is_encoder_decoder")))
+    recorder = Recorder(module, progress)
+    forward_started = perf_counter()
+    with torch.inference_mode(), recorder.watching():
+        output = module(**inputs)
+    forward = perf_counter() - forward_started
+    return ActivationRun(
+        source=model.architecture.source,
+        sentence=sentence,
+        tokenizer=tokenizer.kind,
+        tokens=tokens,
+        modules=recorder.activations(),
+        token_norms=_token_norms(output),
+        seconds_forward=forward,
+        seconds_total=perf_counter() - started,
+    )
+
+
+def _inputs(
+    module: nn.Module, tokens: tuple[Token, ...], encoder_decoder: bool
+) -> tuple[dict[str, Any], tuple[Token, ...]]:
+    """Return what the model is called with, ids as [1, S], and the tokens that it then sees.
+
+    An encoder-decoder reads the second sentence in its decoder, or the first one again.
+    """
+    accepted = inspect.signature(module.forward).parameters
+    inputs: dict[str, Any] = {"output_hidden_states": True}
+    if encoder_decoder:
+        source = tuple(t for t in tokens if t.segment == 0)
+        target = tuple(t for t in tokens if t.segment == 1) or source
+        inputs |= {"input_ids": _row(source), "decoder_input_ids": _row(target)}
+        tokens = source + tuple(Token(t.id, t.text, 1) for t in target)
+    else:
+        inputs |= {"input_ids": _row(tokens), "attention_mask": torch.ones(1, len(tokens))}
+        inputs["token_type_ids"] = torch.tensor([[t.segment for t in tokens]])
+        inputs["use_cache"] = False
+    if "attention_mask" in inputs:
+        inputs["attention_mask"] = inputs["attention_mask"].long()
+    return _accepted(inputs, accepted), tokens
+
+
+def _accepted(inputs: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what the model's forward names; the way to hidden states passes through **kwargs."""
+    return {
+        name: value
+        for name, value in inputs.items()
+        if name in parameters or name == "output_hidden_states"
+    }
+
+
+def _row(tokens: tuple[Token, ...]) -> Tensor:
+    return torch.tensor([[token.id for token in tokens]])
+
+
+def _token_norms(output: Any) -> tuple[tuple[float | None, ...], ...]:
+    """Return ‖h‖₂ of each token in each hidden state: (N + 1) × S."""
+    if (states := output.get("hidden_states")) is not None:
+        return tuple(tuple(_norms(state)) for state in states)
+    encoder, decoder = output.get("encoder_hidden_states"), output.get("decoder_hidden_states")
+    if encoder is None or decoder is None:
+        return ()
+    absent = tuple([None] * encoder[0].shape[1]), tuple([None] * decoder[0].shape[1])
+    return tuple(
+        (absent[0] if source is None else tuple(_norms(source)))
+        + (absent[1] if target is None else tuple(_norms(target)))
+        for source, target in zip_longest(encoder, decoder)
+    )
+
+
+def _norms(state: Tensor) -> list[float]:
+    norms: list[float] = state[0].double().norm(dim=-1).tolist()
+    return norms

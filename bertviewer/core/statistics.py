@@ -1,0 +1,86 @@
+"""Statistics of a tensor as mergeable sums: counts, sums, sums of squares, extremes.
+
+Sums run over the finite elements, so one NaN or Inf does not hide the rest; ``nan_count`` and
+``inf_count`` tell how many were left out.
+"""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is kept of one tensor, or of several merged ones.
+
+    Attributes:
+        count: all elements.
+        nan_count: elements that are NaN.
+        inf_count: elements that are infinite.
+        zero_count: elements that are exactly zero.
+        total: the sum of the finite elements.
+        total_squares: the sum of their squares.
+        min: the smallest finite element, ``None`` if there is none.
+        max: the largest one.
+    """
+
+    count: int
+    nan_count: int
+    inf_count: int
+    zero_count: int
+    total: float
+    total_squares: float
+    min: float | None
+    max: float | None
+
+    @property
+    def finite(self) -> int:
+        """The number of finite elements."""
+        return self.count - self.nan_count - self.inf_count
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the finite elements."""
+        return self.total / self.finite if self.finite else None
+
+    @property
+    def std(self) -> float | None:
+        """Their population standard deviation: sqrt(E[x²] - E[x]²)."""
+        if not self.finite:
+            return None
+        mean = self.total / self.finite
+        return math.sqrt(max(0.0, self.total_squares / self.finite - mean * mean))
+
+    @property
+    def rms(self) -> float | None:
+        """Their root mean square."""
+        return math.sqrt(self.total_squares / self.finite) if self.finite else None
+
+    @property
+    def zero_fraction(self) -> float | None:
+        """The part of all elements that are exactly zero."""
+        return self.zero_count / self.count if self.count else None
+
+    def merge(self, other: "Statistics") -> "Statistics":
+        """Return the statistics of both tensors' elements taken together."""
+        lows = [value for value in (self.min, other.min) if value is not None]
+        highs = [value for value in (self.max, other.max) if value is not None]
+        return Statistics(
+            self.count + other.count,
+            self.nan_count + other.nan_count,
+            self.inf_count + other.inf_count,
+            self.zero_count + other.zero_count,
+            self.total + other.total,
+            self.total_squares + other.total_squares,
+            min(lows, default=None),
+            max(highs, default=None),
+        )
+
+
+STATISTIC_NAMES = ("mean", "std", "min", "max", "rms", "zero_fraction", "nan_count", "inf_count")
+"""The figures of a run that a person can choose from, in the order in which they are listed."""
+
+
+def figure(statistics: Statistics, name: str) -> float | None:
+    """Return one of ``STATISTIC_NAMES`` of the statistics."""
+    value: float | None = getattr(statistics, name)
+    return value

@@ -1,0 +1,39 @@
+"""The heads that a model can be opened with."""
+
+from dataclasses import dataclass
+
+from bertviewer.core.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A head: its name on the command line, and the transformers class that builds it."""
+
+    name: str
+    auto_class: str
+    title: str
+
+
+TASKS = (
+    Task("base", "AutoModel", "Base model, no head"),
+    Task("masked-lm", "AutoModelForMaskedLM", "Masked language modelling"),
+    Task(
+        "sequence-classification", "AutoModelForSequenceClassification", "Sequence classification"
+    ),
+    Task("pretraining", "AutoModelForPreTraining", "Pretraining"),
+    Task("token-classification", "AutoModelForTokenClassification", "Token classification"),
+    Task("question-answering", "AutoModelForQuestionAnswering", "Question answering"),
+    Task("next-sentence", "AutoModelForNextSentencePrediction", "Next sentence prediction"),
+)
+
+
+def find_task(name: str) -> Task:
+    """Return the task of that name.
+
+    Raises:
+        UserError: there is none.
+    """
+    for task in TASKS:
+        if task.name == name:
+            return task
+    raise UserError(f"unknown task {name!r}; choose one of: {', '.join(t.name for t in TASKS)}")

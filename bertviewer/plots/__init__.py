@@ -1,0 +1,1 @@
+"""Numbers to pyqtgraph plot items, for the window and for paper alike."""

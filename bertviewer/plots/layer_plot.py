@@ -1,0 +1,115 @@
+"""A statistic per layer, as lines; a click on a layer tells its module."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, Signal
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.plots.layers import LayerSeries
+from bertviewer.plots.theme import LIGHT, PlotTheme
+
+TICKS = 24
+
+
+class LayerPlot(pg.PlotWidget):  # type: ignore[misc]
+    """Lines over layer numbers; ``layer_clicked`` carries the path of the module clicked."""
+
+    layer_clicked = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._series: tuple[LayerSeries, ...] = ()
+        self._theme = LIGHT
+        self._title = ""
+        item = self.getPlotItem()
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        item.setMouseEnabled(x=False, y=False)
+        for side in ("bottom", "left"):
+            # An axis in thousandths without a word about it would be read wrong.
+            item.getAxis(side).enableAutoSIPrefix(False)
+        item.addLegend(offset=(-8, 2), labelTextSize="8pt", colCount=3)
+        self.scene().sigMouseClicked.connect(self._on_click)
+
+    def show_series(self, series: Sequence[LayerSeries], statistic: str) -> None:
+        """Draw the lines, in place of those drawn before."""
+        self._series = tuple(series)
+        self._title = statistic
+        self._draw()
+
+    def set_theme(self, theme: PlotTheme) -> None:
+        """Draw again in other colours."""
+        self._theme = theme
+        self._draw()
+
+    def series(self) -> tuple[LayerSeries, ...]:
+        """Return the lines that are drawn."""
+        return self._series
+
+    def layer_at(self, position: QPointF) -> str | None:
+        """Return the module of the layer nearest to a position in the scene."""
+        if not self._series or not self.getPlotItem().vb.sceneBoundingRect().contains(position):
+            return None
+        point = self.getPlotItem().vb.mapSceneToView(position)
+        index = round(point.x())
+        nearest: tuple[float, str] | None = None
+        for line in self._series:
+            if 0 <= index < len(line.values) and (value := line.values[index]) is not None:
+                distance = abs(value - point.y())
+                if nearest is None or distance < nearest[0]:
+                    nearest = (distance, line.paths[index])
+        return nearest and nearest[1]
+
+    def _draw(self) -> None:
+        theme, item = self._theme, self.getPlotItem()
+        self.setBackground(theme.background)
+        item.clear()
+        item.legend.clear()
+        item.legend.setLabelTextColor(theme.foreground)
+        for index, line in enumerate(self._series):
+            color = theme.series[index % len(theme.series)]
+            values = np.array([np.nan if v is None else v for v in line.values])
+            item.plot(
+                np.arange(len(values)),
+                values,
+                pen=pg.mkPen(color, width=2),
+                symbol="o",
+                symbolSize=7,
+                symbolBrush=color,
+                symbolPen=pg.mkPen(theme.background, width=1),
+                name=line.label,
+                connect="finite",
+                antialias=True,
+                useCache=False,  # cached symbols are bitmaps, on paper too
+            )
+        self._draw_axes()
+
+    def _draw_axes(self) -> None:
+        theme, item = self._theme, self.getPlotItem()
+        longest = max((len(line.values) for line in self._series), default=0)
+        step = max(1, -(-longest // TICKS))
+        bottom, left = item.getAxis("bottom"), item.getAxis("left")
+        bottom.setTicks([[(n, str(n)) for n in range(0, longest, step)]])
+        for axis, text in ((bottom, "Layer"), (left, self._title)):
+            axis.setPen(theme.muted)
+            axis.setTextPen(theme.foreground)
+            axis.setLabel(text, color=theme.foreground)
+        item.showGrid(x=False, y=True, alpha=0.15)
+        item.setXRange(-0.4, max(0.4, longest - 0.6), padding=0)
+        low, high = self._range()
+        # Room above the lines, so that the legend hides none of them.
+        item.setYRange(low - 0.06 * (high - low), high + 0.2 * (high - low), padding=0)
+
+    def _range(self) -> tuple[float, float]:
+        values = [v for line in self._series for v in line.values if v is not None]
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        if low == high:
+            return low - 0.5, high + 0.5
+        return low, high
+
+    def _on_click(self, event: object) -> None:
+        position: QPointF = event.scenePos()  # type: ignore[attr-defined]
+        if (path := self.layer_at(position)) is not None:
+            self.layer_clicked.emit(path)

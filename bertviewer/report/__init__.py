@@ -1,0 +1,1 @@
+"""What is on paper: the document as plain data, its typesetting, its formats."""

@@ -1,0 +1,175 @@
+"""The report as plain data: what the PDF shows is this, through a template."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from bertviewer import __version__
+from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.count_steps import count_steps
+from bertviewer.core.folding import TreeRow, fold
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.statistics import figure
+from bertviewer.core.tasks import find_task
+from bertviewer.plots.layer_plot import LayerPlot
+from bertviewer.plots.layers import layer_series
+from bertviewer.plots.paper import plot_pdf
+from bertviewer.plots.token_heatmap import TokenHeatmap
+from bertviewer.report.formats import (
+    RUN_FIGURES,
+    number,
+    provenance,
+    shape_text,
+    tokenizer_note,
+    totals,
+)
+
+SCHEMA = "bertviewer.report/1"
+
+PLOT_SIZE = (680, 300)  # pixels, drawn to the width of the page
+HEATMAP_SIZE = (680, 320)
+
+# Formulas that say nothing that a reader of the report would look for.
+_PLAIN_ROLES = frozenset({"composition", "dropout"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDocument:
+    """``data`` is the whole document, ready for JSON; ``plots`` its drawings, PDFs by file name."""
+
+    data: dict[str, Any]
+    plots: dict[str, bytes]
+
+
+def build_document(
+    architecture: Architecture, run: ActivationRun | None, statistic: str = "std"
+) -> ReportDocument:
+    """Gather the report of a model, and of a run if there is one.
+
+    Plots are drawn here, so a ``QApplication`` must exist, and this is its thread.
+    """
+    source = architecture.source
+    tree = fold(architecture)
+    data: dict[str, Any] = {
+        "schema": SCHEMA,
+        "title": source.name,
+        "class": architecture.root.class_name,
+        "task": find_task(source.task).title,
+        "provenance": provenance(source),
+        "source": source.to_json(),
+        "program": f"bertviewer {__version__}",
+        "libraries": [f"{name} {_version(name)}" for name in ("torch", "transformers")],
+        "totals": totals(architecture),
+        "config": [[k, json.dumps(v, ensure_ascii=False)] for k, v in architecture.config.items()],
+        "symbols": [asdict(symbol) for symbol in architecture.symbols],
+        "breakdown": [_breakdown_row(row, architecture) for row in (tree, *tree.children)],
+        "modules": list(_module_rows(tree, 0)),
+        "formulas": list(_formulas(tree, architecture)),
+        "run": None,
+    }
+    if run is None:
+        return ReportDocument(data, {})
+    data["run"] = _run_data(architecture, run, statistic)
+    return ReportDocument(data, _plots(architecture, run, statistic))
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(unknown version)"
+
+
+def _breakdown_row(row: TreeRow, architecture: Architecture) -> dict[str, Any]:
+    steps = count_steps(row.node, architecture)
+    return {
+        "name": row.label,
+        "class": row.class_label,
+        "parameters": f"{row.parameters:,}",
+        "share": row.share,
+        "symbols": steps and steps.symbols,
+        "numbers": steps and steps.numbers,
+    }
+
+
+def _module_rows(row: TreeRow, level: int) -> Iterator[dict[str, Any]]:
+    yield {
+        "level": level,
+        "name": row.label,
+        "class": row.class_label,
+        "parameters": f"{row.parameters:,}",
+        "share": f"{row.share:.2%}",
+        "shape": shape_text(row.shape),
+    }
+    for child in row.children:
+        yield from _module_rows(child, level + 1)
+
+
+def _formulas(tree: TreeRow, architecture: Architecture) -> Iterator[dict[str, Any]]:
+    """Yield the formula of the first module of each class, in the order of the tree."""
+    seen = set()
+    rows = [tree]
+    while rows:
+        row = rows.pop(0)
+        rows = [*row.children, *rows]
+        formula = formula_of(row.node, architecture)
+        if formula is None or formula.role in _PLAIN_ROLES or row.node.class_name in seen:
+            continue
+        seen.add(row.node.class_name)
+        yield {
+            "class": row.node.class_name,
+            "path": row.node.path,
+            "title": formula.title,
+            "summary": formula.summary,
+            "maths": formula.maths,
+            "terms": [asdict(term) for term in formula.terms],
+            "source": formula.source,
+        }
+
+
+def _run_data(architecture: Architecture, run: ActivationRun, statistic: str) -> dict[str, Any]:
+    figures = [layer_series(architecture, run, name) for name in RUN_FIGURES]
+    stacks = []
+    for index, line in enumerate(figures[0]):
+        columns = [series[index].values for series in figures]
+        stacks.append(
+            {
+                "label": line.label,
+                "rows": [
+                    [str(layer), *(number(column[layer]) for column in columns)]
+                    for layer in range(len(line.values))
+                ],
+            }
+        )
+    root = run.modules[0].statistics
+    return {
+        "document": run.to_json(),
+        "statistic": statistic,
+        "text": run.sentence.text,
+        "pair": run.sentence.pair,
+        "tokens": [[str(t.id), t.text, str(t.segment)] for t in run.tokens],
+        "tokenizer": tokenizer_note(run),
+        "is_random": run.source.weights == "random" or bool(run.source.random_tensors),
+        "header": ["Layer", *RUN_FIGURES],
+        "stacks": stacks,
+        "output": [[name, number(figure(root, name))] for name in RUN_FIGURES],
+        "nan_count": sum(module.statistics.nan_count for module in run.modules),
+        "inf_count": sum(module.statistics.inf_count for module in run.modules),
+    }
+
+
+def _plots(architecture: Architecture, run: ActivationRun, statistic: str) -> dict[str, bytes]:
+    layers, heatmap = LayerPlot(), TokenHeatmap()
+    layers.show_series(layer_series(architecture, run, statistic), statistic)
+    heatmap.show_run(run)
+    drawn = {
+        "layers.pdf": plot_pdf(layers, *PLOT_SIZE),
+        "heatmap.pdf": plot_pdf(heatmap, *HEATMAP_SIZE),
+    }
+    for plot in (layers, heatmap):
+        plot.close()
+        plot.deleteLater()
+    return drawn

@@ -1,0 +1,206 @@
+"""An architecture and a run as text, CSV and Markdown."""
+
+import csv as csv_module
+import io
+from collections.abc import Iterator, Sequence
+
+from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.architecture import Architecture, SourceInfo, bytes_by_dtype
+from bertviewer.core.demo import MODEL_NAME
+from bertviewer.core.folding import TreeRow, fold
+from bertviewer.core.statistics import figure
+from bertviewer.core.tasks import find_task
+
+Table = list[tuple[str, ...]]
+
+MODULE_HEADER = ("Module", "Class", "Parameters", "Share", "Shape")
+TENSOR_HEADER = ("Name", "Shape", "Elements", "Dtype", "Trainable", "Tied to")
+RUN_FIGURES = ("mean", "std", "min", "max", "rms", "zero_fraction")
+
+
+def text(architecture: Architecture, depth: int | None, with_parameters: bool) -> str:
+    """Return the folded module table and the totals as aligned plain text."""
+    parts = [
+        provenance(architecture.source),
+        "",
+        _aligned(MODULE_HEADER, _rows(architecture, depth)),
+    ]
+    if with_parameters:
+        parts += ["", _aligned(TENSOR_HEADER, _tensors(architecture))]
+    parts += ["", *(f"{name}: {value}" for name, value in totals(architecture))]
+    return "\n".join(parts)
+
+
+def csv(architecture: Architecture, depth: int | None, with_parameters: bool) -> str:
+    """Return every module, unfolded, or every named parameter, as CSV with a header line."""
+    out = io.StringIO()
+    writer = csv_module.writer(out, lineterminator="\n")
+    if with_parameters:
+        writer.writerow(("name", "shape", "numel", "dtype", "trainable", "tied_to"))
+        for tensor in architecture.parameters:
+            writer.writerow(
+                (tensor.name, shape_text(tensor.shape), tensor.numel, tensor.dtype,
+                 tensor.trainable, tensor.tied_to or "")
+            )  # fmt: skip
+    else:
+        writer.writerow(
+            ("path", "class", "depth", "parameters", "own_parameters", "trainable", "share")
+        )
+        for node in architecture.modules:
+            if depth is None or node.depth <= depth:
+                writer.writerow(
+                    (node.path, node.class_name, node.depth, node.parameters,
+                     node.own_parameters, node.trainable, node.share)
+                )  # fmt: skip
+    return out.getvalue().rstrip("\n")
+
+
+def markdown(architecture: Architecture, depth: int | None, with_parameters: bool) -> str:
+    """Return the same tables as ``text``, in Markdown."""
+    parts = [
+        f"# {_cell(architecture.source.name)}",
+        "",
+        provenance(architecture.source),
+        "",
+        *_markdown_table(MODULE_HEADER, _rows(architecture, depth, indent="&nbsp;&nbsp;")),
+        "",
+        *_markdown_table(("Total", ""), totals(architecture)),
+    ]
+    if with_parameters:
+        parts += ["", *_markdown_table(TENSOR_HEADER, _tensors(architecture))]
+    return "\n".join(parts)
+
+
+def run_text(run: ActivationRun) -> str:
+    """Return a run's tokens and the statistics of every module as aligned plain text."""
+    tokens: Table = [(str(t.id), t.text, str(t.segment)) for t in run.tokens]
+    modules: Table = []
+    for module in run.modules:
+        statistics = module.statistics
+        figures = (figure(statistics, name) for name in RUN_FIGURES)
+        modules.append(
+            (
+                module.path or module.class_name,
+                shape_text(module.output_shape),
+                *(number(value) for value in figures),
+                str(statistics.nan_count + statistics.inf_count),
+            )
+        )
+    header = ("Module", "Output Shape", *RUN_FIGURES, "NaN+Inf")
+    parts = [
+        provenance(run.source),
+        tokenizer_note(run),
+        "",
+        _aligned(("Id", "Token", "Segment"), tokens, right=(0,)),
+        "",
+        _aligned(header, modules, right=range(2, len(header))),
+        "",
+        f"Forward: {run.seconds_forward * 1000:.1f} ms",
+    ]
+    return "\n".join(parts)
+
+
+def provenance(source: SourceInfo) -> str:
+    """Return one line that says what the model is and whether its weights are trained ones."""
+    where = {
+        "demo": f"Demo model ({MODEL_NAME})",
+        "preset": f"Preset {source.name}",
+        "folder": f"Folder {source.name}",
+        "config": f"Configuration {source.name}",
+    }[source.kind]
+    weights = {
+        "none": "no weights",
+        "pretrained": "pretrained weights",
+        "random": "RANDOM weights: no figure comes from training",
+    }[source.weights]
+    line = f"{where} · {find_task(source.task).title} · {weights}"
+    if source.random_tensors:
+        line += f", but {len(source.random_tensors)} tensors are not in the checkpoint: RANDOM"
+    return line
+
+
+def tokenizer_note(run: ActivationRun) -> str:
+    """Return one line that says whose tokens a run's are."""
+    if run.tokenizer == "model":
+        return f"{len(run.tokens)} tokens"
+    return (
+        f"{len(run.tokens)} tokens by a stand-in tokenizer: the configuration has no vocabulary, "
+        "so words are numbered by a hash"
+    )
+
+
+def totals(architecture: Architecture) -> Table:
+    """Return the totals in torchinfo's words, formatted."""
+    root = architecture.root
+    sizes = bytes_by_dtype(root.parameters)
+    return [
+        ("Total params", f"{root.parameters:,}"),
+        ("Trainable params", f"{root.trainable:,}"),
+        ("Tensors", f"{architecture.tensor_count:,}"),
+        ("Modules", f"{len(architecture.modules):,}"),
+        *((f"Size as {dtype}", f"{size / 1e6:,.2f} MB") for dtype, size in sizes.items()),
+    ]
+
+
+def shape_text(shape: Sequence[int] | None) -> str:
+    """Return ``[30522, 768]``; nothing for no shape."""
+    return "" if shape is None else f"[{', '.join(map(str, shape))}]"
+
+
+def number(value: float | None) -> str:
+    """Return a figure with five significant digits; a dash for none."""
+    return "–" if value is None else f"{value:.5g}"
+
+
+def _rows(architecture: Architecture, depth: int | None, indent: str = "  ") -> Table:
+    def walk(row: TreeRow, level: int) -> Iterator[tuple[str, ...]]:
+        yield (
+            indent * level + row.label,
+            row.class_label,
+            f"{row.parameters:,}",
+            f"{row.share:.2%}",
+            shape_text(row.shape),
+        )
+        if depth is None or level < depth:
+            for child in row.children:
+                yield from walk(child, level + 1)
+
+    return list(walk(fold(architecture), 0))
+
+
+def _tensors(architecture: Architecture) -> Table:
+    return [
+        (
+            tensor.name,
+            shape_text(tensor.shape),
+            f"{tensor.numel:,}",
+            tensor.dtype,
+            "yes" if tensor.trainable else "no",
+            tensor.tied_to or "",
+        )
+        for tensor in architecture.parameters
+    ]
+
+
+def _aligned(header: tuple[str, ...], rows: Table, right: Sequence[int] = (2, 3)) -> str:
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = [header, tuple("─" * width for width in widths), *rows]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if index in right else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _markdown_table(header: tuple[str, ...], rows: Table) -> list[str]:
+    lines = [header, tuple("---" for _ in header), *(tuple(map(_cell, row)) for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _cell(text: str) -> str:
+    """Escape what Markdown would read as markup; names come from strangers."""
+    for character in "\\`*_{}[]<>#|$":
+        text = text.replace(character, f"\\{character}")
+    return text.replace("\n", " ")

@@ -1,0 +1,36 @@
+"""The report as a PDF file."""
+
+import os
+from pathlib import Path
+
+from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.files import check_writable, write_atomically
+from bertviewer.report.document import ReportDocument, build_document
+from bertviewer.report.typesetting import report_pdf
+
+__all__ = ["check_writable", "write_document", "write_report"]
+
+
+def write_document(path: Path, document: ReportDocument) -> None:
+    """Typeset a document and write it; an older file stays as it was if that fails.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    write_atomically(path, report_pdf(document.data, document.plots))
+
+
+def write_report(path: Path, architecture: Architecture, run: ActivationRun | None) -> None:
+    """Write the report of a model from a process that has no window.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    # Plots are drawn by Qt, which needs an application and here no display.
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from PySide6.QtWidgets import QApplication
+
+    application = QApplication.instance() or QApplication(["bertviewer"])
+    write_document(path, build_document(architecture, run))
+    application.processEvents()

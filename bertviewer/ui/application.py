@@ -1,0 +1,99 @@
+"""Starts the window, and ends the process cleanly whatever the worker is doing."""
+
+import argparse
+import os
+import signal
+import sys
+import traceback
+from types import TracebackType
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from bertviewer import __version__
+from bertviewer.core.errors import UserError
+from bertviewer.core.log import write_log
+from bertviewer.core.resources import resources_folder
+from bertviewer.core.source import default_source_name, parse_source
+from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.display import check_display
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.workspace import Workspace
+
+PATIENCE = 1.0  # seconds that the worker is given to stop after the window is closed
+
+
+def run_window(options: argparse.Namespace) -> int:
+    """Open the window on the model that was asked for, and return the exit status.
+
+    Raises:
+        UserError: the model is unknown, or there is no display.
+    """
+    source = parse_source(options.model or default_source_name(), options.task)
+    check_display()
+    application = QApplication([sys.argv[0]])
+    configure(application)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    lane = Lane()
+    window = make_window(lane)
+    sys.excepthook = _Excepthook(window)
+    if options.sentence is not None:
+        window.set_sentence(options.sentence, options.pair)
+    # torch takes seconds to import: the window is on screen before that begins.
+    window.painted.connect(lambda: window.open_source(source))
+    window.show()
+    status = application.exec()
+    if not lane.stop(PATIENCE):
+        # The worker is inside a library, in an import or a large file. The user's files are
+        # written by rename, so nothing is lost by leaving without it.
+        sys.stdout.flush()
+        os._exit(status)
+    return status
+
+
+def configure(application: QApplication) -> None:
+    """Give the application its names, under which settings are stored."""
+    QCoreApplication.setOrganizationName("bertviewer")
+    QCoreApplication.setApplicationName("bertviewer")
+    QCoreApplication.setApplicationVersion(__version__)
+    application.setDesktopFileName("io.github.bertviewer.Bertviewer")
+
+
+def make_window(lane: Lane) -> MainWindow:
+    """Return the main window over a workspace of its own."""
+    icon = QIcon(str(resources_folder() / "icons" / "bertviewer.svg"))
+    workspace = Workspace(lane)
+    window = MainWindow(workspace, icon)
+    workspace.setParent(window)
+    workspace.failed.connect(lambda error: tell(window, error))
+    return window
+
+
+def tell(window: MainWindow, error: BaseException) -> None:
+    """Show an error: the user's as it is, ours with the path of the log."""
+    if isinstance(error, UserError):
+        show_error(window, str(error))
+        return
+    trace = "".join(traceback.format_exception(error))
+    message = window.tr("Something went wrong inside bertviewer. The program goes on.")
+    show_error(window, message, window.tr("The details are in {0}").format(write_log(trace)))
+
+
+class _Excepthook:
+    """Exceptions in slots become a dialog and a log entry."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+
+    def __call__(
+        self,
+        kind: type[BaseException],
+        error: BaseException,
+        trace: TracebackType | None,
+    ) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            QApplication.exit(2)
+        else:
+            tell(self._window, error.with_traceback(trace))

@@ -1,0 +1,47 @@
+"""The model's configuration, with the keys of the selected node set off."""
+
+import json
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.ui.tables import Column, Row, TableModel, make_table
+from bertviewer.ui.workspace import Workspace
+
+
+class ConfigurationTab(QWidget):
+    """The whole configuration as a table; keys that bear on the selected node are bold."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        columns = (
+            Column(self.tr("Key")),
+            Column(self.tr("Symbol")),
+            Column(self.tr("Value")),
+        )
+        self._model = TableModel(columns, self)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        table = make_table(self._model, "configurationTable", self.tr("Configuration"))
+        layout.addWidget(table)
+        workspace.row_changed.connect(self.refresh)
+        workspace.formulas_changed.connect(self.refresh)
+
+    def refresh(self) -> None:
+        """List the configuration of the open model."""
+        row, architecture = self._workspace.row, self._workspace.architecture
+        if row is None or architecture is None:
+            return
+        letters = {symbol.key: symbol.letter for symbol in architecture.symbols}
+        formula = formula_of(row.node, architecture)
+        marked = formula.config_keys if formula else ()
+        self._model.set_rows(
+            [
+                Row(
+                    (key, letters.get(key, ""), json.dumps(value, ensure_ascii=False)),
+                    is_bold=key in marked,
+                )
+                for key, value in architecture.config.items()
+            ]
+        )

@@ -1,0 +1,140 @@
+"""One lane of background work: one worker thread, one job at a time, the last wish wins."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from bertviewer.core.errors import Cancelled
+from bertviewer.core.progress import Progress
+
+REPORT_EVERY = 0.03  # seconds; a forward pass would report hundreds of times
+
+
+class Job:
+    """A task on its way through the lane, and whom to tell how it ended."""
+
+    def __init__(
+        self,
+        task: Callable[[Progress], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.task = task
+        self.done = done
+        self.failed = failed
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        """Make the task's next call of ``progress`` raise ``Cancelled``."""
+        self._cancelled.set()
+
+    def check(self) -> None:
+        """Raise ``Cancelled`` if the job was cancelled."""
+        if self._cancelled.is_set():
+            raise Cancelled
+
+
+class Lane(QObject):
+    """Runs plain functions in a thread of its own; tells their ends in the window's thread.
+
+    The signals: ``progressed`` with done, total and label of the running job; ``busy_changed``
+    when the lane takes up work or has nothing left to do.
+    """
+
+    progressed = Signal(int, int, str)
+    busy_changed = Signal(bool)
+    _ended = Signal(object, object, object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._current: Job | None = None
+        self._waiting: Job | None = None
+        self._stopped = False
+        self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
+        # A daemon: a task deep inside a library must not keep a closed program alive.
+        self._thread = threading.Thread(target=self._work, name="bertviewer-lane", daemon=True)
+        self._thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job is running or waiting."""
+        return self._current is not None
+
+    def start(
+        self,
+        task: Callable[[Progress], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        """Run ``task`` next; a job that runs is cancelled, one that waits is given up.
+
+        ``done`` gets its result, or ``failed`` its exception, in the window's thread.
+        """
+        job = Job(task, done, failed)
+        if self._current is None:
+            self._take_up(job)
+        else:
+            self._current.cancel()
+            self._waiting = job
+
+    def cancel(self) -> None:
+        """Cancel the running job, and give up the waiting one."""
+        self._waiting = None
+        if self._current is not None:
+            self._current.cancel()
+
+    def stop(self, seconds: float) -> bool:
+        """End the thread; return whether it ended in time. No end of a job is told any more."""
+        self._stopped = True
+        self.cancel()
+        self._jobs.put(None)
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _take_up(self, job: Job) -> None:
+        self._current = job
+        self.busy_changed.emit(True)
+        self._jobs.put(job)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            result: Any = None
+            error: BaseException | None = None
+            try:
+                result = job.task(self._reporter(job))
+            except BaseException as raised:  # noqa: BLE001 - Rust libraries panic past Exception
+                error = raised
+            if not self._stopped:
+                self._ended.emit(job, result, error)
+
+    def _reporter(self, job: Job) -> Progress:
+        last = 0.0
+
+        def report(done: int, total: int, label: str) -> None:
+            nonlocal last
+            job.check()
+            now = time.monotonic()
+            if now - last >= REPORT_EVERY and not self._stopped:
+                last = now
+                self.progressed.emit(done, total, label)
+
+        return report
+
+    def _on_ended(self, job: Job, result: Any, error: BaseException | None) -> None:
+        self._current = None
+        following, self._waiting = self._waiting, None
+        try:
+            if error is None:
+                job.done(result)
+            else:
+                job.failed(error)
+        finally:
+            if self._current is None and following is not None:
+                self._take_up(following)
+            elif self._current is None:
+                self.busy_changed.emit(False)

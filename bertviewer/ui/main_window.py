@@ -1,0 +1,223 @@
+"""The main window: the tree, the details, the sentence and its plots, laid out."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QSettings, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QIcon
+from PySide6.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMainWindow,
+    QMessageBox,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer import __version__
+from bertviewer.core.errors import UserError
+from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.report.document import build_document
+from bertviewer.report.pdf import check_writable
+from bertviewer.ui.actions import make_menus
+from bertviewer.ui.activation_panel import ActivationPanel
+from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearance
+from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.module_tree_panel import ModuleTreePanel
+from bertviewer.ui.sentence_bar import SentenceBar
+from bertviewer.ui.tabs import make_tabs
+from bertviewer.ui.weights_label import WeightsLabel
+from bertviewer.ui.welcome import WelcomePage
+from bertviewer.ui.workspace import Workspace
+
+
+class MainWindow(QMainWindow):
+    """Lays the panels out and carries out the menus' actions.
+
+    ``painted`` is emitted once, when the window has drawn itself for the first time.
+    """
+
+    painted = Signal()
+
+    def __init__(self, workspace: Workspace, icon: QIcon) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._source: ModelSource | None = None
+        self._is_painted = False
+        self.setWindowTitle("bertviewer")
+        self.setWindowIcon(icon)
+        self.resize(1360, 860)
+        self._sentence_bar = SentenceBar(workspace)
+        self._activations = ActivationPanel(workspace)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(WelcomePage(workspace, icon))
+        self._pages.addWidget(self._make_content())
+        self.setCentralWidget(self._pages)
+        self._actions = make_menus(self, self)
+        self._actions["exportPdf"].setEnabled(False)
+        self._totals = QLabel()
+        self.statusBar().addPermanentWidget(self._totals)
+        self.statusBar().addPermanentWidget(WeightsLabel(workspace))
+        self.set_appearance(stored_appearance())
+
+        workspace.architecture_changed.connect(self._on_architecture)
+        workspace.run_changed.connect(self._on_run)
+        workspace.activity_changed.connect(self._on_activity)
+        workspace.progressed.connect(self._on_progress)
+        workspace.exported.connect(self._on_exported)
+        QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
+
+    def open_source(self, source: ModelSource) -> None:
+        """Open a model in place of the one that is open."""
+        self._source = source
+        self._workspace.open(source)
+
+    def open_named(self, name: str) -> None:
+        """Open a preset, the demo or a path with the base task."""
+        self._open(name, "base")
+
+    def choose_folder(self) -> None:
+        """Ask for a model's folder and open it."""
+        folder = QFileDialog.getExistingDirectory(self, self.tr("Open a model's folder"))
+        if folder:
+            self._open(folder, "base")
+
+    def set_task(self, name: str) -> None:
+        """Open the same model again with another head."""
+        if self._source is not None:
+            self._open(self._source.name, name)
+
+    def choose_report(self) -> None:
+        """Ask for a file and write the report to it."""
+        name, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Export report as PDF"), "bertviewer.pdf", self.tr("PDF (*.pdf)")
+        )
+        if name:
+            self.export_report(Path(name))
+
+    def export_report(self, path: Path) -> None:
+        """Write the report of the open model and of its last run."""
+        architecture = self._workspace.architecture
+        if architecture is None:
+            return
+        try:
+            check_writable(path)
+        except UserError as error:
+            show_error(self, str(error))
+            return
+        document = build_document(architecture, self._workspace.run, self._activations.statistic)
+        self._workspace.export(path, document)
+
+    def set_sentence(self, text: str, pair: str | None) -> None:
+        """Fill the sentence in."""
+        self._sentence_bar.set_sentence(text, pair)
+
+    def set_appearance(self, name: str) -> None:
+        """Make the window light or dark, or as the system is, and remember it."""
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        QSettings().setValue(SETTING, name)
+        self._activations.set_theme(apply_appearance(application, name))
+
+    def focus_filter(self) -> None:
+        """Put the cursor into the tree's filter."""
+        self._focus("treeFilter")
+
+    def focus_sentence(self) -> None:
+        """Put the cursor into the sentence."""
+        self._focus("sentenceEdit")
+
+    def show_about(self) -> None:
+        """Say what this program is."""
+        text = self.tr(
+            "bertviewer {0}\n\nOpen a BERT-family transformer and understand every number in it."
+        )
+        box = QMessageBox(
+            QMessageBox.Icon.NoIcon, "bertviewer", text.format(__version__), parent=self
+        )
+        box.setIconPixmap(self.windowIcon().pixmap(64, 64))
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.open()
+
+    def event(self, event: QEvent) -> bool:
+        """Notice the first time that the window is drawn; Qt calls it."""
+        handled = super().event(event)
+        if not self._is_painted and event.type() == QEvent.Type.UpdateRequest:
+            self._is_painted = True
+            QTimer.singleShot(0, self, self.painted.emit)
+        return handled
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop what is going on; Qt calls it."""
+        self._workspace.cancel()
+        super().closeEvent(event)
+
+    def _make_content(self) -> QWidget:
+        upper = QSplitter(Qt.Orientation.Horizontal)
+        upper.addWidget(ModuleTreePanel(self._workspace))
+        upper.addWidget(make_tabs(self._workspace))
+        upper.setChildrenCollapsible(False)
+        upper.setSizes([745, 615])
+        lower = QWidget()
+        layout = QVBoxLayout(lower)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._sentence_bar)
+        layout.addWidget(self._activations, 1)
+        self._rows = QSplitter(Qt.Orientation.Vertical)
+        self._rows.addWidget(upper)
+        self._rows.addWidget(lower)
+        self._rows.setChildrenCollapsible(False)
+        self._rows.setStretchFactor(0, 1)
+        return self._rows
+
+    def _open(self, name: str, task: str) -> None:
+        try:
+            self.open_source(parse_source(name, task))
+        except UserError as error:
+            show_error(self, str(error))
+
+    def _on_architecture(self) -> None:
+        architecture = self._workspace.architecture
+        assert architecture is not None
+        self._pages.setCurrentIndex(1)
+        self._actions["exportPdf"].setEnabled(True)
+        self.setWindowTitle(f"{architecture.source.name} — bertviewer")
+        self._totals.setText(
+            self.tr("{0} parameters · {1} tensors · {2} modules").format(
+                f"{architecture.root.parameters:,}",
+                architecture.tensor_count,
+                len(architecture.modules),
+            )
+        )
+
+    def _on_run(self) -> None:
+        if self._workspace.run is not None and self._rows.sizes()[1] < self.height() // 4:
+            total = sum(self._rows.sizes())
+            self._rows.setSizes([total * 6 // 10, total * 4 // 10])
+
+    def _on_activity(self) -> None:
+        if not self._workspace.activity:
+            self.statusBar().clearMessage()
+
+    def _on_progress(self, _done: int, _total: int, label: str) -> None:
+        self.statusBar().showMessage(f"{label} …")
+        if not self._workspace.activity:
+            # Formulas are derived in the background: say it, and let the message go by itself.
+            self.statusBar().showMessage(f"{label} …", 1000)
+
+    def _on_exported(self, path: str) -> None:
+        self.statusBar().showMessage(self.tr("Report written to {0}").format(path), 10_000)
+
+    def _follow_system(self) -> None:
+        if stored_appearance() == "system":
+            self.set_appearance("system")
+
+    def _focus(self, name: str) -> None:
+        edit = self.findChild(QLineEdit, name)
+        if isinstance(edit, QLineEdit):
+            edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            edit.selectAll()

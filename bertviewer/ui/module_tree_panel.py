@@ -1,0 +1,112 @@
+"""The module tree with its filter field."""
+
+from PySide6.QtCore import QModelIndex, QSortFilterProxyModel, Qt, QTimer
+from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
+
+from bertviewer.ui.module_tree import FILTER_ROLE, MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
+from bertviewer.ui.share_bar import ShareBarDelegate
+from bertviewer.ui.workspace import Workspace
+
+FILTER_DELAY = 150  # milliseconds
+# Of Class to Output shape, in pixels; Module gets what a new window leaves, more without a run.
+WIDTHS = (128, 92, 84, 100, 106)
+MODULE_WIDTH = 212
+
+
+class ModuleTreePanel(QWidget):
+    """Selecting a row selects it in the workspace, and the other way round."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._model = ModuleTreeModel(self)
+        self._is_filtering = False
+        self._proxy = QSortFilterProxyModel(self)
+        self._proxy.setSourceModel(self._model)
+        # Keeps the ancestors of every match.
+        self._proxy.setRecursiveFilteringEnabled(True)
+        self._proxy.setFilterRole(FILTER_ROLE)
+        self._proxy.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+
+        self._filter = QLineEdit()
+        self._filter.setObjectName("treeFilter")
+        self._filter.setClearButtonEnabled(True)
+        self._filter.setPlaceholderText(self.tr("Filter by module or class"))
+        self._filter.setAccessibleName(self.tr("Filter the module tree"))
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(FILTER_DELAY)
+        self._timer.timeout.connect(self._apply_filter)
+        self._filter.textChanged.connect(self._timer.start)
+
+        self._view = self._make_view()
+        self._show_output_shapes(False)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 4, 4)
+        layout.addWidget(self._filter)
+        layout.addWidget(self._view)
+
+        workspace.architecture_changed.connect(self._on_architecture)
+        workspace.row_changed.connect(self._on_row)
+        workspace.run_changed.connect(self._on_run)
+
+    def _make_view(self) -> QTreeView:
+        view = QTreeView()
+        view.setObjectName("moduleTree")
+        view.setAccessibleName(self.tr("Modules of the model"))
+        view.setModel(self._proxy)
+        view.setUniformRowHeights(True)
+        view.setAlternatingRowColors(True)
+        view.setItemDelegateForColumn(SHARE, ShareBarDelegate(view))
+        header = view.header()
+        header.setStretchLastSection(False)
+        header.setMinimumSectionSize(60)
+        for column, width in enumerate(WIDTHS, start=1):
+            header.resizeSection(column, width)
+        view.setIndentation(15)
+        view.selectionModel().currentChanged.connect(self._on_current)
+        return view
+
+    def _on_architecture(self) -> None:
+        self._filter.clear()
+        self._model.set_tree(self._workspace.tree)
+        self._view.expandToDepth(1)
+
+    def _on_run(self) -> None:
+        run = self._workspace.run
+        self._model.set_run(run)
+        self._show_output_shapes(run is not None)
+
+    def _show_output_shapes(self, shown: bool) -> None:
+        self._view.setColumnHidden(OUTPUT_SHAPE, not shown)
+        width = MODULE_WIDTH if shown else MODULE_WIDTH + WIDTHS[-1]
+        self._view.header().resizeSection(MODULE, width)
+
+    def _on_row(self) -> None:
+        if (row := self._workspace.row) is None:
+            return
+        index = self._proxy.mapFromSource(self._model.index_of(row.key))
+        if index.isValid() and index.siblingAtColumn(MODULE) != self._view.currentIndex():
+            self._view.setCurrentIndex(index)
+            self._view.scrollTo(index)
+
+    def _on_current(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        # Rows that the filter takes away hand the cursor on; that is nobody's choice.
+        if self._is_filtering:
+            return
+        row = self._model.tree_row(self._proxy.mapToSource(current))
+        if row is not None:
+            self._workspace.select(row.key)
+
+    def _apply_filter(self) -> None:
+        text = self._filter.text().strip()
+        self._is_filtering = True
+        self._proxy.setFilterFixedString(text)
+        self._view.setCurrentIndex(QModelIndex())
+        self._is_filtering = False
+        if text:
+            self._view.expandAll()
+        else:
+            self._view.collapseAll()
+            self._view.expandToDepth(1)
+        self._on_row()

@@ -1,0 +1,104 @@
+"""What the selected node is: its counts, its place, its configuration keys, its figures."""
+
+import json
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.count_steps import count_steps
+from bertviewer.core.folding import TreeRow
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.statistics import STATISTIC_NAMES, figure
+from bertviewer.report.formats import shape_text
+from bertviewer.ui.facts import FactGroup, FactsView
+from bertviewer.ui.workspace import Workspace
+
+
+class OverviewTab(QWidget):
+    """Facts about the selected row, newly written whenever something about it changes."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._view = FactsView()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._view)
+        for signal in (workspace.row_changed, workspace.formulas_changed, workspace.run_changed):
+            signal.connect(self.refresh)
+
+    def refresh(self) -> None:
+        """Write the facts of the selected row."""
+        row, architecture = self._workspace.row, self._workspace.architecture
+        if row is None or architecture is None:
+            return
+        formula = formula_of(row.node, architecture)
+        groups = [FactGroup("", [("", formula.summary)])] if formula else []
+        groups.append(FactGroup(self.tr("Place"), self._place(row, architecture)))
+        groups.append(FactGroup(self.tr("Parameters"), self._counts(row, architecture)))
+        groups.append(FactGroup(self.tr("Output in the last run"), self._figures(row)))
+        keys = formula.config_keys if formula else ()
+        groups.append(
+            FactGroup(
+                self.tr("Configuration"),
+                [(key, json.dumps(architecture.config[key])) for key in keys],
+            )
+        )
+        attributes = [(n, str(v)) for n, v in row.node.attributes.items()]
+        groups.append(FactGroup(self.tr("Attributes of the module"), attributes))
+        self._view.show_groups(groups)
+
+    def _place(self, row: TreeRow, architecture: Architecture) -> list[tuple[str, str]]:
+        node = row.node
+        facts = [(self.tr("Class"), row.class_label)]
+        facts.append((self.tr("Path"), row.key or self.tr("(the model itself)")))
+        if node.repeat is not None and not row.is_folded:
+            facts.append(
+                (
+                    self.tr("Layer"),
+                    self.tr("{0} of {1}, counted from {2}; all have the same structure").format(
+                        node.name, node.repeat.count, node.repeat.first
+                    ),
+                )
+            )
+        if node.parent is not None:
+            above = next(m for m in architecture.modules if m.path == node.parent)
+            facts.append(
+                (self.tr("Inside"), f"{above.path or above.class_name} ({above.class_name})")
+            )
+        if row.children:
+            facts.append((self.tr("Made of"), ", ".join(child.label for child in row.children)))
+        return facts
+
+    def _counts(self, row: TreeRow, architecture: Architecture) -> list[tuple[str, str]]:
+        node = row.node
+        facts = [(self.tr("Total"), self.tr("{0} elements").format(f"{row.parameters:,}"))]
+        if row.is_folded:
+            each = self.tr("{0} elements").format(f"{node.parameters:,}")
+            facts.append((self.tr("Each layer"), each))
+        if node.own_parameters not in (0, node.parameters):
+            own = self.tr("{0} elements").format(f"{node.own_parameters:,}")
+            facts.append((self.tr("In its own tensors"), own))
+        facts.append((self.tr("Trainable"), f"{row.trainable:,}"))
+        facts.append((self.tr("Share of the model"), f"{row.share:.4%}"))
+        if (steps := count_steps(node, architecture)) is not None:
+            facts.append((self.tr("In symbols"), steps.symbols))
+            facts.append((self.tr("With numbers"), f"{steps.numbers} = {steps.result:,} ✓"))
+        return facts
+
+    def _figures(self, row: TreeRow) -> list[tuple[str, str]]:
+        run = self._workspace.run
+        activation = None if run is None else run.activation(row.node.path)
+        if run is None or activation is None or row.is_folded:
+            return []
+        facts = []
+        if run.source.weights == "random":
+            facts.append((self.tr("Weights"), self.tr("RANDOM: no figure comes from training")))
+        facts.append((self.tr("Input shape"), shape_text(activation.input_shape)))
+        facts.append((self.tr("Output shape"), shape_text(activation.output_shape)))
+        for name in STATISTIC_NAMES:
+            value = figure(activation.statistics, name)
+            facts.append((name, "–" if value is None else f"{value:.9g}"))
+        if activation.macs:
+            facts.append((self.tr("Multiply-adds"), f"{activation.macs:,}"))
+        return facts

@@ -1,0 +1,110 @@
+"""The sentence to run, and the way to run and to stop it."""
+
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QHBoxLayout,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.activation_run import Sentence
+from bertviewer.ui.workspace import Workspace
+
+
+class SentenceBar(QWidget):
+    """Sentence, optional second sentence, Run, Cancel, and how far the work is."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._sentence = _edit("sentenceEdit", self.tr("Type a sentence to run through the model"))
+        self._pair = _edit("pairEdit", self.tr("Second sentence (optional)"))
+        self._random = QCheckBox(self.tr("Random weights"))
+        self._random.setObjectName("randomWeightsCheck")
+        self._random.setToolTip(
+            self.tr("This model has no weights. Run it on random ones, drawn from a fixed seed.")
+        )
+        self._run = QPushButton(self.tr("Run"))
+        self._run.setObjectName("runButton")
+        self._run.setDefault(True)
+        self._cancel = QPushButton(self.tr("Cancel"))
+        self._cancel.setObjectName("cancelButton")
+        self._progress = QProgressBar()
+        self._progress.setObjectName("runProgress")
+        self._progress.setTextVisible(False)
+        self._progress.setFixedWidth(140)
+        self._progress.setMaximumHeight(8)
+        # It keeps its place while it is hidden, so that nothing jumps.
+        policy = self._progress.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._progress.setSizePolicy(policy)
+
+        fields = QHBoxLayout()
+        fields.addWidget(self._sentence, 3)
+        fields.addWidget(self._pair, 2)
+        fields.addWidget(self._random)
+        fields.addWidget(self._run)
+        fields.addWidget(self._cancel)
+        fields.addWidget(self._progress)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 6)
+        layout.addLayout(fields)
+
+        for edit in (self._sentence, self._pair):
+            edit.returnPressed.connect(self._run.click)
+        self._random.toggled.connect(self._update)
+        self._run.clicked.connect(self.run)
+        self._cancel.clicked.connect(workspace.cancel)
+        workspace.architecture_changed.connect(self._on_architecture)
+        workspace.activity_changed.connect(self._update)
+        workspace.progressed.connect(self._on_progress)
+        self._update()
+
+    def set_sentence(self, text: str, pair: str | None) -> None:
+        """Fill the fields in."""
+        self._sentence.setText(text)
+        self._pair.setText(pair or "")
+
+    def run(self) -> None:
+        """Run what stands in the fields."""
+        sentence = Sentence(self._sentence.text(), self._pair.text() or None)
+        self._workspace.run_sentence(sentence, self._random.isChecked())
+
+    def _on_architecture(self) -> None:
+        self._random.setChecked(False)
+        self._update()
+
+    def _update(self) -> None:
+        architecture, activity = self._workspace.architecture, self._workspace.activity
+        pretrained = architecture is not None and architecture.source.weights == "pretrained"
+        self._random.setVisible(architecture is not None and not pretrained)
+        ready = architecture is not None and (pretrained or self._random.isChecked())
+        self._run.setEnabled(ready and not activity)
+        self._run.setToolTip(self._why_not(architecture is not None, ready))
+        self._cancel.setEnabled(bool(activity))
+        self._progress.setVisible(bool(activity))
+        # Of unknown length until the first report.
+        self._progress.setRange(0, 0)
+
+    def _why_not(self, is_open: bool, ready: bool) -> str:
+        if not is_open:
+            return self.tr("No model is open yet.")
+        if not ready:
+            return self.tr("This model has no weights. Choose random weights to run it.")
+        return self.tr("Run the sentence (Enter)")
+
+    def _on_progress(self, done: int, total: int, _label: str) -> None:
+        if self._workspace.activity:
+            self._progress.setRange(0, total)
+            self._progress.setValue(done)
+
+
+def _edit(name: str, hint: str) -> QLineEdit:
+    edit = QLineEdit()
+    edit.setObjectName(name)
+    edit.setPlaceholderText(hint)
+    edit.setAccessibleName(hint)
+    return edit

@@ -1,0 +1,54 @@
+"""A module's tensors as a table."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject
+
+from bertviewer.core.architecture import TensorInfo
+from bertviewer.report.formats import shape_text
+from bertviewer.ui.tables import Column, Row, TableModel
+
+
+class TensorTableModel(TableModel):
+    """One row a tensor; names are given relative to the module that is shown."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__((), parent)
+        self._columns = (
+            Column(self.tr("Name")),
+            Column(self.tr("Shape")),
+            Column(self.tr("In symbols")),
+            Column(self.tr("Elements"), is_number=True),
+            Column(self.tr("Dtype")),
+            Column(self.tr("Trainable")),
+            Column(self.tr("Notes")),
+        )
+
+    def set_tensors(
+        self, tensors: Sequence[TensorInfo], prefix: str, random: Sequence[str] = ()
+    ) -> None:
+        """Show other tensors; ``prefix`` is cut off their names, ``random`` ones are marked."""
+        marked = frozenset(random)
+        self.set_rows(
+            [
+                Row(self._cells(tensor, prefix, tensor.name in marked), hint=tensor.name)
+                for tensor in tensors
+            ]
+        )
+
+    def _cells(self, tensor: TensorInfo, prefix: str, is_random: bool) -> tuple[str, ...]:
+        symbolic = tensor.symbolic_shape
+        return (
+            tensor.name.removeprefix(prefix),
+            shape_text(tensor.shape),
+            "" if symbolic is None else f"[{', '.join(symbolic)}]",
+            f"{tensor.numel:,}",
+            tensor.dtype,
+            self.tr("yes") if tensor.trainable else self.tr("no"),
+            self._notes(tensor, is_random),
+        )
+
+    def _notes(self, tensor: TensorInfo, is_random: bool) -> str:
+        if tensor.tied_to is not None:
+            return self.tr("tied to {0}, counted there").format(tensor.tied_to)
+        return self.tr("not in the checkpoint: random") if is_random else ""

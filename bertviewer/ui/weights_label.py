@@ -1,0 +1,37 @@
+"""Says at all times what the weights are, and makes random ones hard to miss."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QLabel, QWidget
+
+from bertviewer.ui.workspace import Workspace
+
+
+class WeightsLabel(QLabel):
+    """Stands in the status bar; the tooltip lists tensors that are random among trained ones."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.setObjectName("statusWeights")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        workspace.architecture_changed.connect(self._update)
+        workspace.run_changed.connect(self._update)
+
+    def _update(self) -> None:
+        if self._workspace.architecture is None:
+            return
+        source = self._workspace.architecture.source
+        random = source.random_tensors
+        text = {
+            "none": self.tr("No weights"),
+            "pretrained": self.tr("Pretrained weights"),
+            "random": self.tr("RANDOM weights, seed 0"),
+        }[source.weights]
+        if random:
+            text = self.tr("Pretrained weights, but {0} tensors RANDOM").format(len(random))
+        self.setText(text)
+        self.setToolTip("\n".join(random[:30]))
+        is_random = bool(random) or source.weights == "random"
+        role = QPalette.ColorRole.Link if is_random else QPalette.ColorRole.WindowText
+        self.setForegroundRole(role)

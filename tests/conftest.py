@@ -1,0 +1,185 @@
+"""What all tests share: no screen, no network, nothing left behind, and two small models."""
+
+import gc
+import ipaddress
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+# Qt and the hub's client read these when they are first imported.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import pytest
+
+from bertviewer.core.source import ModelSource, parse_source
+
+GRACE_SECONDS = 2.0
+"""How long after a test its threads and windows may take to end."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--overwrite-golden",
+        action="store_true",
+        help="write what the program draws now into tests/golden, instead of comparing",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Give a function that compares a text with the file of that name in tests/golden."""
+
+    def compare(name: str, text: str) -> None:
+        path = Path(__file__).parent / "golden" / name
+        if request.config.getoption("--overwrite-golden"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def demo_source() -> ModelSource:
+    """Return the pretrained demo model, which the extra ``demo`` installs."""
+    return parse_source("demo")
+
+
+TINY_WORDS = ("this", "is", "a", "test", "sentence", "the", "cat", "sat", "on", "mat")
+
+
+@pytest.fixture(scope="session")
+def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a BERT of two layers with weights from a fixed seed, as a folder of the usual files."""
+    from bertviewer.core.backend import torch, transformers
+
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    config = transformers.BertConfig(
+        vocab_size=200,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        transformers.BertModel(config).save_pretrained(folder)
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
+    words += [f"##{letter}" for letter in letters]
+    words += [word for word in TINY_WORDS if word not in letters]
+    words += [f"[unused{number}]" for number in range(200 - len(words))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(
+        '{"tokenizer_class": "BertTokenizer", "do_lower_case": true, "model_max_length": 64}\n'
+    )
+    return folder
+
+
+def _is_local(address: Any) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a path or a name of AF_UNIX
+    if address[0] in ("", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(address[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that talks to another machine. Programs that it starts are their own affair."""
+
+    def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: socket.socket, *args: Any) -> Any:
+            # The address is the last argument of each of these.
+            if self.family in (socket.AF_INET, socket.AF_INET6) and not _is_local(args[-1]):
+                # Not an OSError: a library would take that for a bad connection and go on.
+                pytest.fail(f"a test tried to reach {args[-1]}")
+            return method(self, *args)
+
+        return call
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, guarded(getattr(socket.socket, name)))
+    look_up = socket.getaddrinfo
+
+    def guarded_look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
+        if host is not None and not _is_local((host,)):
+            pytest.fail(f"a test tried to look up {host}")
+        return look_up(host, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", guarded_look_up)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    """Fail a test that leaves a thread, a running timer or a window to the tests after it."""
+    before = _threads() + _qt_things()
+    yield
+    deadline = time.monotonic() + GRACE_SECONDS
+    while left := _new(_threads() + _qt_things(), before):
+        if time.monotonic() > deadline:
+            pytest.fail(f"the test left behind: {', '.join(map(repr, left))}")
+        left.clear()
+        _let_things_end()
+
+
+def _new(things: list[Any], before: list[Any]) -> list[Any]:
+    known = set(map(id, before))
+    return [thing for thing in things if id(thing) not in known]
+
+
+def _threads() -> list[Any]:
+    # Python never forgets a thread that something else started; those of Qt are looked at below.
+    return [t for t in threading.enumerate() if not isinstance(t, threading._DummyThread)]
+
+
+def _qt_application() -> Any:
+    # Asks only what is imported already: a test without Qt stays without it.
+    widgets = sys.modules.get("PySide6.QtWidgets")
+    return None if widgets is None else widgets.QApplication.instance()
+
+
+def _qt_things() -> list[Any]:
+    """Return the windows, the active timers and the running threads of Qt."""
+    application = _qt_application()
+    if application is None:
+        return []
+    from PySide6.QtCore import QThread, QTimer
+    from shiboken6 import isValid
+
+    timers, threads = _family(QTimer), _family(QThread)
+    found = [widget for widget in application.topLevelWidgets() if widget.parent() is None]
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if (
+            (kind in timers and isValid(thing) and thing.isActive())
+            or (kind in threads and isValid(thing) and thing.isRunning())
+        ) and thing is not application.thread():
+            found.append(thing)
+    return found
+
+
+def _family(kind: type) -> set[type]:
+    """Return a class and all classes below it; cheaper to ask than isinstance() a million times."""
+    return {kind}.union(*(_family(sub) for sub in kind.__subclasses__()))
+
+
+def _let_things_end() -> None:
+    gc.collect()
+    application = _qt_application()
+    if application is not None:
+        from PySide6.QtCore import QEvent
+
+        # Outside of an event loop nobody else carries out deleteLater().
+        application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        application.processEvents()
+    time.sleep(0.02)

@@ -1,0 +1,75 @@
+"""Tiny models of every family that has formulas, built without weights."""
+
+import warnings
+from functools import cache
+
+import torch
+import transformers
+
+from bertviewer.core.architecture import Architecture, SourceInfo
+from bertviewer.core.inspection import inspect_module
+from bertviewer.core.tasks import TASKS
+
+TINY = {
+    "bert": {
+        "vocab_size": 97,
+        "hidden_size": 24,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 3,
+        "intermediate_size": 40,
+        "max_position_embeddings": 32,
+    },
+    "distilbert": {
+        "vocab_size": 97,
+        "dim": 24,
+        "n_layers": 2,
+        "n_heads": 3,
+        "hidden_dim": 40,
+        "max_position_embeddings": 32,
+    },
+    "gpt2": {"vocab_size": 97, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 32},
+}
+TINY["roberta"] = TINY["bert"]
+TINY["electra"] = TINY["albert"] = {**TINY["bert"], "embedding_size": 16}
+
+
+@cache
+def config_of(family: str) -> transformers.PreTrainedConfig:
+    return transformers.AutoConfig.for_model(family, **TINY[family])
+
+
+@cache
+def architecture_of(family: str, task: str = "base") -> Architecture:
+    """Build the tiny model of a family with a head and inspect it."""
+    auto = next(entry.auto_class for entry in TASKS if entry.name == task)
+    config = config_of(family)
+    with torch.device("meta"):
+        model = getattr(transformers, auto).from_config(config)
+    source = SourceInfo("preset", f"tiny-{family}", task, "none")
+    return inspect_module(model, source, config.to_dict())
+
+
+@cache
+def torch_transformer(*, norm_first: bool = False, bias: bool = True) -> Architecture:
+    """Inspect a tiny torch.nn.Transformer."""
+    with torch.device("meta"), warnings.catch_warnings():
+        # It tells that a fast path is closed to it; no matter here.
+        warnings.filterwarnings("ignore", message="enable_nested_tensor")
+        model = torch.nn.Transformer(
+            24, 3, 2, 2, 40, batch_first=True, norm_first=norm_first, bias=bias
+        )
+    return inspect_module(model, SourceInfo("preset", "tiny", "base", "none"), {"d_model": 24})
+
+
+def all_architectures() -> dict[str, Architecture]:
+    """Return every family with every head that it has, and torch's own transformer."""
+    found = {
+        "nn.Transformer": torch_transformer(),
+        "nn.Transformer pre-norm": torch_transformer(norm_first=True),
+    }
+    for family in TINY:
+        for task in TASKS:
+            mapping = getattr(transformers, task.auto_class)._model_mapping
+            if type(config_of(family)) in mapping:
+                found[f"{family} {task.name}"] = architecture_of(family, task.name)
+    return found

@@ -1,0 +1,181 @@
+"""Every module of every family has a formula that compiles and shows its own values."""
+
+from collections.abc import Iterator
+
+import pytest
+import typst
+
+from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.formulas.catalogue import formula_of, maths_of
+from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.roles import ROLE_BY_CLASS, ROLES
+from tests.core.formulas.formula_models import all_architectures, architecture_of, torch_transformer
+
+ARCHITECTURES = all_architectures()
+
+
+def node_at(architecture: Architecture, path: str) -> ModuleNode:
+    return next(node for node in architecture.modules if node.path == path)
+
+
+def formula_at(architecture: Architecture, path: str) -> Formula:
+    formula = formula_of(node_at(architecture, path), architecture)
+    assert formula is not None
+    return formula
+
+
+def values(formula: Formula) -> dict[str, str | None]:
+    return {term.symbol: term.value for term in formula.terms}
+
+
+def formulas_of(architecture: Architecture) -> Iterator[tuple[ModuleNode, Formula]]:
+    for node in architecture.modules:
+        formula = formula_of(node, architecture)
+        assert formula is not None, f"{node.path}: {node.class_name} has no formula"
+        yield node, formula
+
+
+def test_a_class_has_one_role() -> None:
+    classes = [name for role in ROLES for name in role.classes]
+    assert len(classes) == len(set(classes))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_module_has_a_formula_that_is_complete(name: str) -> None:
+    architecture = ARCHITECTURES[name]
+    for node, formula in formulas_of(architecture):
+        # DistilBERT's stack and torch's encoder-decoder share a class name.
+        if node.class_name != "Transformer":
+            assert formula.role == ROLE_BY_CLASS[node.class_name].name
+        assert formula.title
+        assert formula.summary.endswith(".")
+        assert formula.maths
+        assert formula.source
+        assert all(key in architecture.config for key in formula.config_keys)
+        assert all(note.endswith(".") for note in formula.notes)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_term_is_a_symbol_of_the_maths(name: str) -> None:
+    missing = [
+        (node.path, part)
+        for node, formula in formulas_of(ARCHITECTURES[name])
+        for term in formula.terms
+        for part in term.symbol.split(", ")
+        if part not in " ".join(formula.maths)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_formula_compiles(name: str) -> None:
+    architecture = ARCHITECTURES[name]
+    lines: dict[str, None] = {}
+    for node, formula in formulas_of(architecture):
+        for text in (*formula.maths, *(term.symbol for term in formula.terms)):
+            lines[text] = None
+        lines[maths_of(node, architecture) or ""] = None
+    source = "\n\n".join(f"$ {line} $" for line in lines)
+    assert typst.compile(source.encode(), format="svg")
+
+
+def test_each_line_compiles_by_itself() -> None:
+    compiler = typst.Compiler()
+    bert = ARCHITECTURES["bert pretraining"]
+    for _, formula in formulas_of(bert):
+        for line in formula.maths:
+            source = f"#set page(width: auto, height: auto)\n$ {line} $"
+            assert compiler.compile(source.encode(), format="svg")
+
+
+def test_layer_norm_shows_its_epsilon_and_its_width() -> None:
+    bert = architecture_of("bert")
+    formula = formula_at(bert, "encoder.layer.0.output.LayerNorm")
+    shown = values(formula)
+    assert shown["epsilon"] == "1e-12"
+    assert shown["gamma"] == shown["beta"] == "[24]"
+    assert "epsilon = 10^(-12)" in formula.maths[1]
+    assert "population variance" in " ".join(formula.notes)
+    assert "48 parameters" in " ".join(formula.notes)
+    gpt2 = formula_at(architecture_of("gpt2"), "ln_f")
+    assert values(gpt2)["epsilon"] == "1e-05"
+    assert gpt2.config_keys == ("layer_norm_epsilon",)
+
+
+def test_layer_norm_without_a_bias_has_no_beta() -> None:
+    formula = formula_at(torch_transformer(bias=False), "encoder.norm")
+    assert "beta" not in values(formula)
+    assert "beta" not in " ".join(formula.maths)
+
+
+def test_linear_shows_its_shapes_in_torchs_order() -> None:
+    formula = formula_at(architecture_of("bert"), "encoder.layer.1.intermediate.dense")
+    shown = values(formula)
+    assert (shown["W"], shown["b"], shown["x"], shown["y"]) == ("[40, 24]", "[40]", "[24]", "[40]")
+    assert "limits(W^top)_(24 times 40)" in formula.maths[0]
+
+
+def test_conv1d_is_not_transposed() -> None:
+    formula = formula_at(architecture_of("gpt2"), "h.0.mlp.c_fc")
+    assert values(formula)["W"] == "[24, 96]"
+    assert "top" not in formula.maths[0]
+
+
+def test_self_attention_shows_its_heads() -> None:
+    formula = formula_at(architecture_of("bert"), "encoder.layer.0.attention.self")
+    shown = values(formula)
+    assert (shown["h"], shown["d_k"], shown["W_Q"]) == ("3 heads", "8", "[24, 24]")
+    assert "rows 8h to 8h+7" in " ".join(formula.notes)
+    assert "num_attention_heads" in formula.config_keys
+    assert not any("causal" in note for note in formula.notes)
+
+
+def test_gpt2_attention_is_causal_and_projects() -> None:
+    formula = formula_at(architecture_of("gpt2"), "h.0.attn")
+    assert any("causal" in note for note in formula.notes)
+    assert values(formula)["W_O"] == "[24, 24]"
+    assert "W_Q^top" not in " ".join(formula.maths)
+
+
+def test_the_norms_stand_where_the_layer_has_them() -> None:
+    for architecture, path, title in (
+        (architecture_of("bert"), "encoder.layer.0", "post-norm"),
+        (architecture_of("gpt2"), "h.0", "pre-norm"),
+        (torch_transformer(), "decoder.layers.0", "post-norm"),
+        (torch_transformer(norm_first=True), "decoder.layers.0", "pre-norm"),
+    ):
+        assert formula_at(architecture, path).title.endswith(title)
+
+
+def test_albert_counts_its_applications() -> None:
+    albert = architecture_of("albert")
+    assert values(formula_at(albert, "encoder"))["l"] == "2 applications"
+    attention = "encoder.albert_layer_groups.0.albert_layers.0.attention"
+    assert "LayerNorm" in formula_at(albert, attention).maths[-1]
+
+
+def test_robertas_positions_start_after_the_padding_row() -> None:
+    assert "p_s = s + 2" in formula_at(architecture_of("roberta"), "embeddings").maths[0]
+    assert "p_s" not in formula_at(architecture_of("bert"), "embeddings").maths[0]
+
+
+def test_gelu_forms_are_told_apart() -> None:
+    exact = formula_at(architecture_of("bert"), "encoder.layer.0.intermediate.intermediate_act_fn")
+    tanh = formula_at(architecture_of("gpt2"), "h.0.mlp.act")
+    assert "Phi" in exact.maths[0]
+    assert "0.044715" in tanh.maths[0]
+
+
+def test_a_tied_weight_is_named() -> None:
+    bert = architecture_of("bert", "masked-lm")
+    notes = " ".join(formula_at(bert, "cls.predictions").notes)
+    assert "bert.embeddings.word_embeddings.weight" in notes
+
+
+def test_an_unknown_class_has_no_formula() -> None:
+    bert = architecture_of("bert")
+    stranger = ModuleNode("x", "Stranger", 1, 0, 0, 0, 0.0, None, {}, "0", None)
+    impostor = ModuleNode("x", "BertSelfAttention", 1, 0, 0, 0, 0.0, None, {}, "0", None)
+    assert formula_of(stranger, bert) is None
+    assert formula_of(impostor, bert) is None
+    assert maths_of(stranger, bert) is None

@@ -1,0 +1,98 @@
+"""The JSON document of an architecture says everything, and is read back equal."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bertviewer.core.architecture import SCHEMA, Architecture, bytes_by_dtype
+from bertviewer.core.loading import open_model
+from bertviewer.core.presets import preset_names
+from bertviewer.core.source import parse_source
+
+
+def through_json(architecture: Architecture) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        json.dumps(architecture.to_json(), allow_nan=False, ensure_ascii=False)
+    )
+    return document
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        *((name, "base") for name in (*preset_names(), "demo")),
+        ("bert-base-uncased", "masked-lm"),
+        ("bert-base-uncased", "sequence-classification"),
+    ],
+)
+def test_round_trip(name: str, task: str) -> None:
+    architecture = open_model(parse_source(name, task)).architecture
+    document = through_json(architecture)
+    again = Architecture.from_json(document)
+    assert again == architecture
+    assert through_json(again) == document
+
+
+def test_round_trip_with_formulas() -> None:
+    model = open_model(parse_source("bert-base-uncased", "masked-lm"))
+    architecture = model.with_formulas()
+    document = through_json(architecture)
+    assert Architecture.from_json(document) == architecture
+    values = {letter: symbol["value"] for letter, symbol in document["symbols"].items()}
+    for module in document["modules"]:
+        assert eval(module["count_formula"], {"__builtins__": {}}, values) == module["parameters"]
+    root = document["modules"][0]["count_formula"]
+    assert "V" in root
+    assert "D" in root
+
+
+def test_document_of_bert_base() -> None:
+    document = through_json(open_model(parse_source("bert-base-uncased")).architecture)
+    assert list(document) == [
+        "schema",
+        "source",
+        "config",
+        "symbols",
+        "totals",
+        "shares",
+        "modules",
+        "parameters",
+    ]
+    assert document["schema"] == SCHEMA == "bertviewer.architecture/1"
+    assert document["source"]["weights"] == "none"
+    assert document["totals"] == {
+        "parameters": 109_482_240,
+        "trainable": 109_482_240,
+        "tensors": 199,
+        "modules": len(document["modules"]),
+        "bytes": {
+            "float32": 437_928_960,
+            "float16": 218_964_480,
+            "int8": 109_482_240,
+            "int4": 54_741_120,
+        },
+    }
+    layer = next(m for m in document["modules"] if m["path"] == "encoder.layer.3")
+    assert layer["repeat"] == {"first": 0, "last": 11, "count": 12}
+    assert layer["depth"] == 3
+    assert document["symbols"]["D"]["value"] == 768
+
+
+def test_tied_tensor_names_its_first_holder_and_counts_once() -> None:
+    document = through_json(open_model(parse_source("bert-base-uncased", "masked-lm")).architecture)
+    (decoder,) = (
+        t for t in document["parameters"] if t["name"] == "cls.predictions.decoder.weight"
+    )
+    assert decoder["tied_to"] == "bert.embeddings.word_embeddings.weight"
+    untied = sum(t["numel"] for t in document["parameters"] if t["tied_to"] is None)
+    assert untied == document["totals"]["parameters"] == 109_514_298
+
+
+def test_half_bytes_round_up() -> None:
+    assert bytes_by_dtype(3) == {"float32": 12, "float16": 6, "int8": 3, "int4": 2}
+
+
+def test_other_schema_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a bertviewer.architecture/1 document"):
+        Architecture.from_json({"schema": "something/else"})

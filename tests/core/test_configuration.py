@@ -1,0 +1,124 @@
+"""Configurations from strangers: checked before any library sees them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bertviewer.core.configuration import MAX_BYTES, read_configuration
+from bertviewer.core.errors import UserError
+
+GOOD = {
+    "model_type": "bert",
+    "vocab_size": 100,
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
+
+
+def write(folder: Path, config: Any) -> Path:
+    path = folder / "config.json"
+    path.write_text(config if isinstance(config, str) else json.dumps(config), encoding="utf-8")
+    return path
+
+
+def test_good_configuration_comes_back_as_it_is(tmp_path: Path) -> None:
+    assert read_configuration(write(tmp_path, GOOD)) == GOOD
+
+
+def test_byte_order_mark_is_read_over(tmp_path: Path) -> None:
+    assert read_configuration(write(tmp_path, "\ufeff" + json.dumps(GOOD))) == GOOD
+
+
+def test_keys_that_could_run_code_are_dropped_at_every_depth(tmp_path: Path) -> None:
+    evil = {
+        **GOOD,
+        "auto_map": {"AutoModel": "evil.py--Model"},
+        "trust_remote_code": True,
+        "_attn_implementation": "someone/kernel",
+        "nested": {"auto_map": {}, "kept": [{"quantization_config": {}, "kept": 1}]},
+    }
+    assert read_configuration(write(tmp_path, evil)) == {
+        **GOOD,
+        "nested": {"kept": [{"kept": 1}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not a valid JSON configuration"),
+        ("{", "not a valid JSON configuration"),
+        ("[" * 100_000, "not a valid JSON configuration"),
+        ('{"model_type": "bert", "hidden_size": ' + "9" * 5000 + "}", "not a valid JSON"),
+        ("[1, 2]", "not a JSON object"),
+        ("null", "not a JSON object"),
+        ("{}", "model_type is missing"),
+        ('{"model_type": 7}', "model_type is missing"),
+    ],
+)
+def test_what_is_no_configuration(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_configuration(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": 10**12}, "hidden_size is 1e[+]12, out of bounds"),
+        ({"hidden_size": 10**400}, "hidden_size is .*out of bounds"),
+        ({"hidden_size": -8}, "hidden_size is -8, out of bounds"),
+        ({"hidden_size": 0}, "hidden_size is 0, not a positive whole number"),
+        ({"hidden_size": 8.5}, "hidden_size is 8.5, not a positive whole number"),
+        ({"hidden_size": "8"}, "hidden_size is '8', not a positive whole number"),
+        ({"intermediate_size": float("nan")}, "intermediate_size is nan, out of bounds"),
+        ({"intermediate_size": float("inf")}, "intermediate_size is inf, out of bounds"),
+        ({"vocab_size": 0}, "vocab_size is 0, not a positive whole number"),
+        ({"num_attention_heads": 0}, "at least 1 head is needed"),
+        ({"num_attention_heads": None}, "at least 1 head is needed"),
+        ({"num_hidden_layers": 100_000}, "above the limit of 1000"),
+        ({"hidden_size": 1_000_000}, "more than 1e[+]12 parameters"),
+        ({"vocab_size": 50_000_000, "hidden_size": 30_000}, "more than 1e[+]12 parameters"),
+    ],
+)
+def test_absurd_sizes(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = write(tmp_path, {**GOOD, **change})
+    with pytest.raises(UserError, match=message) as raised:
+        read_configuration(path)
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_unreadable_and_huge_files(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        read_configuration(tmp_path / "absent.json")
+    with pytest.raises(UserError, match="too large"):
+        read_configuration(write(tmp_path, " " * (MAX_BYTES + 1)))
+    (tmp_path / "latin.json").write_bytes(b'{"model_type": "\xff"}')
+    with pytest.raises(UserError, match="not a valid JSON configuration"):
+        read_configuration(tmp_path / "latin.json")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+KEYS = st.sampled_from([*GOOD, "intermediate_size", "n_head", "head_dim", "id2label"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(change=st.dictionaries(KEYS | st.text(max_size=12), VALUES, max_size=5))
+def test_anything_is_read_or_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    path = write(tmp_path, {**GOOD, **change})
+    try:
+        config = read_configuration(path)
+    except UserError:
+        return
+    assert isinstance(config["model_type"], str)

@@ -1,0 +1,91 @@
+"""What a name on the command line means."""
+
+from pathlib import Path
+
+import pytest
+
+from bertviewer.core import source as source_module
+from bertviewer.core.errors import UserError
+from bertviewer.core.presets import PRESETS, preset_names
+from bertviewer.core.resources import resources_folder
+from bertviewer.core.source import default_source_name, parse_source
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_is_a_file_without_weights(name: str) -> None:
+    source = parse_source(name)
+    assert source.kind == "preset"
+    assert source.path.is_file()
+    assert not source.has_weights
+
+
+def test_presets_are_exactly_the_files_in_the_folder() -> None:
+    files = {path.stem for path in (resources_folder() / "presets").glob("*.json")}
+    assert files == set(preset_names())
+    assert len(PRESETS) == len(files)
+
+
+def test_demo_has_weights() -> None:
+    source = parse_source("demo")
+    assert source.kind == "demo"
+    assert source.has_weights
+    assert (source.path / "vocab.txt").is_file()
+    assert default_source_name() == "demo"
+
+
+def test_default_without_the_demo_is_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Path:
+        raise UserError("the demo model is not installed")
+
+    monkeypatch.setattr(source_module, "demo_folder", missing)
+    assert default_source_name() == "bert-base-uncased"
+
+
+def test_folder_and_config_file(tiny_bert_folder: Path) -> None:
+    folder = parse_source(str(tiny_bert_folder))
+    assert (folder.kind, folder.has_weights) == ("folder", True)
+    config = parse_source(str(tiny_bert_folder / "config.json"))
+    assert (config.kind, config.has_weights) == ("config", False)
+
+
+def test_preset_wins_over_a_folder_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gpt2").mkdir()
+    (tmp_path / "gpt2" / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert parse_source("gpt2").kind == "preset"
+    assert parse_source("./gpt2").kind == "folder"
+
+
+def test_task_is_found() -> None:
+    assert parse_source("gpt2", "masked-lm").task.auto_class == "AutoModelForMaskedLM"
+    with pytest.raises(UserError, match="unknown task 'poetry'"):
+        parse_source("gpt2", "poetry")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no-such-model", "unknown model 'no-such-model'"),
+        ("", "folder has no config.json"),
+        ("hf://org/name", "not supported yet"),
+        ("a\0b", "unknown model"),
+        ("x" * 5000, "name too long"),
+    ],
+)
+def test_refused_names(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=f"(?i){message}") as raised:
+        parse_source(name)
+    assert "\n" not in str(raised.value)
+
+
+def test_refused_folder_and_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"the folder has no config\.json"):
+        parse_source(str(tmp_path))
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(UserError, match=r"not a model folder and not a config\.json"):
+        parse_source(str(tmp_path / "notes.txt"))

@@ -1,0 +1,217 @@
+"""The commands as other programs see them: output, exit status, one line on stderr."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+
+from bertviewer import __version__
+from bertviewer.core.presets import PRESETS
+
+ROOT = Path(__file__).parents[1]
+SENTENCE = "this is a 12212121 test sentence"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """Return an empty folder to run in: nothing may depend on the checkout as working folder."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    return folder
+
+
+def bertviewer(
+    folder: Path,
+    *arguments: str,
+    python: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *python, "-m", "bertviewer", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+
+
+def output_of(folder: Path, *arguments: str) -> str:
+    result = bertviewer(folder, *arguments)
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
+
+
+def error_of(folder: Path, *arguments: str) -> str:
+    """Run what must fail and return the error's one line, without its beginning."""
+    result = bertviewer(folder, *arguments)
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("bertviewer: error: ")
+    return line.removeprefix("bertviewer: error: ")
+
+
+class TestSummary:
+    def test_text(self, elsewhere: Path) -> None:
+        text = output_of(elsewhere, "summary", "bert-base-uncased")
+        assert "Total params: 109,482,240" in text
+        assert "12 × BertLayer" in text
+        assert "no weights" in text.splitlines()[0]
+
+    def test_json(self, elsewhere: Path) -> None:
+        document = json.loads(
+            output_of(elsewhere, "summary", "bert-base-uncased", "--format", "json")
+        )
+        assert document["schema"] == "bertviewer.architecture/1"
+        assert document["totals"]["parameters"] == 109_482_240
+        assert len(document["parameters"]) == 199
+        values = {letter: symbol["value"] for letter, symbol in document["symbols"].items()}
+        root = document["modules"][0]
+        assert eval(root["count_formula"], {"__builtins__": {}}, values) == 109_482_240
+
+    def test_csv(self, elsewhere: Path) -> None:
+        text = output_of(elsewhere, "summary", "demo", "--format", "csv")
+        rows = list(csv.DictReader(text.splitlines()))
+        assert (rows[0]["class"], rows[0]["parameters"]) == ("BertModel", "22713216")
+        assert len({row["path"] for row in rows}) == len(rows)
+
+    def test_csv_of_parameters(self, elsewhere: Path) -> None:
+        text = output_of(
+            elsewhere, "summary", "bert-base-uncased", "--format", "csv", "--parameters"
+        )
+        rows = list(csv.DictReader(text.splitlines()))
+        assert len(rows) == 199
+        assert sum(int(row["numel"]) for row in rows) == 109_482_240
+
+    def test_markdown_with_task_and_depth(self, elsewhere: Path) -> None:
+        text = output_of(
+            elsewhere, "summary", "bert-base-uncased", "--format", "markdown",
+            "--task", "sequence-classification", "--depth", "1",
+        )  # fmt: skip
+        assert text.startswith("# bert-base-uncased\n")
+        assert "109,483,778" in text
+        assert "classifier | Linear | 1,538" in text
+        assert "BertLayer" not in text
+
+    def test_configuration_file_and_folder(self, elsewhere: Path, tiny_bert_folder: Path) -> None:
+        by_folder = output_of(elsewhere, "summary", str(tiny_bert_folder))
+        by_file = output_of(elsewhere, "summary", str(tiny_bert_folder / "config.json"))
+        assert "pretrained weights" in by_folder.splitlines()[0]
+        assert "no weights" in by_file.splitlines()[0]
+        assert by_folder.splitlines()[1:] == by_file.splitlines()[1:]
+
+
+class TestRun:
+    def test_json(self, elsewhere: Path) -> None:
+        document = json.loads(output_of(elsewhere, "run", "demo", SENTENCE, "--format", "json"))
+        assert document["schema"] == "bertviewer.run/1"
+        assert document["source"]["weights"] == "pretrained"
+        assert document["tokens"][1] == {"id": 2023, "text": "this", "segment": 0}
+        assert len(document["tokens"]) == 11
+        assert document["hidden_states"]["layers"] == 7
+        assert document["modules"][0]["output_shape"] == [1, 11, 384]
+        assert document["check"] is None
+        assert document["seconds"]["total"] >= document["seconds"]["forward"] > 0
+
+    def test_text_and_pair(self, elsewhere: Path) -> None:
+        text = output_of(elsewhere, "run", "demo", "one", "--pair", "two")
+        assert "5 tokens" in text
+        assert "encoder.layer.5.attention.self.query" in text
+
+    def test_random_weights_say_so(self, elsewhere: Path) -> None:
+        text = output_of(elsewhere, "run", "distilbert-base-uncased", "hello", "--random-weights")
+        assert "RANDOM weights" in text.splitlines()[0]
+
+
+def test_report_is_a_pdf_with_the_sentence_in_it(elsewhere: Path) -> None:
+    assert output_of(elsewhere, "report", "demo", "-o", "out.pdf", "--sentence", SENTENCE) == ""
+    path = elsewhere / "out.pdf"
+    assert path.read_bytes().startswith(b"%PDF")
+    text = "\n".join(page.extract_text() for page in PdfReader(path).pages)
+    assert "22,713,216" in text
+    assert SENTENCE in " ".join(text.split())
+
+
+def test_presets(elsewhere: Path) -> None:
+    lines = output_of(elsewhere, "presets").splitlines()
+    assert [line.split()[0] for line in lines] == [preset.name for preset in PRESETS]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("summary", "no-such-model"), "unknown model 'no-such-model'"),
+        (("summary", "gpt2", "--task", "next-sentence"), "gpt2 has no head"),
+        (("summary", "gpt2", "--task", "poetry"), "invalid choice: 'poetry'"),
+        (("summary", "gpt2", "--depth", "-1"), "must not be negative"),
+        (("summary", "gpt2", "--depth", "two"), "--depth"),
+        (("summary",), "MODEL"),
+        (("summary", "gpt2", "--nonsense"), "--nonsense"),
+        (("run", "demo", ""), "the sentence is empty"),
+        (("run", "demo", "  "), "the sentence is empty"),
+        (("run", "demo", "word " * 600), "too long: it has 602 tokens"),
+        (("run", "demo", "one", "--pair", " "), "the second sentence is empty"),
+        (("run", "gpt2", "hello"), "gpt2 has no weights; ask for random ones"),
+        (("report", "demo"), "-o/--output"),
+        (("report", "demo", "-o", "absent/out.pdf"), "absent"),
+        (("report", "demo", "-o", "."), "directory"),
+        (("report", "demo", "-o", "out.pdf", "--pair", "two"), "--pair needs --sentence"),
+    ],
+)
+def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert message in error_of(elsewhere, *arguments)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_no_display_is_one_line_that_says_what_to_do(elsewhere: Path) -> None:
+    environment = {"QT_QPA_PLATFORM": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    result = bertviewer(elsewhere, environment=environment)
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("bertviewer: error: ")
+    assert "bertviewer report" in line
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_version_and_help_are_quick(elsewhere: Path, argument: str) -> None:
+    result = bertviewer(elsewhere, argument, python=("-X", "importtime"))
+    assert result.returncode == 0
+    assert (f"bertviewer {__version__}" if argument == "--version" else "summary") in result.stdout
+    # Each line of stderr ends with the name of an imported module.
+    imported = {
+        line.rpartition("|")[2].strip().partition(".")[0] for line in result.stderr.splitlines()
+    }
+    assert "argparse" in imported
+    assert imported.isdisjoint({"torch", "transformers", "PySide6", "pyqtgraph", "numpy"})
+
+
+def test_reader_that_stops_reading_is_no_error(elsewhere: Path) -> None:
+    result = subprocess.run(
+        f"set -o pipefail; '{sys.executable}' -m bertviewer summary demo | head -1",
+        cwd=elsewhere,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_names_that_the_terminal_cannot_show_do_not_stop_the_output(elsewhere: Path) -> None:
+    result = bertviewer(
+        elsewhere, "summary", "bert-base-uncased", environment={"PYTHONIOENCODING": "ascii"}
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Total params: 109,482,240" in result.stdout
