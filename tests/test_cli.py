@@ -12,6 +12,7 @@ import pytest
 from pypdf import PdfReader
 
 from bertviewer import __version__
+from bertviewer.app import main
 from bertviewer.core.presets import PRESETS
 
 ROOT = Path(__file__).parents[1]
@@ -101,12 +102,16 @@ class TestSummary:
         assert "classifier | Linear | 1,538" in text
         assert "BertLayer" not in text
 
-    def test_configuration_file_and_folder(self, elsewhere: Path, tiny_bert_folder: Path) -> None:
-        by_folder = output_of(elsewhere, "summary", str(tiny_bert_folder))
-        by_file = output_of(elsewhere, "summary", str(tiny_bert_folder / "config.json"))
-        assert "pretrained weights" in by_folder.splitlines()[0]
-        assert "no weights" in by_file.splitlines()[0]
-        assert by_folder.splitlines()[1:] == by_file.splitlines()[1:]
+    def test_configuration_file_and_folder(
+        self, tiny_bert_folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["summary", str(tiny_bert_folder)]) == 0
+        by_folder = capsys.readouterr().out.splitlines()
+        assert main(["summary", str(tiny_bert_folder / "config.json")]) == 0
+        by_file = capsys.readouterr().out.splitlines()
+        assert "pretrained weights" in by_folder[0]
+        assert "no weights" in by_file[0]
+        assert by_folder[1:] == by_file[1:]
 
 
 class TestRun:
@@ -149,6 +154,19 @@ def test_presets(elsewhere: Path) -> None:
     ("arguments", "message"),
     [
         (("summary", "no-such-model"), "unknown model 'no-such-model'"),
+        (("run", "gpt2", "hello"), "gpt2 has no weights; ask for random ones"),
+    ],
+)
+def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert message in error_of(elsewhere, *arguments)
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("no-such-model", "--nonsense"), "--nonsense"),
+        (("--task", "poetry"), "invalid choice: 'poetry'"),
         (("summary", "gpt2", "--task", "next-sentence"), "gpt2 has no head"),
         (("summary", "gpt2", "--task", "poetry"), "invalid choice: 'poetry'"),
         (("summary", "gpt2", "--depth", "-1"), "must not be negative"),
@@ -156,19 +174,46 @@ def test_presets(elsewhere: Path) -> None:
         (("summary",), "MODEL"),
         (("summary", "gpt2", "--nonsense"), "--nonsense"),
         (("run", "demo", ""), "the sentence is empty"),
-        (("run", "demo", "  "), "the sentence is empty"),
         (("run", "demo", "word " * 600), "too long: it has 602 tokens"),
+        (("run", "demo", "  "), "the sentence is empty"),
         (("run", "demo", "one", "--pair", " "), "the second sentence is empty"),
-        (("run", "gpt2", "hello"), "gpt2 has no weights; ask for random ones"),
         (("report", "demo"), "-o/--output"),
         (("report", "demo", "-o", "absent/out.pdf"), "absent"),
-        (("report", "demo", "-o", "."), "directory"),
+        (("report", "demo", "-o", "."), "folder"),
         (("report", "demo", "-o", "out.pdf", "--pair", "two"), "--pair needs --sentence"),
+        (("report", "demo", "-o", "out.pdf", "--sentence", ""), "the sentence is empty"),
     ],
 )
-def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], message: str) -> None:
-    assert message in error_of(elsewhere, *arguments)
+def test_more_errors_in_this_process(
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(elsewhere)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = err.splitlines()
+    assert line.startswith("bertviewer: error: ")
+    assert message in line
     assert list(elsewhere.iterdir()) == []
+
+
+def test_our_own_bug_is_logged(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(options: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("bertviewer.cli.execute", fail)
+    monkeypatch.setattr("bertviewer.core.log.user_log_path", lambda *_, **__: elsewhere / "logs")
+    assert main(["presets"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    log = elsewhere / "logs" / "bertviewer.log"
+    assert line == f"bertviewer: error: internal error; the details are in {log}"
+    assert "RuntimeError: a bug" in log.read_text()
 
 
 def test_no_display_is_one_line_that_says_what_to_do(elsewhere: Path) -> None:

@@ -130,8 +130,8 @@ def _start(lab: Laboratory, real: Blueprint) -> tuple[Blueprint, dict[str, int]]
 
 
 def _alike(symbol: Symbol, other: Symbol) -> bool:
-    roles = {role_of(symbol), role_of(other)}
-    return symbol.value == other.value and "layers" not in roles
+    """Tell whether a model may want both equal: two widths, but not a width and a head count."""
+    return symbol.value == other.value and role_of(symbol) == role_of(other) == "width"
 
 
 def _change_alone(lab: Laboratory, variable: Variable, base: Blueprint, values: Values) -> Points:
@@ -154,16 +154,17 @@ def _together(variable: Variable, value: int) -> dict[str, int]:
 def _nearby_values(variable: Variable, value: int) -> Iterator[int]:
     """Yield values to try in place of ``value``, the likeliest to be accepted first.
 
-    Multiples keep what divided the value, parts what it divided; layers grow by one. Heads double:
-    they have to divide a width, and some models round instead of refusing.
+    Multiples keep what divided the value, parts what it divided; layers grow by one. Heads shrink
+    first: they have to divide a width, and some models round instead of refusing.
     """
+    multiples = [value * factor for factor in (2, 3, 4, 5)]
+    parts = [value // part for part in (2, 3, 4, 5, 7) if value % part == 0]
     if variable.role == "layers":
         yield from (value + 1, value + 2, value * 2)
-        return
-    if variable.role == "heads":
-        yield from (value * factor for factor in (2, 4, 8))
-    yield from (value * factor for factor in (2, 3, 4, 5))
-    yield from (value // part for part in (2, 3, 4) if value % part == 0)
+    elif variable.role == "heads":
+        yield from (*parts, *multiples)
+    else:
+        yield from (*multiples, *parts)
 
 
 def _fresh_values(observed: Observations, attempt: int) -> dict[str, int]:

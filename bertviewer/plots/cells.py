@@ -7,6 +7,8 @@ import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPicture
 
+from bertviewer.plots.theme import widened
+
 # How far a cell reaches under its right and upper neighbours. Cells that only touch show the
 # background between them as soon as edges are smoothed, as every PDF viewer does.
 OVERLAP = 0.06
@@ -23,8 +25,9 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
         super().__init__()
         self._rows, self._columns = values.shape
         finite = values[np.isfinite(values)]
-        self.low = float(finite.min()) if finite.size else 0.0
-        self.high = float(finite.max()) if finite.size else 1.0
+        self.low, self.high = (
+            widened(float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+        )
         self._picture = self._draw(values, colormap)
 
     def boundingRect(self) -> QRectF:
@@ -36,7 +39,7 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
         painter.drawPicture(0, 0, self._picture)
 
     def _draw(self, values: "np.ndarray[Any, np.dtype[np.float64]]", colormap: str) -> QPicture:
-        span = (self.high - self.low) or 1.0
+        span = self.high - self.low
         table = pg.colormap.get(colormap).getLookupTable(nPts=256)
         colors = [QColor(*(int(part) for part in color[:3])) for color in table]
         picture = QPicture()

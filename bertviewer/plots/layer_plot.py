@@ -8,12 +8,13 @@ from PySide6.QtCore import QPointF, Signal
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.layers import LayerSeries
-from bertviewer.plots.theme import LIGHT, PlotTheme
+from bertviewer.plots.plot import Plot
+from bertviewer.plots.theme import widened
 
-TICKS = 24
+MAX_TICKS = 24
 
 
-class LayerPlot(pg.PlotWidget):  # type: ignore[misc]
+class LayerPlot(Plot):
     """Lines over layer numbers; ``layer_clicked`` carries the path of the module clicked."""
 
     layer_clicked = Signal(str)
@@ -21,28 +22,15 @@ class LayerPlot(pg.PlotWidget):  # type: ignore[misc]
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._series: tuple[LayerSeries, ...] = ()
-        self._theme = LIGHT
-        self._title = ""
-        item = self.getPlotItem()
-        item.setMenuEnabled(False)
-        item.hideButtons()
-        item.setMouseEnabled(x=False, y=False)
-        for side in ("bottom", "left"):
-            # An axis in thousandths without a word about it would be read wrong.
-            item.getAxis(side).enableAutoSIPrefix(False)
-        item.addLegend(offset=(-8, 2), labelTextSize="8pt", colCount=3)
+        self.titles["bottom"] = "Layer"
+        self.getPlotItem().addLegend(offset=(-8, 2), labelTextSize="8pt", colCount=3)
         self.scene().sigMouseClicked.connect(self._on_click)
 
     def show_series(self, series: Sequence[LayerSeries], statistic: str) -> None:
         """Draw the lines, in place of those drawn before."""
         self._series = tuple(series)
-        self._title = statistic
-        self._draw()
-
-    def set_theme(self, theme: PlotTheme) -> None:
-        """Draw again in other colours."""
-        self._theme = theme
-        self._draw()
+        self.titles["left"] = statistic
+        self.draw()
 
     def series(self) -> tuple[LayerSeries, ...]:
         """Return the lines that are drawn."""
@@ -62,10 +50,10 @@ class LayerPlot(pg.PlotWidget):  # type: ignore[misc]
                     nearest = (distance, line.paths[index])
         return nearest and nearest[1]
 
-    def _draw(self) -> None:
-        theme, item = self._theme, self.getPlotItem()
-        self.setBackground(theme.background)
-        item.clear()
+    def draw(self) -> None:
+        """Draw the lines, the legend and the axes."""
+        super().draw()
+        theme, item = self.theme, self.getPlotItem()
         item.legend.clear()
         item.legend.setLabelTextColor(theme.foreground)
         for index, line in enumerate(self._series):
@@ -84,18 +72,9 @@ class LayerPlot(pg.PlotWidget):  # type: ignore[misc]
                 antialias=True,
                 useCache=False,  # cached symbols are bitmaps, on paper too
             )
-        self._draw_axes()
-
-    def _draw_axes(self) -> None:
-        theme, item = self._theme, self.getPlotItem()
         longest = max((len(line.values) for line in self._series), default=0)
-        step = max(1, -(-longest // TICKS))
-        bottom, left = item.getAxis("bottom"), item.getAxis("left")
-        bottom.setTicks([[(n, str(n)) for n in range(0, longest, step)]])
-        for axis, text in ((bottom, "Layer"), (left, self._title)):
-            axis.setPen(theme.muted)
-            axis.setTextPen(theme.foreground)
-            axis.setLabel(text, color=theme.foreground)
+        step = max(1, -(-longest // MAX_TICKS))
+        item.getAxis("bottom").setTicks([[(n, str(n)) for n in range(0, longest, step)]])
         item.showGrid(x=False, y=True, alpha=0.15)
         item.setXRange(-0.4, max(0.4, longest - 0.6), padding=0)
         low, high = self._range()
@@ -104,10 +83,7 @@ class LayerPlot(pg.PlotWidget):  # type: ignore[misc]
 
     def _range(self) -> tuple[float, float]:
         values = [v for line in self._series for v in line.values if v is not None]
-        low, high = min(values, default=0.0), max(values, default=1.0)
-        if low == high:
-            return low - 0.5, high + 0.5
-        return low, high
+        return widened(min(values, default=0.0), max(values, default=1.0))
 
     def _on_click(self, event: object) -> None:
         position: QPointF = event.scenePos()  # type: ignore[attr-defined]

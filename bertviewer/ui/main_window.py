@@ -44,7 +44,7 @@ class MainWindow(QMainWindow):
 
     def __init__(self, workspace: Workspace, icon: QIcon) -> None:
         super().__init__()
-        self._workspace = workspace
+        self.workspace = workspace
         self._source: ModelSource | None = None
         self._is_painted = False
         self.setWindowTitle("bertviewer")
@@ -73,7 +73,7 @@ class MainWindow(QMainWindow):
     def open_source(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open."""
         self._source = source
-        self._workspace.open(source)
+        self.workspace.open(source)
 
     def open_named(self, name: str) -> None:
         """Open a preset, the demo or a path with the base task."""
@@ -100,7 +100,7 @@ class MainWindow(QMainWindow):
 
     def export_report(self, path: Path) -> None:
         """Write the report of the open model and of its last run."""
-        architecture = self._workspace.architecture
+        architecture = self.workspace.architecture
         if architecture is None:
             return
         try:
@@ -108,8 +108,8 @@ class MainWindow(QMainWindow):
         except UserError as error:
             show_error(self, str(error))
             return
-        document = build_document(architecture, self._workspace.run, self._activations.statistic)
-        self._workspace.export(path, document)
+        document = build_document(architecture, self.workspace.run, self._activations.statistic)
+        self.workspace.export(path, document)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
@@ -152,13 +152,13 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what is going on; Qt calls it."""
-        self._workspace.cancel()
+        self.workspace.cancel()
         super().closeEvent(event)
 
     def _make_content(self) -> QWidget:
         upper = QSplitter(Qt.Orientation.Horizontal)
-        upper.addWidget(ModuleTreePanel(self._workspace))
-        upper.addWidget(make_tabs(self._workspace))
+        upper.addWidget(ModuleTreePanel(self.workspace))
+        upper.addWidget(make_tabs(self.workspace))
         upper.setChildrenCollapsible(False)
         upper.setSizes([745, 615])
         lower = QWidget()
@@ -181,7 +181,7 @@ class MainWindow(QMainWindow):
             show_error(self, str(error))
 
     def _on_architecture(self) -> None:
-        architecture = self._workspace.architecture
+        architecture = self.workspace.architecture
         assert architecture is not None
         self._pages.setCurrentIndex(1)
         self._actions["exportPdf"].setEnabled(True)
@@ -195,17 +195,17 @@ class MainWindow(QMainWindow):
         )
 
     def _on_run(self) -> None:
-        if self._workspace.run is not None and self._rows.sizes()[1] < self.height() // 4:
+        if self.workspace.run is not None and self._rows.sizes()[1] < self.height() // 4:
             total = sum(self._rows.sizes())
             self._rows.setSizes([total * 6 // 10, total * 4 // 10])
 
     def _on_activity(self) -> None:
-        if not self._workspace.activity:
+        if not self.workspace.activity:
             self.statusBar().clearMessage()
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
         self.statusBar().showMessage(f"{label} …")
-        if not self._workspace.activity:
+        if not self.workspace.activity:
             # Formulas are derived in the background: say it, and let the message go by itself.
             self.statusBar().showMessage(f"{label} …", 1000)
 

@@ -10,7 +10,7 @@ from bertviewer.ui.workspace import Workspace
 FILTER_DELAY = 150  # milliseconds
 # Of Class to Output shape, in pixels; Module gets what a new window leaves, more without a run.
 WIDTHS = (128, 92, 84, 100, 106)
-MODULE_WIDTH = 212
+MODULE_WIDTH = 196
 
 
 class ModuleTreePanel(QWidget):

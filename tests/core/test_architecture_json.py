@@ -94,5 +94,5 @@ def test_half_bytes_round_up() -> None:
 
 
 def test_other_schema_is_refused() -> None:
-    with pytest.raises(ValueError, match="not a bertviewer.architecture/1 document"):
+    with pytest.raises(ValueError, match=r"not a bertviewer\.architecture/1 document"):
         Architecture.from_json({"schema": "something/else"})

@@ -143,9 +143,7 @@ class TestMaskedChineseBert:
         architecture = architecture_of("bert-base-chinese", "masked-lm")
         assert parameters(architecture, "cls") == V + D * D + 3 * D
         tied = {tensor.name: tensor.tied_to for tensor in architecture.parameters}
-        assert (
-            tied["cls.predictions.decoder.weight"] == "bert.embeddings.word_embeddings.weight"
-        )
+        assert tied["cls.predictions.decoder.weight"] == "bert.embeddings.word_embeddings.weight"
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")

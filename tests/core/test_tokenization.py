@@ -42,8 +42,10 @@ class TestModelTokenizer:
         assert [token.segment for token in tokens] == [0, 0, 0, 1, 1]
 
     def test_tokenizer_of_a_folder(self, tiny_bert_folder: Path) -> None:
-        tokens = open_model(parse_source(str(tiny_bert_folder))).tokenizer().tokenize(
-            Sentence("The cats")
+        tokens = (
+            open_model(parse_source(str(tiny_bert_folder)))
+            .tokenizer()
+            .tokenize(Sentence("The cats"))
         )
         assert texts(tokens) == ["[CLS]", "the", "cat", "##s", "[SEP]"]
         assert [token.id for token in tokens][::4] == [2, 3]

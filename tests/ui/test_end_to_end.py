@@ -1,0 +1,231 @@
+"""The main job in the real window: open, select, read, run, look, export."""
+
+from pathlib import Path
+
+import numpy as np
+import pypdf
+import pytest
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QProgressBar,
+    QPushButton,
+    QTableView,
+    QTabWidget,
+    QTreeView,
+)
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source import parse_source
+from bertviewer.plots.layer_plot import LayerPlot
+from bertviewer.plots.token_heatmap import TokenHeatmap
+from bertviewer.ui.formula_view import FormulaView
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.module_tree import CLASS, MODULE, OUTPUT_SHAPE
+from tests.ui.conftest import OPEN_TIMEOUT
+
+SENTENCE = "this is a 12212121 test sentence"
+
+
+def child(model: QAbstractItemModel, parent: QModelIndex, name: str) -> QModelIndex:
+    for row in range(model.rowCount(parent)):
+        index = model.index(row, MODULE, parent)
+        if index.data() == name:
+            return index
+    raise AssertionError(f"no row {name!r}")
+
+
+def click_row(tree: QTreeView, qtbot: QtBot, names: list[str]) -> QModelIndex:
+    """Expand the rows of these names one below the other, and click the last."""
+    index = tree.model().index(0, MODULE)
+    for name in names:
+        tree.expand(index)
+        index = child(tree.model(), index, name)
+    tree.scrollTo(index)
+    place = tree.visualRect(index).center()
+    qtbot.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    return index
+
+
+def test_the_main_job(
+    demo_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = demo_window
+    tree = window.findChild(QTreeView, "moduleTree")
+    tabs = window.findChild(QTabWidget, "detailTabs")
+    assert tree is not None
+    assert tabs is not None
+    assert window.findChild(QLabel, "statusWeights").text() == "Pretrained weights"
+
+    index = click_row(tree, qtbot, ["encoder", "layer", "0–5", "3", "attention", "self"])
+    assert index.siblingAtColumn(CLASS).data() == "BertSelfAttention"
+    assert window.workspace.row is not None
+    assert window.workspace.row.key == "encoder.layer.3.attention.self"
+
+    tabs.setCurrentIndex(1)
+    formula = window.findChild(FormulaView)
+    assert formula is not None
+    assert "softmax" in formula.accessibleDescription()
+    assert formula.height() > 100
+    tabs.setCurrentIndex(2)
+    tensors = window.findChild(QTableView, "tensorTable").model()
+    cells = [
+        [tensors.index(row, column).data() for column in range(4)]
+        for row in range(tensors.rowCount())
+    ]
+    assert cells[0] == ["query.weight", "[384, 384]", "[D, D]", "147,456"]
+    assert len(cells) == 6
+
+    assert tree.isColumnHidden(OUTPUT_SHAPE)
+    edit = window.findChild(QLineEdit, "sentenceEdit")
+    edit.setFocus()
+    qtbot.keyClicks(edit, SENTENCE)
+    qtbot.mouseClick(window.findChild(QPushButton, "runButton"), Qt.MouseButton.LeftButton)
+    assert window.findChild(QPushButton, "cancelButton").isEnabled()
+    assert window.findChild(QProgressBar, "runProgress").isVisible()
+    qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
+    run = window.workspace.run
+    assert run is not None
+    assert [token.id for token in run.tokens][:3] == [101, 2023, 2003]
+
+    plot, heatmap = window.findChild(LayerPlot), window.findChild(TokenHeatmap)
+    assert plot.isVisible()
+    assert heatmap.isVisible()
+    assert heatmap.norms().shape == (7, 11)
+    assert np.isfinite(heatmap.norms()).all()
+    assert [line.label for line in plot.series()] == [
+        "encoder.layer: output",
+        "encoder.layer: attention.self",
+    ]
+    std = run.activation("encoder.layer.4")
+    assert std is not None
+    assert plot.series()[0].values[4] == std.statistics.std
+    assert not tree.isColumnHidden(OUTPUT_SHAPE)
+    assert index.siblingAtColumn(OUTPUT_SHAPE).data() == "[1, 11, 384]"
+
+    window.findChild(QComboBox, "statisticChoice").setCurrentText("rms")
+    assert plot.series()[0].values[4] == std.statistics.rms
+
+    path = tmp_path / "report.pdf"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    with qtbot.waitSignal(window.workspace.exported, timeout=60_000):
+        window.choose_report()
+    reader = pypdf.PdfReader(path)
+    text = "\n".join(page.extract_text() for page in reader.pages)
+    assert "22,713,216" in text
+    assert "12212121" in text
+    assert "##12" in text
+    assert "The rms of each layer" in text
+    assert reader.outline
+
+
+def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtBot) -> None:
+    window = demo_window
+    window.set_sentence(SENTENCE, None)
+    qtbot.mouseClick(window.findChild(QPushButton, "runButton"), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
+    plot = window.findChild(LayerPlot)
+    value = plot.series()[0].values[2]
+    box = plot.getPlotItem().vb
+    qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 100)
+    from PySide6.QtCore import QPointF
+
+    scene = box.mapViewToScene(QPointF(2.0, value))
+    place = plot.mapFromScene(scene)
+    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert window.workspace.row is not None
+    assert window.workspace.row.key == "encoder.layer.2"
+    tree = window.findChild(QTreeView, "moduleTree")
+    assert tree.currentIndex().data() == "2"
+
+
+def test_random_weights_are_asked_for_and_labelled(window: MainWindow, qtbot: QtBot) -> None:
+    window.open_source(parse_source("albert-base-v2"))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    label = window.findChild(QLabel, "statusWeights")
+    assert label.text() == "No weights"
+    run, check = window.findChild(QPushButton, "runButton"), window.findChild(QCheckBox)
+    assert check.isVisible()
+    window.set_sentence(SENTENCE, None)
+    assert not run.isEnabled()
+    assert "no weights" in run.toolTip()
+    check.setChecked(True)
+    assert run.isEnabled()
+    qtbot.mouseClick(run, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
+    assert "RANDOM" in label.text()
+    assert "RANDOM" in window.findChild(QLabel, "runWarning").text()
+    # One stored layer, applied twelve times: twelve points all the same.
+    assert len(window.findChild(LayerPlot).series()[0].values) == 12
+
+
+def test_the_filter_keeps_matches_and_their_ancestors(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    tree = demo_window.findChild(QTreeView, "moduleTree")
+    demo_window.workspace.select("pooler")
+    qtbot.keyClicks(demo_window.findChild(QLineEdit, "treeFilter"), "token_type")
+    qtbot.waitUntil(lambda: tree.model().rowCount(tree.model().index(0, 0)) == 1)
+    root = tree.model().index(0, MODULE)
+    embeddings = child(tree.model(), root, "embeddings")
+    assert tree.isExpanded(embeddings)
+    assert tree.model().rowCount(embeddings) == 1
+    assert child(tree.model(), embeddings, "token_type_embeddings").isValid()
+    # What is hidden stays selected in the details.
+    assert demo_window.workspace.row is not None
+    assert demo_window.workspace.row.key == "pooler"
+    demo_window.findChild(QLineEdit, "treeFilter").clear()
+    qtbot.waitUntil(lambda: tree.model().rowCount(tree.model().index(0, 0)) == 3)
+    assert tree.currentIndex().data() == "pooler"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("   ", "the sentence is empty"), ("word " * 600, "at most 512")],
+)
+def test_a_bad_sentence_gets_a_dialog(
+    demo_window: MainWindow, qtbot: QtBot, text: str, message: str
+) -> None:
+    demo_window.set_sentence(text, None)
+    demo_window.findChild(QPushButton, "runButton").click()
+    qtbot.waitUntil(lambda: demo_window.findChild(QMessageBox, "errorDialog") is not None)
+    box = demo_window.findChild(QMessageBox, "errorDialog")
+    assert message in box.text()
+    assert box.textFormat() == Qt.TextFormat.PlainText
+    box.close()
+    assert demo_window.workspace.architecture is not None
+    assert demo_window.findChild(QPushButton, "runButton").isEnabled()
+
+
+def test_an_unwritable_report_gets_a_dialog(demo_window: MainWindow, tmp_path: Path) -> None:
+    demo_window.export_report(tmp_path / "missing" / "report.pdf")
+    box = demo_window.findChild(QMessageBox, "errorDialog")
+    assert "there is no folder" in box.text()
+    box.close()
+
+
+def test_an_unknown_model_leaves_the_open_one(demo_window: MainWindow) -> None:
+    before = demo_window.workspace.architecture
+    demo_window.open_named("/nowhere/at/all")
+    box = demo_window.findChild(QMessageBox, "errorDialog")
+    assert "/nowhere/at/all" in box.text()
+    box.close()
+    assert demo_window.workspace.architecture is before
+
+
+def test_another_head_opens_the_same_model(demo_window: MainWindow, qtbot: QtBot) -> None:
+    demo_window.set_task("masked-lm")
+    workspace = demo_window.workspace
+    qtbot.waitUntil(
+        lambda: (
+            workspace.architecture is not None
+            and workspace.architecture.root.class_name == "BertForMaskedLM"
+        ),
+        timeout=OPEN_TIMEOUT,
+    )
+    assert "5 tensors RANDOM" in demo_window.findChild(QLabel, "statusWeights").text()

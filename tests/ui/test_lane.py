@@ -1,0 +1,87 @@
+import threading
+import time
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.errors import Cancelled
+from bertviewer.core.progress import Progress
+from bertviewer.ui.lane import Lane
+
+
+def spin(progress: Progress) -> None:
+    """Work until cancelled."""
+    for step in range(100_000):
+        progress(step, 0, "spinning")
+        time.sleep(0.001)
+
+
+def test_results_come_back_in_the_windows_thread(lane: Lane, qtbot: QtBot) -> None:
+    seen: list[object] = []
+
+    def done(result: object) -> None:
+        seen.extend((result, threading.current_thread()))
+
+    lane.start(lambda _: threading.current_thread().name, done, seen.append)
+    qtbot.waitUntil(lambda: len(seen) == 2)
+    assert seen == ["bertviewer-lane", threading.current_thread()]
+
+
+def test_cancel_stops_the_task(lane: Lane, qtbot: QtBot) -> None:
+    errors: list[BaseException] = []
+    lane.start(spin, lambda _: pytest.fail("was not cancelled"), errors.append)
+    with qtbot.waitSignal(lane.progressed):
+        pass
+    lane.cancel()
+    qtbot.waitUntil(lambda: bool(errors))
+    assert isinstance(errors[0], Cancelled)
+    assert not lane.busy
+
+
+def test_one_task_at_a_time_and_the_last_wish_wins(lane: Lane, qtbot: QtBot) -> None:
+    results: list[int] = []
+    running: list[int] = []
+
+    def task(number: int, progress: Progress) -> int:
+        running.append(number)
+        assert len(running) == 1
+        try:
+            for _ in range(20):
+                progress(0, 0, "")
+                time.sleep(0.002)
+        finally:
+            running.remove(number)
+        return number
+
+    for number in range(20):
+        lane.start(
+            lambda progress, number=number: task(number, progress),  # type: ignore[misc]
+            results.append,
+            lambda error: None,
+        )
+    qtbot.waitUntil(lambda: not lane.busy)
+    assert results == [19]
+
+
+def test_even_a_panic_is_told(lane: Lane, qtbot: QtBot) -> None:
+    class Panic(BaseException):
+        pass
+
+    def task(_: Progress) -> None:
+        raise Panic
+
+    errors: list[BaseException] = []
+    lane.start(task, lambda _: None, errors.append)
+    qtbot.waitUntil(lambda: bool(errors))
+    assert isinstance(errors[0], Panic)
+
+
+def test_a_lane_that_is_stopped_tells_nothing_more(qtbot: QtBot) -> None:
+    lane = Lane()
+    told: list[object] = []
+    lane.start(spin, told.append, told.append)
+    with qtbot.waitSignal(lane.progressed):
+        pass
+    assert lane.stop(5)
+    qtbot.wait(20)
+    assert told == []
