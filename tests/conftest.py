@@ -170,7 +170,11 @@ def _qt_things() -> list[Any]:
 
 def _family(kind: type) -> set[type]:
     """Return a class and all classes below it; cheaper to ask than isinstance() a million times."""
-    return {kind}.union(*(_family(sub) for sub in kind.__subclasses__()))
+    family = {kind}
+    below: list[type] = kind.__subclasses__()
+    for sub in below:
+        family |= _family(sub)
+    return family
 
 
 def _let_things_end() -> None:

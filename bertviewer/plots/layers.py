@@ -29,7 +29,8 @@ def layer_series(
     lines = []
     for stack in stacks:
         paths = [node.path for node in stack]
-        name = stack[0].parent or architecture.root.class_name
+        # The last two names tell stacks apart: encoder.layers and decoder.layers.
+        name = ".".join((stack[0].parent or architecture.root.class_name).split(".")[-2:])
         lines.append(_line(f"{name}: output", paths, activations, statistic))
         for path in paths:
             if selected.startswith(f"{path}."):

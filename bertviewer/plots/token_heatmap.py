@@ -59,9 +59,7 @@ class TokenHeatmap(Plot):
             return None
         token = self._run.tokens[column]
         state = "embeddings" if row == 0 else f"layer {row - 1}"
-        return (
-            f"‖h‖ of {token.text!r} (token {column}) after {state}: {self._norms[row, column]:.7g}"
-        )
+        return f"{token.text} (token {column}), {state}: {self._norms[row, column]:.7g}"
 
     def draw(self) -> None:
         """Draw the cells, the colour bar and the axes."""

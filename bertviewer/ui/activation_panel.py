@@ -6,18 +6,20 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
+    QSizePolicy,
     QSplitter,
     QVBoxLayout,
     QWidget,
 )
 
+from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.statistics import STATISTIC_NAMES
 from bertviewer.plots.layer_plot import LayerPlot
 from bertviewer.plots.layers import layer_series
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.plots.token_heatmap import TokenHeatmap
-from bertviewer.report.formats import tokenizer_note
 from bertviewer.ui.facts import plain_label
+from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.workspace import Workspace
 
 
@@ -34,32 +36,46 @@ class ActivationPanel(QWidget):
         self._choice.setCurrentText("std")
         self._warning = plain_label("")
         self._warning.setObjectName("runWarning")
-        self._exact = plain_label("")
-        self._exact.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._warning.setForegroundRole(QPalette.ColorRole.Link)
+        self._layer_value, self._token_value = _value_label(), _value_label()
+        self._tokens = TableModel(
+            (
+                Column(self.tr("#"), is_number=True),
+                Column(self.tr("Token")),
+                Column(self.tr("Id"), is_number=True),
+                Column(self.tr("Segment")),
+            ),
+            self,
+        )
         self._layers = LayerPlot()
         self._layers.setObjectName("layerPlot")
         self._heatmap = TokenHeatmap()
         self._heatmap.setObjectName("tokenHeatmap")
 
-        left = _column(
-            _line(QLabel(self.tr("Per layer:")), self._choice, self._warning), self._layers
-        )
-        right = _column(_line(QLabel(self.tr("Token norms ‖h‖")), self._exact), self._heatmap)
-        # Both plots begin at the same height.
-        self._exact.setMinimumHeight(self._choice.sizeHint().height())
+        layer_line = _line(QLabel(self.tr("Per layer:")), self._choice, self._layer_value)
+        token_line = _line(QLabel(self.tr("Token norms ‖h‖")), self._token_value)
+        # All three begin at the same height.
+        token_line.addStrut(self._choice.sizeHint().height())
+        self._count = QLabel()
+        count_line = _line(self._count)
+        count_line.addStrut(self._choice.sizeHint().height())
+        table = make_table(self._tokens, "tokenTable", self.tr("Tokens of the sentence"))
         plots = QSplitter(Qt.Orientation.Horizontal)
-        plots.addWidget(left)
-        plots.addWidget(right)
+        plots.addWidget(_column(layer_line, self._layers))
+        plots.addWidget(_column(token_line, self._heatmap))
+        plots.addWidget(_column(count_line, table))
         plots.setChildrenCollapsible(False)
-        plots.setSizes([500, 500])
+        plots.setSizes([500, 580, 260])
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 4, 8, 0)
-        layout.addWidget(plots)
+        layout.setContentsMargins(8, 2, 8, 0)
+        layout.addWidget(self._warning)
+        layout.addWidget(plots, 1)
         self.hide()
 
         self._choice.currentTextChanged.connect(self._draw_layers)
         self._layers.layer_clicked.connect(workspace.select)
-        self._heatmap.cell_hovered.connect(self._exact.setText)
+        self._layers.layer_hovered.connect(self._layer_value.setText)
+        self._heatmap.cell_hovered.connect(self._token_value.setText)
         workspace.run_changed.connect(self._on_run)
         workspace.row_changed.connect(self._draw_layers)
 
@@ -80,6 +96,18 @@ class ActivationPanel(QWidget):
         self._draw_layers()
         if run is None:
             return
+        self._tokens.set_rows(
+            [
+                Row((str(place), token.text, str(token.id), str(token.segment)))
+                for place, token in enumerate(run.tokens)
+            ]
+        )
+        self._count.setText(self.tr("{0} tokens").format(len(run.tokens)))
+        notes = self._notes(run)
+        self._warning.setText(" ".join(notes))
+        self._warning.setVisible(bool(notes))
+
+    def _notes(self, run: ActivationRun) -> list[str]:
         notes = []
         if run.source.weights == "random":
             notes.append(self.tr("RANDOM weights: no figure comes from training."))
@@ -90,10 +118,10 @@ class ActivationPanel(QWidget):
                 )
             )
         if run.tokenizer == "stand-in":
-            notes.append(self.tr("Stand-in tokenizer."))
-            self._warning.setToolTip(tokenizer_note(run))
-        self._warning.setText(" ".join(notes))
-        self._warning.setForegroundRole(QPalette.ColorRole.Link)
+            notes.append(
+                self.tr("The tokens are a stand-in's: this configuration has no vocabulary.")
+            )
+        return notes
 
     def _draw_layers(self) -> None:
         run, architecture = self._workspace.run, self._workspace.architecture
@@ -104,6 +132,16 @@ class ActivationPanel(QWidget):
         selected = row.node.path if row is not None else ""
         series = layer_series(architecture, run, self.statistic, selected)
         self._layers.show_series(series, self.statistic)
+
+
+def _value_label() -> QLabel:
+    """A label whose text comes and goes without moving anything around it."""
+    label = plain_label("")
+    label.setWordWrap(False)
+    label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+    label.setMinimumWidth(1)
+    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    return label
 
 
 def _line(*widgets: QWidget) -> QHBoxLayout:

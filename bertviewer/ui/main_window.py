@@ -59,6 +59,7 @@ class MainWindow(QMainWindow):
         self._actions = make_menus(self, self)
         self._actions["exportPdf"].setEnabled(False)
         self._totals = QLabel()
+        self._totals.setContentsMargins(0, 0, 16, 0)
         self.statusBar().addPermanentWidget(self._totals)
         self.statusBar().addPermanentWidget(WeightsLabel(workspace))
         self.set_appearance(stored_appearance())
@@ -114,6 +115,10 @@ class MainWindow(QMainWindow):
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
         self._sentence_bar.set_sentence(text, pair)
+
+    def run(self) -> None:
+        """Run the sentence that is filled in."""
+        self._sentence_bar.run()
 
     def set_appearance(self, name: str) -> None:
         """Make the window light or dark, or as the system is, and remember it."""

@@ -131,7 +131,7 @@ class ModuleTreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(column == PARAMETERS)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return None if column != MODULE else row.key or row.label
+            return row.class_label if column == CLASS else row.key or row.label
         if role == Qt.ItemDataRole.SizeHintRole and column == MODULE:
             return self._row_size
         if role == SHARE_ROLE:

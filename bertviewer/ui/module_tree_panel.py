@@ -1,6 +1,6 @@
 """The module tree with its filter field."""
 
-from PySide6.QtCore import QModelIndex, QSortFilterProxyModel, Qt, QTimer
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QSortFilterProxyModel, Qt, QTimer
 from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from bertviewer.ui.module_tree import FILTER_ROLE, MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
@@ -8,9 +8,9 @@ from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.workspace import Workspace
 
 FILTER_DELAY = 150  # milliseconds
-# Of Class to Output shape, in pixels; Module gets what a new window leaves, more without a run.
-WIDTHS = (128, 92, 84, 100, 106)
-MODULE_WIDTH = 196
+# Of Class to Output shape, in pixels; Module gets what they leave, but never less than it needs.
+WIDTHS = (124, 90, 82, 98, 102)
+MODULE_WIDTH = 215
 
 
 class ModuleTreePanel(QWidget):
@@ -40,6 +40,7 @@ class ModuleTreePanel(QWidget):
         self._filter.textChanged.connect(self._timer.start)
 
         self._view = self._make_view()
+        self._view.viewport().installEventFilter(self)
         self._show_output_shapes(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 4, 4)
@@ -60,6 +61,7 @@ class ModuleTreePanel(QWidget):
         view.setItemDelegateForColumn(SHARE, ShareBarDelegate(view))
         header = view.header()
         header.setStretchLastSection(False)
+        view.setHorizontalScrollMode(QTreeView.ScrollMode.ScrollPerPixel)
         header.setMinimumSectionSize(60)
         for column, width in enumerate(WIDTHS, start=1):
             header.resizeSection(column, width)
@@ -79,8 +81,19 @@ class ModuleTreePanel(QWidget):
 
     def _show_output_shapes(self, shown: bool) -> None:
         self._view.setColumnHidden(OUTPUT_SHAPE, not shown)
-        width = MODULE_WIDTH if shown else MODULE_WIDTH + WIDTHS[-1]
-        self._view.header().resizeSection(MODULE, width)
+        self._fit_module_column()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give the module column what a new width leaves; Qt calls it."""
+        if event.type() == QEvent.Type.Resize:
+            self._fit_module_column()
+        return super().eventFilter(watched, event)
+
+    def _fit_module_column(self) -> None:
+        header = self._view.header()
+        others = header.length() - header.sectionSize(MODULE)
+        width = max(MODULE_WIDTH, self._view.viewport().width() - others)
+        header.resizeSection(MODULE, width)
 
     def _on_row(self) -> None:
         if (row := self._workspace.row) is None:

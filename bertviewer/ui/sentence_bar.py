@@ -35,8 +35,7 @@ class SentenceBar(QWidget):
         self._progress = QProgressBar()
         self._progress.setObjectName("runProgress")
         self._progress.setTextVisible(False)
-        self._progress.setFixedWidth(140)
-        self._progress.setMaximumHeight(8)
+        self._progress.setFixedHeight(4)
         # It keeps its place while it is hidden, so that nothing jumps.
         policy = self._progress.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -48,10 +47,11 @@ class SentenceBar(QWidget):
         fields.addWidget(self._random)
         fields.addWidget(self._run)
         fields.addWidget(self._cancel)
-        fields.addWidget(self._progress)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 6)
+        layout.setContentsMargins(8, 6, 8, 0)
+        layout.setSpacing(4)
         layout.addLayout(fields)
+        layout.addWidget(self._progress)
 
         for edit in (self._sentence, self._pair):
             edit.returnPressed.connect(self._run.click)

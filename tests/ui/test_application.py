@@ -84,7 +84,7 @@ def hook(window, lane):
             window.set_sentence("word " * 500, None)
             window.workspace.progressed.connect(
                 lambda done, total, label: done > 10 and "layer" in label and close())
-            window._sentence_bar.run()
+            window.run()
         window.workspace.architecture_changed.connect(lambda: QTimer.singleShot(0, run))
 import atexit, os
 leave = os._exit

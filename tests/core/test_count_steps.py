@@ -1,0 +1,97 @@
+"""A count in symbols, in numbers, and its result."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bertviewer.core.architecture import Architecture, ModuleNode, SourceInfo, Symbol
+from bertviewer.core.count_steps import CountSteps, count_steps, readable
+from bertviewer.core.loading import open_model
+from bertviewer.core.source import ModelSource, parse_source
+
+NODE = ModuleNode("", "Model", 0, 0, 0, 0, 1.0, None, {}, "0", None)
+
+
+def architecture(**values: int) -> Architecture:
+    symbols = tuple(Symbol(letter, letter.lower(), value, "") for letter, value in values.items())
+    return Architecture(SourceInfo("preset", "x", "base", "none"), {}, symbols, (NODE,), ())
+
+
+def steps(formula: str, parameters: int, **values: int) -> CountSteps | None:
+    node = replace(NODE, count_formula=formula, parameters=parameters)
+    return count_steps(node, architecture(**values))
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("12*D**2 + 13*D", "12·D² + 13·D"),
+        ("N*(4*D**2 + 2*D*I + 9*D + I)", "N·(4·D² + 2·D·I + 9·D + I)"),
+        ("D**10", "D¹⁰"),
+        ("A_kv*D**2//A", "A_kv·D² / A"),
+        ("0", "0"),
+    ],
+)
+def test_readable(formula: str, shown: str) -> None:
+    assert readable(formula) == shown
+
+
+def test_the_three_lines() -> None:
+    assert steps("N*(12*D**2 + 13*D)", 85_054_464, N=12, D=768) == CountSteps(
+        "N·(12·D² + 13·D)", "12·(12·768² + 13·768)", 85_054_464
+    )
+
+
+def test_letters_with_an_index_are_replaced_whole() -> None:
+    found = steps("N_e*N + N_d", 4 * 3 + 5, N=3, N_e=4, N_d=5)
+    assert found == CountSteps("N_e·N + N_d", "4·3 + 5", 17)
+
+
+def test_a_division() -> None:
+    assert steps("A_kv*D**2//A", 2 * 48**2 // 8, A_kv=2, D=48, A=8) == CountSteps(
+        "A_kv·D² / A", "2·48² / 8", 576
+    )
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "768",  # nothing to explain
+        "D*Q",  # an unknown letter
+        "D**2 + 1",  # not the real count
+        "__import__('os')",
+        "D.bit_length()",
+        "D if D else D",
+        "[D]",
+        "",
+    ],
+)
+def test_what_is_not_shown(formula: str) -> None:
+    assert steps(formula, 768 * 768, D=768) is None
+
+
+def test_every_formula_of_the_demo_model(demo_source: ModelSource) -> None:
+    found = open_model(demo_source).with_formulas()
+    every = {node.path: count_steps(node, found) for node in found.modules}
+    for node in found.modules:
+        shown = every[node.path]
+        if node.parameters:
+            assert shown is not None, node.path
+            assert shown.result == node.parameters
+        else:
+            assert shown is None, node.path
+    root, pooler = every[""], every["pooler"]
+    assert root is not None
+    assert root.result == 22_713_216
+    assert pooler == CountSteps("D² + D", "384² + 384", 147_840)
+    layer = every["encoder.layer.3"]
+    assert layer is not None
+    assert layer.symbols == "4·D² + 2·D·I + 9·D + I"
+    assert layer.numbers == "4·384² + 2·384·1536 + 9·384 + 1536"
+    assert layer.result == 1_774_464
+
+
+def test_nothing_before_the_formulas_are_derived(tiny_bert_folder: Path) -> None:
+    plain = open_model(parse_source(str(tiny_bert_folder))).architecture
+    assert all(count_steps(node, plain) is None for node in plain.modules)

@@ -1,0 +1,86 @@
+"""Makes the README's screenshots: ``python -m tests.screenshots [FOLDER]``.
+
+The window is a real one on a virtual X display where Xvfb is installed, an offscreen one elsewhere.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bertviewer.core.resources import resources_folder
+from tests.xvfb import AVAILABLE, virtual_display
+
+SENTENCE = "The bank by the river was closed, so she walked to the other bank."
+TIMEOUT = 120.0
+
+
+def main() -> int:
+    """Start the program that takes the pictures, with a display for it."""
+    folder = sys.argv[1] if len(sys.argv) > 1 else str(resources_folder() / "screenshots")
+    command = [sys.executable, "-c", f"from tests import screenshots; screenshots.take({folder!r})"]
+    with tempfile.TemporaryDirectory() as settings:
+        environment = os.environ | {"XDG_CONFIG_HOME": settings, "QT_QPA_PLATFORM": "offscreen"}
+        if not AVAILABLE:
+            return subprocess.run(command, env=environment, check=False).returncode
+        with virtual_display() as display:
+            environment |= {"QT_QPA_PLATFORM": "xcb", "DISPLAY": display}
+            return subprocess.run(command, env=environment, check=False).returncode
+
+
+def take(folder: str) -> None:
+    """Open the demo model, walk through the main job, and take a picture at each stop."""
+    from PySide6.QtWidgets import QApplication, QTabWidget
+
+    from bertviewer.core.source import parse_source
+    from bertviewer.ui.application import configure, make_window
+    from bertviewer.ui.lane import Lane
+
+    application = QApplication([])
+    configure(application)
+    lane = Lane()
+    window = make_window(lane)
+    window.set_appearance("light")
+    window.show()
+    tabs = window.findChild(QTabWidget, "detailTabs")
+
+    def wait(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + TIMEOUT
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            application.processEvents()
+            time.sleep(0.005)
+
+    def picture(name: str) -> None:
+        # Time for layouts to settle and for messages in the status bar to go.
+        until = time.monotonic() + 1.5
+        wait(lambda: time.monotonic() > until)
+        path = Path(folder) / f"{name}.png"
+        if not window.grab().save(str(path)):
+            raise OSError(f"cannot write {path}")
+        sys.stdout.write(f"{path}\n")
+
+    window.open_source(parse_source("demo"))
+    wait(lambda: window.workspace.architecture is not None and not lane.busy)
+    window.workspace.select("encoder.layer.3.attention.self")
+    tabs.setCurrentIndex(1)
+    picture("tree-and-formula")
+    tabs.setCurrentIndex(0)
+    window.set_sentence(SENTENCE, None)
+    window.run()
+    wait(lambda: window.workspace.run is not None and not lane.busy)
+    picture("activations")
+    window.set_appearance("dark")
+    window.workspace.select("encoder.layer[0–5]")
+    tabs.setCurrentIndex(1)
+    picture("dark")
+    window.close()
+    lane.stop(10)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
