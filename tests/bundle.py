@@ -16,6 +16,7 @@ from bertviewer import __version__
 from tests.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
+WINDOW_SECONDS = 20.0  # long enough to load torch and the default model behind the window
 
 
 def say(line: str) -> None:
@@ -68,6 +69,23 @@ def check(bundle: Path, home: Path) -> None:
             raise AssertionError(f"{report} is not a PDF")
 
 
+def check_window(bundle: Path, home: Path) -> None:
+    """Open the window with no screen; it must stay open, and end quietly when it is told to."""
+    environment = {"PATH": "/nonexistent", "HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
+    with subprocess.Popen(
+        [bundle / "bertviewer"], cwd=home, env=environment, stderr=subprocess.PIPE, text=True
+    ) as window:
+        try:
+            _, words = window.communicate(timeout=WINDOW_SECONDS)
+        except subprocess.TimeoutExpired:
+            window.terminate()
+            _, words = window.communicate(timeout=WINDOW_SECONDS)
+            if not words:
+                say(f"ok  {WINDOW_SECONDS:5.1f} s  bertviewer")
+                return
+    raise AssertionError(f"the window: exit {window.returncode}\n{words}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bundle", description=__doc__)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="move the bundle there")
@@ -81,6 +99,7 @@ def main() -> int:
             home = work / "home"
             home.mkdir()
             check(bundle, home)
+            check_window(bundle, home)
         except (AssertionError, subprocess.SubprocessError, OSError) as error:
             sys.stderr.write(f"FAILED: {error}\n")
             return 1

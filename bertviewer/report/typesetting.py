@@ -64,9 +64,14 @@ def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes
     return pdf
 
 
+def prepare() -> None:
+    """Do what only the first formula needs, 0.2 s; any thread may."""
+    _compiler()
+
+
 @cache
 def _compiler() -> typst.Compiler:
-    """One compiler for all formulas: it scans the fonts once, 0.2 s."""
+    """One compiler for all formulas: it scans the fonts once."""
     return typst.Compiler()
 
 

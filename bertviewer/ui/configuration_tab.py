@@ -25,8 +25,6 @@ class ConfigurationTab(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         table = make_table(self._model, "configurationTable", self.tr("Configuration"))
         layout.addWidget(table)
-        workspace.row_changed.connect(self.refresh)
-        workspace.formulas_changed.connect(self.refresh)
 
     def refresh(self) -> None:
         """List the configuration of the open model."""

@@ -19,7 +19,6 @@ class FormulaTab(QScrollArea):
         self._workspace = workspace
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        workspace.row_changed.connect(self.refresh)
 
     def refresh(self) -> None:
         """Show the formula of the selected row."""
@@ -42,9 +41,7 @@ class FormulaTab(QScrollArea):
         layout.addWidget(heading_label(formula.title, points=2))
         layout.addWidget(plain_label(formula.summary))
         layout.addSpacing(6)
-        view = FormulaView()
-        view.show_formula(formula)
-        layout.addWidget(view)
+        layout.addWidget(FormulaView(formula))
         layout.addSpacing(6)
         for note in formula.notes:
             layout.addWidget(plain_label(note))

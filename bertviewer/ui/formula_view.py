@@ -15,20 +15,15 @@ MAX_WIDTH = 760
 class FormulaView(QWidget):
     """As wide as it is given, up to a readable line; as high as the formula needs."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, formula: Formula, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._formula: Formula | None = None
+        self._formula = formula
         self._renderer = QSvgRenderer(self)
         self._set_for: tuple[object, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-
-    def show_formula(self, formula: Formula) -> None:
-        """Show another formula."""
-        self._formula = formula
         # For screen readers, which cannot see the drawing.
         self.setAccessibleName(formula.title)
         self.setAccessibleDescription("; ".join(formula.maths))
-        self._set()
 
     def sizeHint(self) -> QSize:
         """Return the formula's size; Qt calls it."""
@@ -51,17 +46,16 @@ class FormulaView(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw; Qt calls it."""
-        if self._formula is not None:
-            painter = QPainter(self)
-            self._renderer.render(painter, QRectF(0, 0, *self._renderer.defaultSize().toTuple()))
+        painter = QPainter(self)
+        self._renderer.render(painter, QRectF(0, 0, *self._renderer.defaultSize().toTuple()))
 
     def _set(self) -> None:
         width = min(self.width(), MAX_WIDTH)
         palette = self.palette()
         color = palette.color(QPalette.ColorRole.Text).name()
         muted = palette.color(QPalette.ColorRole.PlaceholderText).name()
-        wanted = (self._formula, width, color, muted)
-        if self._formula is None or wanted == self._set_for:
+        wanted = (width, color, muted)
+        if wanted == self._set_for:
             return
         self._set_for = wanted
         self._renderer.load(formula_svg(self._formula, width, MATHS_SIZE, color, muted))

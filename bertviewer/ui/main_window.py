@@ -28,7 +28,7 @@ from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearanc
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.sentence_bar import SentenceBar
-from bertviewer.ui.tabs import make_tabs
+from bertviewer.ui.tabs import DetailTabs
 from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.welcome import WelcomePage
 from bertviewer.ui.workspace import Workspace
@@ -163,7 +163,7 @@ class MainWindow(QMainWindow):
     def _make_content(self) -> QWidget:
         upper = QSplitter(Qt.Orientation.Horizontal)
         upper.addWidget(ModuleTreePanel(self.workspace))
-        upper.addWidget(make_tabs(self.workspace))
+        upper.addWidget(DetailTabs(self.workspace))
         upper.setChildrenCollapsible(False)
         upper.setSizes([745, 615])
         lower = QWidget()

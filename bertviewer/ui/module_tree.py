@@ -66,7 +66,8 @@ class ModuleTreeModel(QAbstractItemModel):
                 last = len(self._siblings(item)) - 1
                 top = self.createIndex(0, OUTPUT_SHAPE, number)
                 bottom = self.createIndex(last, OUTPUT_SHAPE, self._siblings(item)[last])
-                self.dataChanged.emit(top, bottom)
+                # Naming the role tells a proxy that its filter has nothing to do.
+                self.dataChanged.emit(top, bottom, [Qt.ItemDataRole.DisplayRole])
 
     def tree_row(self, index: Index) -> TreeRow | None:
         """Return the row behind an index, ``None`` for the invisible root."""

@@ -24,8 +24,6 @@ class OverviewTab(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._view)
-        for signal in (workspace.row_changed, workspace.formulas_changed, workspace.run_changed):
-            signal.connect(self.refresh)
 
     def refresh(self) -> None:
         """Write the facts of the selected row."""

@@ -108,5 +108,7 @@ def make_table(model: QAbstractItemModel, name: str, accessible_name: str) -> QT
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    # Widths come from the rows in sight, not from thousands below them.
+    header.setResizeContentsPrecision(0)
     header.setStretchLastSection(True)
     return table

@@ -1,4 +1,4 @@
-"""The tabs of the detail pane: the one list of them."""
+"""The tabs of the detail pane: the one list of them, and when each is written anew."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,28 +13,47 @@ from bertviewer.ui.tensors_tab import TensorsTab
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
+Page = OverviewTab | FormulaTab | TensorsTab | ConfigurationTab
+
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A tab's title and what builds it."""
+    """A tab's title, what builds it, and what it shows besides the selected row."""
 
     title: str
-    build: Callable[[Workspace], QWidget]
+    build: Callable[[Workspace], Page]
+    shows_formulas: bool = False
+    shows_run: bool = False
 
 
 TABS = (
-    Tab(QT_TRANSLATE_NOOP("tabs", "Overview"), OverviewTab),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Overview"), OverviewTab, shows_formulas=True, shows_run=True),
     Tab(QT_TRANSLATE_NOOP("tabs", "Formula"), FormulaTab),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Tensors"), TensorsTab),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Configuration"), ConfigurationTab),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Tensors"), TensorsTab, shows_formulas=True),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Configuration"), ConfigurationTab, shows_formulas=True),
 )
 
 
-def make_tabs(workspace: Workspace) -> QTabWidget:
-    """Return the detail pane."""
-    tabs = QTabWidget()
-    tabs.setObjectName("detailTabs")
-    tabs.setDocumentMode(True)
-    for tab in TABS:
-        tabs.addTab(tab.build(workspace), QCoreApplication.translate("tabs", tab.title))
-    return tabs
+class DetailTabs(QTabWidget):
+    """The detail pane. Only the tab in sight is written; another one when it comes into sight."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("detailTabs")
+        self.setDocumentMode(True)
+        self._pages: list[Page] = []
+        for tab in TABS:
+            page = tab.build(workspace)
+            self._pages.append(page)
+            self.addTab(page, QCoreApplication.translate("tabs", tab.title))
+        self.currentChanged.connect(self._refresh)
+        workspace.row_changed.connect(self._refresh)
+        workspace.formulas_changed.connect(lambda: self._refresh_if("shows_formulas"))
+        workspace.run_changed.connect(lambda: self._refresh_if("shows_run"))
+
+    def _refresh(self) -> None:
+        self._pages[self.currentIndex()].refresh()
+
+    def _refresh_if(self, flag: str) -> None:
+        if getattr(TABS[self.currentIndex()], flag):
+            self._refresh()

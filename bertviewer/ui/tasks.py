@@ -11,6 +11,7 @@ from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.progress import Progress
 from bertviewer.core.source import ModelSource
+from bertviewer.report import typesetting
 from bertviewer.report.document import ReportDocument
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ def open_model(source: ModelSource, progress: Progress) -> "LoadedModel":
     progress(0, 0, "Loading torch and transformers")
     from bertviewer.core import loading
 
+    # Here, and not when the window wants its first formula.
+    typesetting.prepare()
     return loading.open_model(source, progress)
 
 

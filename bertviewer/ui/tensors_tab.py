@@ -23,8 +23,6 @@ class TensorsTab(QWidget):
         layout.addWidget(self._summary)
         table = make_table(self._model, "tensorTable", self.tr("Tensors of the module"))
         layout.addWidget(table, 1)
-        workspace.row_changed.connect(self.refresh)
-        workspace.formulas_changed.connect(self.refresh)
 
     def refresh(self) -> None:
         """List the tensors of the selected row."""

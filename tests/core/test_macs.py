@@ -43,7 +43,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "transformer-base": {
         "vocab_size": 60,
         "d_model": 24,
-        "nhead": 3,
+        "nhead": 4,
         "num_encoder_layers": 2,
         "num_decoder_layers": 3,
         "dim_feedforward": 40,

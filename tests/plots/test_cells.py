@@ -1,0 +1,138 @@
+"""Coloured cells, by the pixels that they make."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.plots.cells import Cells
+
+LOWEST, HIGHEST = (68, 1, 84), (253, 231, 37)
+"""Viridis' two ends."""
+EMPTY = (255, 0, 255)
+SIZE = 20
+"""Pixels of one cell."""
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def cells(values: Sequence[Sequence[float]]) -> Cells:
+    return Cells(np.array(values, dtype=float), "viridis")
+
+
+def drawn(item: Cells, smooth: bool = False) -> QImage:
+    """Draw as a plot does: y grows upwards."""
+    bounds = item.boundingRect()
+    image = QImage(
+        int(bounds.width()) * SIZE, int(bounds.height()) * SIZE, QImage.Format.Format_RGB32
+    )
+    image.fill(QColor(*EMPTY))
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, smooth)
+    painter.translate(0, image.height())
+    painter.scale(SIZE, -SIZE)
+    item.paint(painter)
+    painter.end()
+    return image
+
+
+def color_of(image: QImage, row: int, column: int) -> tuple[int, int, int]:
+    """Return the colour in the middle of a cell, row 0 at the bottom."""
+    x = column * SIZE + SIZE // 2
+    y = image.height() - (row * SIZE + SIZE // 2)
+    return rgb(image, x, y)
+
+
+def rgb(image: QImage, x: int, y: int) -> tuple[int, int, int]:
+    color = image.pixelColor(x, y)
+    return color.red(), color.green(), color.blue()
+
+
+def test_extremes_have_the_colormaps_ends() -> None:
+    image = drawn(cells([[3.0, 7.0], [11.0, 5.0]]))
+    assert color_of(image, 0, 0) == LOWEST
+    assert color_of(image, 1, 0) == HIGHEST
+    assert color_of(image, 0, 1) not in (LOWEST, HIGHEST, EMPTY)
+
+
+def test_row_0_is_at_the_bottom() -> None:
+    image = drawn(cells([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]))
+    assert (image.width(), image.height()) == (3 * SIZE, 2 * SIZE)
+    for column in range(3):
+        assert color_of(image, 0, column) == LOWEST
+        assert color_of(image, 1, column) == HIGHEST
+    assert rgb(image, 5, image.height() - 1) == LOWEST
+    assert rgb(image, 5, 0) == HIGHEST
+
+
+def test_equal_values_have_equal_colours_and_more_is_brighter() -> None:
+    image = drawn(cells([[0.0, 1.0, 2.0, 3.0, 4.0, 2.0]]))
+    colors = [color_of(image, 0, column) for column in range(6)]
+    assert colors[2] == colors[5]
+    lightness = [QColor(*color).lightness() for color in colors[:5]]
+    assert len(set(colors[:5])) == 5
+    assert lightness[0] < lightness[2] < lightness[4]
+
+
+@pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
+def test_a_cell_without_a_number_stays_empty(hole: float) -> None:
+    item = cells([[1.0, hole], [hole, 2.0]])
+    assert (item.low, item.high) == (1.0, 2.0)
+    image = drawn(item)
+    assert color_of(image, 0, 0) == LOWEST
+    assert color_of(image, 0, 1) == EMPTY
+    assert color_of(image, 1, 0) == EMPTY
+    assert color_of(image, 1, 1) == HIGHEST
+
+
+def test_nothing_but_holes() -> None:
+    item = cells([[np.nan, np.nan]])
+    assert (item.low, item.high) == (0.0, 1.0)
+    image = drawn(item)
+    assert color_of(image, 0, 0) == color_of(image, 0, 1) == EMPTY
+
+
+@pytest.mark.parametrize("value", [0.0, 4.0, -1e-30, 1e30])
+def test_one_value_everywhere_has_a_range_and_one_colour(value: float) -> None:
+    item = cells([[value, value]])
+    assert item.low < value < item.high
+    image = drawn(item)
+    assert color_of(image, 0, 0) == color_of(image, 0, 1) != EMPTY
+
+
+def test_rounding_errors_are_not_blown_up() -> None:
+    image = drawn(cells([[5.0, 5.0 + 1e-9]]))
+    assert color_of(image, 0, 0) == color_of(image, 0, 1)
+
+
+def test_no_background_shows_between_smooth_cells() -> None:
+    # With fractions of pixels, as on paper and on scaled screens.
+    item = cells([[1.0] * 7] * 5)
+    image = QImage(150, 110, QImage.Format.Format_RGB32)
+    image.fill(QColor(*EMPTY))
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.scale(150 / 7, 110 / 5)
+    item.paint(painter)
+    painter.end()
+    colors = {rgb(image, x, y) for x in range(1, 149) for y in range(1, 109)}
+    assert len(colors) == 1
+
+
+def test_drawing_leaves_no_outline_and_stays_inside(qapp: QApplication) -> None:
+    item = cells([[1.0, 2.0]])
+    assert item.boundingRect() == QRectF(0, 0, 2, 1)
+    image = QImage(60, 40, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    painter.translate(10, 10)
+    painter.scale(20, 20)
+    item.paint(painter)
+    painter.end()
+    inside = {(x, y) for x in range(10, 50) for y in range(10, 30)}
+    colored = {(x, y) for x in range(60) for y in range(40) if rgb(image, x, y) != (255,) * 3}
+    assert colored == inside
+    assert {rgb(image, x, y) for x, y in inside} == {LOWEST, HIGHEST}

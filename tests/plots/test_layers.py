@@ -1,0 +1,175 @@
+"""The lines of the layer plot, against the run's own figures."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertviewer.core.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.loading import open_model
+from bertviewer.core.running import run_sentence
+from bertviewer.core.source import parse_source
+from bertviewer.core.statistics import STATISTIC_NAMES, Statistics, figure
+from bertviewer.plots.layers import LayerSeries, layer_series
+
+ALBERT = {
+    "model_type": "albert",
+    "vocab_size": 60,
+    "embedding_size": 16,
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_attention_heads": 3,
+    "num_hidden_layers": 5,
+    "max_position_embeddings": 32,
+}
+TRANSFORMER = {
+    "model_type": "transformer-base",
+    "vocab_size": 60,
+    "d_model": 24,
+    "nhead": 4,
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 3,
+    "dim_feedforward": 40,
+    "max_position_embeddings": 32,
+}
+NOTHING = Statistics(8, 8, 0, 0, 0.0, 0.0, None, None)
+
+
+@dataclass(frozen=True)
+class Case:
+    architecture: Architecture
+    run: ActivationRun
+
+    def series(self, statistic: str = "std", selected: str = "") -> tuple[LayerSeries, ...]:
+        return layer_series(self.architecture, self.run, statistic, selected)
+
+    def calls(self, path: str) -> tuple[Statistics, ...]:
+        activation = self.run.activation(path)
+        assert activation is not None, path
+        return activation.calls
+
+    def without(self, *paths: str) -> "Case":
+        """Return the same run where all that these modules gave was NaN."""
+
+        def poisoned(module: ModuleActivation) -> ModuleActivation:
+            return replace(module, calls=(NOTHING,)) if module.path in paths else module
+
+        return replace(
+            self, run=replace(self.run, modules=tuple(map(poisoned, self.run.modules)))
+        )
+
+
+def case_of(name: str) -> Case:
+    model = open_model(parse_source(name))
+    run = run_sentence(model, Sentence("the cat sat", "on a mat"), random_weights=True)
+    return Case(model.architecture, run)
+
+
+def small(tmp_path_factory: pytest.TempPathFactory, config: dict[str, Any]) -> Case:
+    path = tmp_path_factory.mktemp("small") / "config.json"
+    path.write_text(json.dumps(config))
+    return case_of(str(path))
+
+
+@pytest.fixture(scope="module")
+def bert(tiny_bert_folder: Path) -> Case:
+    return case_of(str(tiny_bert_folder))
+
+
+@pytest.fixture(scope="module")
+def albert(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return small(tmp_path_factory, ALBERT)
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return small(tmp_path_factory, TRANSFORMER)
+
+
+@pytest.mark.parametrize("statistic", STATISTIC_NAMES)
+def test_one_line_with_the_runs_own_figures(bert: Case, statistic: str) -> None:
+    paths = ("encoder.layer.0", "encoder.layer.1")
+    values = tuple(figure(bert.calls(path)[0], statistic) for path in paths)
+    assert None not in values
+    assert bert.series(statistic) == (LayerSeries("encoder.layer: output", values, paths),)
+
+
+@pytest.mark.parametrize("selected", ["", "encoder", "encoder.layer", "pooler", "encoder.layer.1"])
+def test_what_is_no_part_of_a_layer_adds_no_line(bert: Case, selected: str) -> None:
+    assert [line.label for line in bert.series(selected=selected)] == ["encoder.layer: output"]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_selected_part_gives_a_second_line(bert: Case, number: int) -> None:
+    first, second = bert.series("rms", f"encoder.layer.{number}.attention.self")
+    assert first == bert.series("rms")[0]
+    assert second.label == "encoder.layer: attention.self"
+    assert second.paths == ("encoder.layer.0.attention.self", "encoder.layer.1.attention.self")
+    assert second.values == tuple(bert.calls(path)[0].rms for path in second.paths)
+    assert second.values != first.values
+
+
+def test_two_stacks(transformer: Case) -> None:
+    encoder, decoder = transformer.series("mean")
+    assert encoder.label == "transformer.encoder.layers: output"
+    assert encoder.paths == tuple(f"transformer.encoder.layers.{n}" for n in range(2))
+    assert decoder.label == "transformer.decoder.layers: output"
+    assert decoder.paths == tuple(f"transformer.decoder.layers.{n}" for n in range(3))
+    for line in (encoder, decoder):
+        assert line.values == tuple(transformer.calls(path)[0].mean for path in line.paths)
+
+
+def test_a_part_of_one_stack(transformer: Case) -> None:
+    lines = transformer.series("std", "transformer.decoder.layers.2.multihead_attn")
+    assert [line.label.rpartition(".")[2] for line in lines] == [
+        "layers: output",
+        "layers: output",
+        "layers: multihead_attn",
+    ]
+    assert lines[2].paths[0] == "transformer.decoder.layers.0.multihead_attn"
+    assert len(lines[2].values) == 3
+
+
+def test_a_shared_layer_has_a_point_for_each_call(albert: Case) -> None:
+    (line,) = albert.series("max")
+    path = "encoder.albert_layer_groups.0"
+    assert line.label == f"{path}: output"
+    assert line.paths == (path,) * 5
+    assert line.values == tuple(call.max for call in albert.calls(path))
+    assert len(set(line.values)) == 5
+
+
+def test_a_selected_part_of_a_shared_layer(albert: Case) -> None:
+    selected = "encoder.albert_layer_groups.0.albert_layers.0.ffn"
+    first, second = albert.series("min", selected)
+    assert first == albert.series("min")[0]
+    assert second.label == f"{selected}: output"
+    assert second.values == tuple(call.min for call in albert.calls(selected))
+    assert len(albert.series("min", "pooler")) == 1
+
+
+def test_a_layer_without_a_figure_is_a_gap(bert: Case) -> None:
+    (line,) = bert.without("encoder.layer.0").series()
+    assert line.values == (None, bert.calls("encoder.layer.1")[0].std)
+    assert line.paths == ("encoder.layer.0", "encoder.layer.1")
+
+
+def test_a_line_without_any_figure_is_dropped(bert: Case, transformer: Case) -> None:
+    assert bert.without("encoder.layer.0", "encoder.layer.1").series() == ()
+    layers = [f"transformer.encoder.layers.{number}" for number in range(2)]
+    (left,) = transformer.without(*layers).series()
+    assert left.label == "transformer.decoder.layers: output"
+
+
+def test_modules_that_were_never_called(bert: Case) -> None:
+    part = "encoder.layer.1.attention.self"
+    never = replace(
+        bert, run=replace(bert.run, modules=tuple(m for m in bert.run.modules if m.path != part))
+    )
+    _, second = never.series(selected=part)
+    assert second.values[1] is None
+    assert second.values[0] is not None
+    assert replace(bert, run=replace(bert.run, modules=())).series() == ()
