@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Signal
+from PySide6.QtGui import QFont, QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.layers import LayerSeries
@@ -12,7 +13,8 @@ from bertviewer.plots.plot import Plot
 from bertviewer.plots.theme import widened
 
 MAX_TICKS = 24
-ONE_ROW = 2  # so many names fit side by side in the legend
+LEGEND_POINTS = 8
+LEGEND_ROW, LEGEND_MARGIN, LEGEND_SAMPLE = 21, 14, 48  # pixels; a sample stands before each name
 
 
 class LayerPlot(Plot):
@@ -29,7 +31,7 @@ class LayerPlot(Plot):
         super().__init__(parent)
         self._series: tuple[LayerSeries, ...] = ()
         self.titles["bottom"] = "Layer"
-        self.getPlotItem().addLegend(offset=(-8, 2), labelTextSize="8pt")
+        self.getPlotItem().addLegend(offset=(-8, 2), labelTextSize=f"{LEGEND_POINTS}pt")
         self.scene().sigMouseClicked.connect(self._on_click)
         self.scene().sigMouseMoved.connect(self._on_move)
 
@@ -72,8 +74,6 @@ class LayerPlot(Plot):
         theme, item = self.theme, self.getPlotItem()
         item.legend.clear()
         item.legend.setLabelTextColor(theme.foreground)
-        rows = 1 if len(self._series) <= ONE_ROW else len(self._series)
-        item.legend.setColumnCount(len(self._series) // rows or 1)
         for index, line in enumerate(self._series):
             color = theme.series[index % len(theme.series)]
             values = np.array([np.nan if v is None else v for v in line.values])
@@ -95,15 +95,34 @@ class LayerPlot(Plot):
         item.getAxis("bottom").setTicks([[(n, str(n)) for n in range(0, longest, step)]])
         item.showGrid(x=False, y=True, alpha=0.15)
         item.setXRange(-0.4, max(0.4, longest - 0.6), padding=0)
-        low, high = self._range()
-        # Room above the lines, so that the legend hides none of them.
-        item.setYRange(
-            low - 0.06 * (high - low), high + (0.08 + 0.13 * rows) * (high - low), padding=0
-        )
+        self._fit()
 
-    def _range(self) -> tuple[float, float]:
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep room for the legend at the new height; Qt calls it."""
+        super().resizeEvent(event)
+        # pyqtgraph calls this while it is still building the plot.
+        if getattr(self, "_series", ()):
+            self._fit()
+
+    def _fit(self) -> None:
+        """Choose the y range so that the legend, above the lines, hides none of them."""
         values = [v for line in self._series for v in line.values if v is not None]
-        return widened(min(values, default=0.0), max(values, default=1.0))
+        low, high = widened(min(values, default=0.0), max(values, default=1.0))
+        rows = self._arrange_legend()
+        height = self.getPlotItem().vb.height()
+        legend = min(0.5, (rows * LEGEND_ROW + LEGEND_MARGIN) / height) if height > 0 else 0.2
+        low -= 0.06 * (high - low)
+        high += (high - low) * legend / (1 - legend)
+        self.getPlotItem().setYRange(low, high, padding=0)
+
+    def _arrange_legend(self) -> int:
+        """Set the names side by side if there is room, else below one another; return the rows."""
+        item = self.getPlotItem()
+        metrics = QFontMetricsF(QFont(self.font().family(), LEGEND_POINTS))
+        names = sum(metrics.horizontalAdvance(line.label) + LEGEND_SAMPLE for line in self._series)
+        columns = max(1, len(self._series)) if names < item.vb.width() else 1
+        item.legend.setColumnCount(columns)
+        return len(self._series) // columns
 
     def _on_click(self, event: object) -> None:
         position: QPointF = event.scenePos()  # type: ignore[attr-defined]

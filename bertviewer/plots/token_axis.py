@@ -1,6 +1,7 @@
 """An axis with one text per token, set upright where there is no room to lay them side by side."""
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 import pyqtgraph as pg
@@ -21,9 +22,11 @@ class TokenAxis(pg.AxisItem):  # type: ignore[misc]
         self.setStyle(hideOverlappingLabels=False, textFillLimits=[(0, 10.0)])
 
     def set_labels(self, labels: Sequence[tuple[float, str]]) -> None:
-        """Show a text at each position; positions are evenly spaced."""
+        """Show a text at each position; positions are evenly spaced.
+
+        Where not even upright labels have room side by side, only every second, third … is shown.
+        """
         self._labels = list(labels)
-        self.setTicks([self._labels])
         self._arrange()
 
     def resizeEvent(self, event: Any = None) -> None:
@@ -37,8 +40,11 @@ class TokenAxis(pg.AxisItem):  # type: ignore[misc]
             return
         metrics = QFontMetricsF(self.font())
         widest = max(metrics.horizontalAdvance(text) for _, text in self._labels)
-        self._upright = widest + GAP > self.size().width() / len(self._labels)
+        cell = max(1.0, self.size().width()) / len(self._labels)
+        self._upright = widest + GAP > cell
         room = widest + GAP if self._upright else metrics.height()
+        step = max(1, ceil(metrics.height() / cell)) if self._upright else 1
+        self.setTicks([self._labels[::step]])
         self.setStyle(autoExpandTextSpace=False, tickTextHeight=int(room))
 
     def drawPicture(

@@ -10,7 +10,6 @@ from bertviewer.plots.cells import Cells
 from bertviewer.plots.plot import Plot
 from bertviewer.plots.token_axis import TokenAxis
 
-MAX_LABELS = 64
 MAX_LAYERS = 26
 MAX_LABEL_LENGTH = 10
 
@@ -73,9 +72,8 @@ class TokenHeatmap(Plot):
         cells = Cells(self._norms, theme.colormap)
         item.addItem(cells)
         self._bar.setLevels((cells.low, cells.high))
-        step = max(1, -(-columns // MAX_LABELS))
         item.getAxis("bottom").set_labels(
-            [(n + 0.5, _short(self._run.tokens[n].text)) for n in range(0, columns, step)]
+            [(n + 0.5, _short(token.text)) for n, token in enumerate(self._run.tokens)]
         )
         states = [(0.5, "emb"), *((n + 0.5, str(n - 1)) for n in range(1, rows))]
         item.getAxis("left").setTicks([states[:: max(1, -(-rows // MAX_LAYERS))]])

@@ -84,9 +84,10 @@ class ModuleTreePanel(QWidget):
         self._fit_module_column()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Give the module column what a new width leaves; Qt calls it."""
+        """Give the module column what a new width leaves, and keep the selection in sight."""
         if event.type() == QEvent.Type.Resize:
             self._fit_module_column()
+            self._view.scrollTo(self._view.currentIndex())
         return super().eventFilter(watched, event)
 
     def _fit_module_column(self) -> None:

@@ -34,6 +34,7 @@ TRANSFORMER = {
     "num_decoder_layers": 3,
     "dim_feedforward": 40,
     "max_position_embeddings": 32,
+    "is_encoder_decoder": True,
 }
 NOTHING = Statistics(8, 8, 0, 0, 0.0, 0.0, None, None)
 

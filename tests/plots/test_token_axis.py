@@ -13,13 +13,15 @@ from bertviewer.plots.token_axis import TokenAxis
 from bertviewer.plots.token_heatmap import TokenHeatmap
 from tests.plots.test_token_heatmap import make_run
 
-TEXTS = ("first", "another", "third")
+TEXTS = ("one", "another", "third")
 
 
 @pytest.fixture
 def heatmap(qtbot: QtBot) -> TokenHeatmap:
     heatmap = TokenHeatmap()
     qtbot.addWidget(heatmap)
+    heatmap.show()
+    qtbot.waitExposed(heatmap)
     return heatmap
 
 

@@ -66,11 +66,11 @@ def color(heatmap: TokenHeatmap, x: float, y: float) -> str:
 @pytest.mark.parametrize(
     ("x", "y", "text"),
     [
-        (0.5, 0.5, "‖h‖ of '[CLS]' (token 0) after embeddings: 1"),
-        (1.5, 0.01, '‖h‖ of "it\'s" (token 1) after embeddings: 1.25'),
-        (1.01, 1.5, '‖h‖ of "it\'s" (token 1) after layer 0: 2.123457'),
-        (2.99, 2.99, "‖h‖ of '[SEP]' (token 2) after layer 1: 9"),
-        (0.01, 2.01, "‖h‖ of '[CLS]' (token 0) after layer 1: 3"),
+        (0.5, 0.5, "[CLS] (token 0), embeddings: 1"),
+        (1.5, 0.01, "it's (token 1), embeddings: 1.25"),
+        (1.01, 1.5, "it's (token 1), layer 0: 2.123457"),
+        (2.99, 2.99, "[SEP] (token 2), layer 1: 9"),
+        (0.01, 2.01, "[CLS] (token 0), layer 1: 3"),
         (-0.01, 0.5, None),
         (3.01, 0.5, None),
         (0.5, -0.01, None),
@@ -88,7 +88,7 @@ def test_hovering_tells_the_cell_and_leaving_it_clears(
     heatmap.cell_hovered.connect(told.append)
     qtbot.mouseMove(heatmap.viewport(), pixel(heatmap, 2.5, 2.5))
     qtbot.waitUntil(lambda: bool(told))
-    assert told[-1] == "‖h‖ of '[SEP]' (token 2) after layer 1: 9"
+    assert told[-1] == "[SEP] (token 2), layer 1: 9"
     told.clear()
     qtbot.mouseMove(heatmap.viewport(), QPoint(3, 3))
     qtbot.waitUntil(lambda: bool(told))
@@ -109,7 +109,7 @@ def test_a_missing_norm_stays_empty(heatmap: TokenHeatmap) -> None:
     assert color(heatmap, 1.5, 1.5) == HIGHEST
     assert np.isnan(heatmap.norms()[1, 0])
     text = heatmap.text_at(scene(heatmap, 0.5, 1.5))
-    assert text == "‖h‖ of '[CLS]' (token 0) after layer 0: nan"
+    assert text == "[CLS] (token 0), layer 0: nan"
 
 
 def test_drawing_twice_does_not_pile_up(heatmap: TokenHeatmap) -> None:
@@ -157,7 +157,7 @@ def test_another_run_has_its_own_size(heatmap: TokenHeatmap) -> None:
     heatmap.show_run(make_run(["a", "b"], [[1.0, 2.0]] * 5))
     (left, right), (bottom, top) = heatmap.getPlotItem().vb.viewRange()
     assert (left, right, bottom, top) == (0, 2, 0, 5)
-    assert heatmap.text_at(scene(heatmap, 1.5, 4.5)) == "‖h‖ of 'b' (token 1) after layer 3: 2"
+    assert heatmap.text_at(scene(heatmap, 1.5, 4.5)) == "b (token 1), layer 3: 2"
     assert heatmap.text_at(scene(heatmap, 2.5, 0.5)) is None
 
 
@@ -206,7 +206,7 @@ def test_texts_of_any_kind_are_drawn_as_they_are(
     for column, text in enumerate(HOSTILE):
         told = heatmap.text_at(scene(heatmap, column + 0.5, 0.5))
         assert told is not None
-        assert told.startswith(f"‖h‖ of {text!r} (token {column}) after embeddings: ")
+        assert told.startswith(f"{text} (token {column}), embeddings: ")
 
 
 def test_markup_is_drawn_as_text(heatmap: TokenHeatmap) -> None:
@@ -228,7 +228,7 @@ def test_many_tokens_have_fewer_labels(heatmap: TokenHeatmap, tokens: int, shown
     assert len(labels(heatmap)) == shown
     assert labels(heatmap)[0] == "t0"
     last = heatmap.text_at(scene(heatmap, tokens - 0.5, 1.5))
-    assert last == f"‖h‖ of 't{tokens - 1}' (token {tokens - 1}) after layer 0: 2"
+    assert last == f"t{tokens - 1} (token {tokens - 1}), layer 0: 2"
 
 
 @pytest.mark.parametrize(("states", "shown"), [(1, 1), (26, 26), (27, 14)])
