@@ -154,6 +154,8 @@ def _find_tokenizer(source: ModelSource, config: Any) -> Tokenizer:
         return ModelTokenizer(folder)
     if source.has_weights:
         raise UserError(f"{source.name}: the folder has no tokenizer, so no sentence can be run")
+    if not isinstance(config.get("vocab_size"), int):
+        raise UserError(f"{source.name}: the model has no vocabulary, so no sentence can be run")
     if source.name in _UNCASED_PRESETS:
         try:
             return ModelTokenizer(demo_folder())

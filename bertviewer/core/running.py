@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.recording import Recorder
@@ -60,8 +61,13 @@ def _inputs(
     """Return what the model is called with, ids as [1, S], and the tokens that it then sees.
 
     An encoder-decoder reads the second sentence in its decoder, or the first one again.
+
+    Raises:
+        UserError: the model takes no token ids.
     """
     accepted = inspect.signature(module.forward).parameters
+    if "input_ids" not in accepted:
+        raise UserError(f"{type(module).__name__} does not read text, so no sentence can be run")
     inputs: dict[str, Any] = {"output_hidden_states": True}
     if encoder_decoder:
         source = tuple(t for t in tokens if t.segment == 0)

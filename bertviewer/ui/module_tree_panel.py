@@ -3,6 +3,7 @@
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QSortFilterProxyModel, Qt, QTimer
 from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
 
+from bertviewer.core.folding import TreeRow
 from bertviewer.ui.module_tree import FILTER_ROLE, MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.workspace import Workspace
@@ -72,7 +73,19 @@ class ModuleTreePanel(QWidget):
     def _on_architecture(self) -> None:
         self._filter.clear()
         self._model.set_tree(self._workspace.tree)
-        self._view.expandToDepth(1)
+        self._expand_down_to_layers()
+
+    def _expand_down_to_layers(self) -> None:
+        """Open everything but the folded layers: the whole model at one look."""
+
+        def expand(row: TreeRow) -> None:
+            if not row.is_folded:
+                self._view.expand(self._proxy.mapFromSource(self._model.index_of(row.key)))
+                for child in row.children:
+                    expand(child)
+
+        if self._workspace.tree is not None:
+            expand(self._workspace.tree)
 
     def _on_run(self) -> None:
         run = self._workspace.run
@@ -122,5 +135,5 @@ class ModuleTreePanel(QWidget):
             self._view.expandAll()
         else:
             self._view.collapseAll()
-            self._view.expandToDepth(1)
+            self._expand_down_to_layers()
         self._on_row()

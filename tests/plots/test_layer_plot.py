@@ -1,29 +1,37 @@
 """The layer plot: where a click leads, and what is left of what was drawn before."""
 
+from collections.abc import Iterator
+
 import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.layer_plot import LayerPlot
 from bertviewer.plots.layers import LayerSeries
 from bertviewer.plots.theme import DARK, LIGHT
+from tests.plots.test_token_heatmap import colors, hover
 
 OUTPUT = LayerSeries("layer: output", (1.0, 2.0, None, 4.0), ("a.0", "a.1", "a.2", "a.3"))
 PART = LayerSeries("layer: part", (3.0, None, None, 4.5), ("b.0", "b.1", "b.2", "b.3"))
 
 
 @pytest.fixture
-def plot(qtbot: QtBot) -> LayerPlot:
-    plot = LayerPlot()
-    qtbot.addWidget(plot)
+def plot(qtbot: QtBot) -> Iterator[LayerPlot]:
+    """Show a plot as the program does, in a window."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(640, 320)
+    plot = LayerPlot(window)
     plot.resize(640, 320)
-    plot.show()
-    qtbot.waitExposed(plot)
+    with qtbot.waitExposed(window):
+        window.show()
     plot.show_series((OUTPUT, PART), "std")
     plot.grab()
-    return plot
+    yield plot
+    assert window.isVisible()  # it is held, and the plot with it
 
 
 def scene(plot: LayerPlot, layer: float, value: float) -> QPointF:
@@ -40,32 +48,39 @@ def curves(plot: LayerPlot) -> list[pg.PlotDataItem]:
     return [item for item in plot.getPlotItem().items if isinstance(item, pg.PlotDataItem)]
 
 
-def colors(image: QImage) -> set[str]:
-    return {
-        image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())
-    }
-
-
-@pytest.mark.parametrize(
-    ("layer", "value", "path"),
-    [
-        (0, 1.0, "a.0"),
-        (0, 3.0, "b.0"),
-        (0, 1.9, "a.0"),
-        (0, 2.1, "b.0"),
-        (1, 2.0, "a.1"),
-        (1, 4.4, "a.1"),  # the other line has no value there
-        (3, 4.0, "a.3"),
-        (3, 4.5, "b.3"),
-        (0.4, 1.0, "a.0"),
-        (0.6, 1.0, "a.1"),
-        (2, 3.0, None),
-        (-0.39, 1.0, "a.0"),
-        (3.39, 4.5, "b.3"),
-    ],
+PLACES = (
+    (0, 1.0, "a.0"),
+    (0, 3.0, "b.0"),
+    (0, 1.9, "a.0"),
+    (0, 2.1, "b.0"),
+    (1, 2.0, "a.1"),
+    (1, 4.4, "a.1"),  # the other line has no value there
+    (3, 4.0, "a.3"),
+    (3, 4.5, "b.3"),
+    (0.4, 1.0, "a.0"),
+    (0.6, 1.0, "a.1"),
+    (2, 3.0, None),
+    (-0.39, 1.0, "a.0"),
+    (3.39, 4.5, "b.3"),
 )
-def test_the_nearest_layer(plot: LayerPlot, layer: float, value: float, path: str | None) -> None:
-    assert plot.layer_at(scene(plot, layer, value)) == path
+
+
+def test_the_nearest_layer(plot: LayerPlot) -> None:
+    for layer, value, path in PLACES:
+        assert plot.layer_at(scene(plot, layer, value)) == path, (layer, value)
+
+
+def test_exact_values_under_the_mouse(plot: LayerPlot) -> None:
+    exact = LayerSeries("x", (1.23456789, -1e-9), ("p", "q"))
+    plot.show_series((exact,), "std")
+    assert plot.text_at(scene(plot, 0, 1.0)) == "p: 1.234568"
+    assert plot.text_at(scene(plot, 1, 1.0)) == "q: -1e-09"
+    told: list[str] = []
+    plot.layer_hovered.connect(told.append)
+    hover(plot, pixel(plot, 0, 1.0))
+    hover(plot, pixel(plot, 1, 0.0))
+    hover(plot, QPoint(2, 2))
+    assert told == ["p: 1.234568", "q: -1e-09", ""]
 
 
 def test_outside_of_the_axes_is_no_layer(plot: LayerPlot) -> None:
@@ -76,7 +91,7 @@ def test_outside_of_the_axes_is_no_layer(plot: LayerPlot) -> None:
 
 def test_a_click_tells_the_path(plot: LayerPlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.layer_clicked, timeout=2000) as clicked:
-        qtbot.mouseClick(
+        QTest.mouseClick(
             plot.viewport(), Qt.MouseButton.LeftButton, pos=pixel(plot, 3, OUTPUT.values[3] or 0)
         )
     assert clicked.args == ["a.3"]
@@ -85,17 +100,17 @@ def test_a_click_tells_the_path(plot: LayerPlot, qtbot: QtBot) -> None:
 def test_a_click_on_a_gap_tells_nothing(plot: LayerPlot, qtbot: QtBot) -> None:
     told: list[str] = []
     plot.layer_clicked.connect(told.append)
-    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=pixel(plot, 2, 3.0))
+    QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=pixel(plot, 2, 3.0))
     qtbot.wait(50)
     assert told == []
 
 
-def test_dragging_and_the_wheel_move_nothing(plot: LayerPlot, qtbot: QtBot) -> None:
+def test_dragging_moves_nothing(plot: LayerPlot) -> None:
     before = plot.getPlotItem().vb.viewRange()
     viewport = plot.viewport()
-    qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=pixel(plot, 1, 2.0))
-    qtbot.mouseMove(viewport, pixel(plot, 3, 3.0))
-    qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=pixel(plot, 3, 3.0))
+    QTest.mousePress(viewport, Qt.MouseButton.LeftButton, pos=pixel(plot, 1, 2.0))
+    hover(plot, pixel(plot, 3, 3.0))
+    QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=pixel(plot, 3, 3.0))
     assert plot.getPlotItem().vb.viewRange() == before
 
 
@@ -139,10 +154,10 @@ def legend(plot: LayerPlot) -> list[str]:
 
 
 def test_the_theme_changes_every_colour(plot: LayerPlot) -> None:
-    light = colors(plot.grab().toImage())
+    light = colors(plot)
     assert {LIGHT.background, *LIGHT.series[:2]} <= light
     plot.set_theme(DARK)
-    dark = colors(plot.grab().toImage())
+    dark = colors(plot)
     assert {DARK.background, *DARK.series[:2]} <= dark
     assert not {LIGHT.background, LIGHT.foreground, *LIGHT.series} & dark
 
@@ -159,21 +174,36 @@ def test_axes_have_their_titles(plot: LayerPlot) -> None:
     assert left.autoSIPrefixScale == 1.0
 
 
-@pytest.mark.parametrize(("layers", "ticks"), [(1, 1), (12, 12), (24, 24), (25, 13), (100, 20)])
-def test_many_layers_have_fewer_numbers(plot: LayerPlot, layers: int, ticks: int) -> None:
-    line = LayerSeries("x", tuple(map(float, range(layers))), tuple(map(str, range(layers))))
-    plot.show_series((line,), "std")
-    (shown,) = plot.getPlotItem().getAxis("bottom")._tickLevels
-    assert len(shown) == ticks
-    assert shown[0] == (0, "0")
-    assert all(str(place) == text for place, text in shown)
-    assert plot.layer_at(scene(plot, layers - 1, layers - 1)) == str(layers - 1)
+def test_many_layers_have_fewer_numbers(plot: LayerPlot) -> None:
+    for layers, ticks in ((1, 1), (12, 12), (24, 24), (25, 13), (100, 20)):
+        line = LayerSeries("x", tuple(map(float, range(layers))), tuple(map(str, range(layers))))
+        plot.show_series((line,), "std")
+        (shown,) = plot.getPlotItem().getAxis("bottom")._tickLevels
+        assert len(shown) == ticks
+        assert shown[0] == (0, "0")
+        assert all(str(place) == text for place, text in shown)
+        assert plot.layer_at(scene(plot, layers - 1, layers - 1)) == str(layers - 1)
 
 
-@pytest.mark.parametrize("value", [0.0, 7.25, -3e-12])
-def test_a_constant_figure_is_drawn_and_found(plot: LayerPlot, value: float) -> None:
-    plot.show_series((LayerSeries("x", (value,) * 3, ("p", "q", "r")),), "zero_fraction")
-    bottom, top = plot.getPlotItem().vb.viewRange()[1]
-    assert bottom < value < top
-    assert plot.layer_at(scene(plot, 1, value)) == "q"
-    assert QColor(LIGHT.series[0]).name() in colors(plot.grab().toImage())
+def test_a_constant_figure_is_drawn_and_found(plot: LayerPlot) -> None:
+    for value in (0.0, 7.25, -3e-12):
+        plot.show_series((LayerSeries("x", (value,) * 3, ("p", "q", "r")),), "zero_fraction")
+        bottom, top = plot.getPlotItem().vb.viewRange()[1]
+        assert bottom < value < top
+        assert plot.layer_at(scene(plot, 1, value)) == "q"
+        assert LIGHT.series[0] in colors(plot)
+
+
+def test_the_legend_hides_no_line(plot: LayerPlot) -> None:
+    long = tuple(
+        LayerSeries(f"a.rather.long.name.of.layers.{n}: output", (1.0, 1.0 + n), ("p", "q"))
+        for n in range(3)
+    )
+    for width, height in ((900, 400), (640, 320), (300, 250)):
+        plot.resize(width, height)
+        plot.show_series(long, "std")
+        plot.grab()
+        legend = plot.getPlotItem().legend
+        names = [name for _, name in legend.items]
+        bottom = max(name.mapRectToScene(name.boundingRect()).bottom() for name in names)
+        assert scene(plot, 1, 3.0).y() > bottom, (width, height)

@@ -58,9 +58,7 @@ class Case:
         def poisoned(module: ModuleActivation) -> ModuleActivation:
             return replace(module, calls=(NOTHING,)) if module.path in paths else module
 
-        return replace(
-            self, run=replace(self.run, modules=tuple(map(poisoned, self.run.modules)))
-        )
+        return replace(self, run=replace(self.run, modules=tuple(map(poisoned, self.run.modules))))
 
 
 def case_of(name: str) -> Case:
@@ -115,9 +113,9 @@ def test_a_selected_part_gives_a_second_line(bert: Case, number: int) -> None:
 
 def test_two_stacks(transformer: Case) -> None:
     encoder, decoder = transformer.series("mean")
-    assert encoder.label == "transformer.encoder.layers: output"
+    assert encoder.label == "encoder.layers: output"
     assert encoder.paths == tuple(f"transformer.encoder.layers.{n}" for n in range(2))
-    assert decoder.label == "transformer.decoder.layers: output"
+    assert decoder.label == "decoder.layers: output"
     assert decoder.paths == tuple(f"transformer.decoder.layers.{n}" for n in range(3))
     for line in (encoder, decoder):
         assert line.values == tuple(transformer.calls(path)[0].mean for path in line.paths)
@@ -162,7 +160,7 @@ def test_a_line_without_any_figure_is_dropped(bert: Case, transformer: Case) -> 
     assert bert.without("encoder.layer.0", "encoder.layer.1").series() == ()
     layers = [f"transformer.encoder.layers.{number}" for number in range(2)]
     (left,) = transformer.without(*layers).series()
-    assert left.label == "transformer.decoder.layers: output"
+    assert left.label == "decoder.layers: output"
 
 
 def test_modules_that_were_never_called(bert: Case) -> None:

@@ -4,6 +4,7 @@ import io
 
 import pypdf
 import pytest
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.layer_plot import LayerPlot
@@ -15,9 +16,16 @@ from tests.plots.test_token_heatmap import make_run
 
 
 @pytest.fixture
-def layers(qtbot: QtBot) -> LayerPlot:
-    plot = LayerPlot()
-    qtbot.addWidget(plot)
+def window(qtbot: QtBot) -> QWidget:
+    """Return what owns the plots; it is never shown."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    return window
+
+
+@pytest.fixture
+def layers(window: QWidget) -> LayerPlot:
+    plot = LayerPlot(window)
     line = LayerSeries("encoder: output", (0.5, None, 0.75), ("a", "b", "c"))
     other = LayerSeries("encoder: part", (0.6, 0.55, 0.5), ("d", "e", "f"))
     plot.show_series((line, other), "zero_fraction")
@@ -25,9 +33,8 @@ def layers(qtbot: QtBot) -> LayerPlot:
 
 
 @pytest.fixture
-def heatmap(qtbot: QtBot) -> TokenHeatmap:
-    plot = TokenHeatmap()
-    qtbot.addWidget(plot)
+def heatmap(window: QWidget) -> TokenHeatmap:
+    plot = TokenHeatmap(window)
     plot.show_run(make_run(["[CLS]", "one", "<b>two</b>", "##1", "[SEP]"], [[1, 2, 3, 4, None]]))
     return plot
 
@@ -42,11 +49,11 @@ def words(page: pypdf.PageObject) -> set[str]:
     return set(page.extract_text().split())
 
 
-@pytest.mark.parametrize(("width", "height"), [(680, 300), (400, 200), (1000, 321)])
-def test_size_in_points(layers: LayerPlot, width: int, height: int) -> None:
-    box = page_of(plot_pdf(layers, width, height)).mediabox
-    assert float(box.width) == pytest.approx(0.75 * width, abs=1)
-    assert float(box.height) == pytest.approx(0.75 * height, abs=1)
+def test_size_in_points(layers: LayerPlot) -> None:
+    for width, height in ((680, 300), (400, 200), (1000, 321)):
+        box = page_of(plot_pdf(layers, width, height)).mediabox
+        assert float(box.width) == pytest.approx(0.75 * width, abs=1)
+        assert float(box.height) == pytest.approx(0.75 * height, abs=1)
 
 
 def test_layer_plot(layers: LayerPlot) -> None:
@@ -90,12 +97,11 @@ def test_the_same_plot_twice_is_the_same_drawing(layers: LayerPlot) -> None:
     assert content() != first
 
 
-def test_empty_plots(qtbot: QtBot) -> None:
-    layers, heatmap = LayerPlot(), TokenHeatmap()
+def test_empty_plots(window: QWidget) -> None:
+    layers, heatmap = LayerPlot(window), TokenHeatmap(window)
     layers.show_series((), "std")
     heatmap.show_run(None)
     for plot in (layers, heatmap):
-        qtbot.addWidget(plot)
         page = page_of(plot_pdf(plot, 400, 300))
         assert "Layer" in words(page)
         assert list(page.images) == []

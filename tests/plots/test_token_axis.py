@@ -1,11 +1,12 @@
 """Token labels lie flat where there is room, and stand upright where there is not."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pypdf
 import pytest
 from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.paper import plot_pdf
@@ -17,12 +18,15 @@ TEXTS = ("one", "another", "third")
 
 
 @pytest.fixture
-def heatmap(qtbot: QtBot) -> TokenHeatmap:
-    heatmap = TokenHeatmap()
-    qtbot.addWidget(heatmap)
-    heatmap.show()
-    qtbot.waitExposed(heatmap)
-    return heatmap
+def heatmap(qtbot: QtBot) -> Iterator[TokenHeatmap]:
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(700, 300)
+    heatmap = TokenHeatmap(window)
+    with qtbot.waitExposed(window):
+        window.show()
+    yield heatmap
+    assert window.isVisible()  # it is held, and the heatmap with it
 
 
 def show(heatmap: TokenHeatmap, texts: Sequence[str]) -> None:
@@ -65,15 +69,24 @@ def test_other_labels_choose_again(heatmap: TokenHeatmap) -> None:
 def test_upright_labels_get_the_height_that_they_need(heatmap: TokenHeatmap) -> None:
     show(heatmap, TEXTS)
     axis, metrics = axis_of(heatmap), QFontMetricsF(axis_of(heatmap).font())
-    heatmap.resize(700, 300)
-    heatmap.grab()
-    flat = axis.size().height()
-    heatmap.resize(220, 300)
-    heatmap.grab()
-    upright = axis.size().height()
+
+    def height(width: int) -> float:
+        plot_pdf(heatmap, width, 300)
+        found: float = axis.height()
+        return found
+
     widest = max(metrics.horizontalAdvance(text) for text in TEXTS)
+    flat, upright = height(700), height(220)
     assert upright >= widest + metrics.height()  # and the title below
     assert upright - flat == pytest.approx(widest - metrics.height() + 6, abs=2)
+
+
+def test_hundreds_of_labels_leave_some_out(heatmap: TokenHeatmap) -> None:
+    show(heatmap, [f"w{number}" for number in range(300)])
+    shown = [word for word in words(heatmap, 700, 90) if word.startswith("w")]
+    assert "w0" in shown
+    assert 20 < len(shown) < 60
+    assert len(words(heatmap, 3000, 90)) > 2 * len(shown)
 
 
 def test_an_axis_without_labels(heatmap: TokenHeatmap) -> None:
