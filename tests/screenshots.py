@@ -38,6 +38,7 @@ def take(folder: str) -> None:
     from bertviewer.core.source import parse_source
     from bertviewer.ui.application import configure, make_window
     from bertviewer.ui.lane import Lane
+    from tests.ui.finding import find
 
     application = QApplication([])
     configure(application)
@@ -45,7 +46,7 @@ def take(folder: str) -> None:
     window = make_window(lane)
     window.set_appearance("light")
     window.show()
-    tabs = window.findChild(QTabWidget, "detailTabs")
+    tabs = find(window, QTabWidget, "detailTabs")
 
     def wait(condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + TIMEOUT

@@ -1,7 +1,5 @@
 """The layer plot: where a click leads, and what is left of what was drawn before."""
 
-from collections.abc import Iterator
-
 import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -19,19 +17,24 @@ PART = LayerSeries("layer: part", (3.0, None, None, 4.5), ("b.0", "b.1", "b.2", 
 
 
 @pytest.fixture
-def plot(qtbot: QtBot) -> Iterator[LayerPlot]:
-    """Show a plot as the program does, in a window."""
+def window(qtbot: QtBot) -> QWidget:
+    """Return a window; a plot in it lives and ends as in the program."""
     window = QWidget()
     qtbot.addWidget(window)
     window.resize(640, 320)
-    plot = LayerPlot(window)
-    plot.resize(640, 320)
     with qtbot.waitExposed(window):
         window.show()
+    return window
+
+
+@pytest.fixture
+def plot(window: QWidget) -> LayerPlot:
+    plot = LayerPlot(window)
+    plot.resize(640, 320)
+    plot.show()
     plot.show_series((OUTPUT, PART), "std")
     plot.grab()
-    yield plot
-    assert window.isVisible()  # it is held, and the plot with it
+    return plot
 
 
 def scene(plot: LayerPlot, layer: float, value: float) -> QPointF:

@@ -1,7 +1,7 @@
 """Token labels lie flat where there is room, and stand upright where there is not."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pypdf
 import pytest
@@ -18,15 +18,21 @@ TEXTS = ("one", "another", "third")
 
 
 @pytest.fixture
-def heatmap(qtbot: QtBot) -> Iterator[TokenHeatmap]:
+def window(qtbot: QtBot) -> QWidget:
+    """Return a window; a plot in it lives and ends as in the program."""
     window = QWidget()
     qtbot.addWidget(window)
     window.resize(700, 300)
-    heatmap = TokenHeatmap(window)
     with qtbot.waitExposed(window):
         window.show()
-    yield heatmap
-    assert window.isVisible()  # it is held, and the heatmap with it
+    return window
+
+
+@pytest.fixture
+def heatmap(window: QWidget) -> TokenHeatmap:
+    heatmap = TokenHeatmap(window)
+    heatmap.show()
+    return heatmap
 
 
 def show(heatmap: TokenHeatmap, texts: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 import gc
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyqtgraph as pg
@@ -40,19 +40,24 @@ def make_run(
 
 
 @pytest.fixture
-def heatmap(qtbot: QtBot) -> Iterator[TokenHeatmap]:
-    """Show a heatmap as the program does, in a window."""
+def window(qtbot: QtBot) -> QWidget:
+    """Return a window; a plot in it lives and ends as in the program."""
     window = QWidget()
     qtbot.addWidget(window)
     window.resize(2000, 320)
-    heatmap = TokenHeatmap(window)
-    heatmap.resize(640, 320)
     with qtbot.waitExposed(window):
         window.show()
+    return window
+
+
+@pytest.fixture
+def heatmap(window: QWidget) -> TokenHeatmap:
+    heatmap = TokenHeatmap(window)
+    heatmap.resize(640, 320)
+    heatmap.show()
     heatmap.show_run(make_run())
     heatmap.grab()
-    yield heatmap
-    assert window.isVisible()  # it is held, and the heatmap with it
+    return heatmap
 
 
 def scene(heatmap: TokenHeatmap, x: float, y: float) -> QPointF:

@@ -28,6 +28,7 @@ from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.module_tree import CLASS, MODULE, OUTPUT_SHAPE
 from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, last_run
 
 SENTENCE = "this is a 12212121 test sentence"
 
@@ -56,11 +57,9 @@ def test_the_main_job(
     demo_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = demo_window
-    tree = window.findChild(QTreeView, "moduleTree")
-    tabs = window.findChild(QTabWidget, "detailTabs")
-    assert tree is not None
-    assert tabs is not None
-    assert window.findChild(QLabel, "statusWeights").text() == "Pretrained weights"
+    tree = find(window, QTreeView, "moduleTree")
+    tabs = find(window, QTabWidget, "detailTabs")
+    assert find(window, QLabel, "statusWeights").text() == "Pretrained weights"
 
     index = click_row(tree, qtbot, ["encoder", "layer", "0–5", "3", "attention", "self"])
     assert index.siblingAtColumn(CLASS).data() == "BertSelfAttention"
@@ -68,12 +67,11 @@ def test_the_main_job(
     assert window.workspace.row.key == "encoder.layer.3.attention.self"
 
     tabs.setCurrentIndex(1)
-    formula = window.findChild(FormulaView)
-    assert formula is not None
+    formula = find(window, FormulaView)
     assert "softmax" in formula.accessibleDescription()
     assert formula.height() > 100
     tabs.setCurrentIndex(2)
-    tensors = window.findChild(QTableView, "tensorTable").model()
+    tensors = find(window, QTableView, "tensorTable").model()
     cells = [
         [tensors.index(row, column).data() for column in range(4)]
         for row in range(tensors.rowCount())
@@ -82,18 +80,17 @@ def test_the_main_job(
     assert len(cells) == 6
 
     assert tree.isColumnHidden(OUTPUT_SHAPE)
-    edit = window.findChild(QLineEdit, "sentenceEdit")
+    edit = find(window, QLineEdit, "sentenceEdit")
     edit.setFocus()
     qtbot.keyClicks(edit, SENTENCE)
-    qtbot.mouseClick(window.findChild(QPushButton, "runButton"), Qt.MouseButton.LeftButton)
-    assert window.findChild(QPushButton, "cancelButton").isEnabled()
-    assert window.findChild(QProgressBar, "runProgress").isVisible()
+    qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
+    assert find(window, QPushButton, "cancelButton").isEnabled()
+    assert find(window, QProgressBar, "runProgress").isVisible()
     qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
-    run = window.workspace.run
-    assert run is not None
+    run = last_run(window)
     assert [token.id for token in run.tokens][:3] == [101, 2023, 2003]
 
-    plot, heatmap = window.findChild(LayerPlot), window.findChild(TokenHeatmap)
+    plot, heatmap = find(window, LayerPlot), find(window, TokenHeatmap)
     assert plot.isVisible()
     assert heatmap.isVisible()
     assert heatmap.norms().shape == (7, 11)
@@ -108,7 +105,7 @@ def test_the_main_job(
     assert not tree.isColumnHidden(OUTPUT_SHAPE)
     assert index.siblingAtColumn(OUTPUT_SHAPE).data() == "[1, 11, 384]"
 
-    window.findChild(QComboBox, "statisticChoice").setCurrentText("rms")
+    find(window, QComboBox, "statisticChoice").setCurrentText("rms")
     assert plot.series()[0].values[4] == std.statistics.rms
 
     path = tmp_path / "report.pdf"
@@ -127,9 +124,9 @@ def test_the_main_job(
 def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtBot) -> None:
     window = demo_window
     window.set_sentence(SENTENCE, None)
-    qtbot.mouseClick(window.findChild(QPushButton, "runButton"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
-    plot = window.findChild(LayerPlot)
+    plot = find(window, LayerPlot)
     value = plot.series()[0].values[2]
     box = plot.getPlotItem().vb
     qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 100)
@@ -140,16 +137,19 @@ def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtB
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert window.workspace.row is not None
     assert window.workspace.row.key == "encoder.layer.2"
-    tree = window.findChild(QTreeView, "moduleTree")
+    tree = find(window, QTreeView, "moduleTree")
     assert tree.currentIndex().data() == "2"
 
 
 def test_random_weights_are_asked_for_and_labelled(window: MainWindow, qtbot: QtBot) -> None:
     window.open_source(parse_source("albert-base-v2"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    label = window.findChild(QLabel, "statusWeights")
+    label = find(window, QLabel, "statusWeights")
     assert label.text() == "No weights"
-    run, check = window.findChild(QPushButton, "runButton"), window.findChild(QCheckBox)
+    run, check = (
+        find(window, QPushButton, "runButton"),
+        find(window, QCheckBox, "randomWeightsCheck"),
+    )
     assert check.isVisible()
     window.set_sentence(SENTENCE, None)
     assert not run.isEnabled()
@@ -159,17 +159,17 @@ def test_random_weights_are_asked_for_and_labelled(window: MainWindow, qtbot: Qt
     qtbot.mouseClick(run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
     assert "RANDOM" in label.text()
-    assert "RANDOM" in window.findChild(QLabel, "runWarning").text()
+    assert "RANDOM" in find(window, QLabel, "runWarning").text()
     # One stored layer, applied twelve times: twelve points all the same.
-    assert len(window.findChild(LayerPlot).series()[0].values) == 12
+    assert len(find(window, LayerPlot).series()[0].values) == 12
 
 
 def test_the_filter_keeps_matches_and_their_ancestors(
     demo_window: MainWindow, qtbot: QtBot
 ) -> None:
-    tree = demo_window.findChild(QTreeView, "moduleTree")
+    tree = find(demo_window, QTreeView, "moduleTree")
     demo_window.workspace.select("pooler")
-    qtbot.keyClicks(demo_window.findChild(QLineEdit, "treeFilter"), "token_type")
+    qtbot.keyClicks(find(demo_window, QLineEdit, "treeFilter"), "token_type")
     qtbot.waitUntil(lambda: tree.model().rowCount(tree.model().index(0, 0)) == 1)
     root = tree.model().index(0, MODULE)
     embeddings = child(tree.model(), root, "embeddings")
@@ -179,7 +179,7 @@ def test_the_filter_keeps_matches_and_their_ancestors(
     # What is hidden stays selected in the details.
     assert demo_window.workspace.row is not None
     assert demo_window.workspace.row.key == "pooler"
-    demo_window.findChild(QLineEdit, "treeFilter").clear()
+    find(demo_window, QLineEdit, "treeFilter").clear()
     qtbot.waitUntil(lambda: tree.model().rowCount(tree.model().index(0, 0)) == 3)
     assert tree.currentIndex().data() == "pooler"
 
@@ -192,19 +192,19 @@ def test_a_bad_sentence_gets_a_dialog(
     demo_window: MainWindow, qtbot: QtBot, text: str, message: str
 ) -> None:
     demo_window.set_sentence(text, None)
-    demo_window.findChild(QPushButton, "runButton").click()
-    qtbot.waitUntil(lambda: demo_window.findChild(QMessageBox, "errorDialog") is not None)
-    box = demo_window.findChild(QMessageBox, "errorDialog")
+    find(demo_window, QPushButton, "runButton").click()
+    qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox, "errorDialog")))
+    box = find(demo_window, QMessageBox, "errorDialog")
     assert message in box.text()
     assert box.textFormat() == Qt.TextFormat.PlainText
     box.close()
     assert demo_window.workspace.architecture is not None
-    assert demo_window.findChild(QPushButton, "runButton").isEnabled()
+    assert find(demo_window, QPushButton, "runButton").isEnabled()
 
 
 def test_an_unwritable_report_gets_a_dialog(demo_window: MainWindow, tmp_path: Path) -> None:
     demo_window.export_report(tmp_path / "missing" / "report.pdf")
-    box = demo_window.findChild(QMessageBox, "errorDialog")
+    box = find(demo_window, QMessageBox, "errorDialog")
     assert "there is no folder" in box.text()
     box.close()
 
@@ -212,7 +212,7 @@ def test_an_unwritable_report_gets_a_dialog(demo_window: MainWindow, tmp_path: P
 def test_an_unknown_model_leaves_the_open_one(demo_window: MainWindow) -> None:
     before = demo_window.workspace.architecture
     demo_window.open_named("/nowhere/at/all")
-    box = demo_window.findChild(QMessageBox, "errorDialog")
+    box = find(demo_window, QMessageBox, "errorDialog")
     assert "/nowhere/at/all" in box.text()
     box.close()
     assert demo_window.workspace.architecture is before
@@ -228,4 +228,4 @@ def test_another_head_opens_the_same_model(demo_window: MainWindow, qtbot: QtBot
         ),
         timeout=OPEN_TIMEOUT,
     )
-    assert "5 tensors RANDOM" in demo_window.findChild(QLabel, "statusWeights").text()
+    assert "5 tensors RANDOM" in find(demo_window, QLabel, "statusWeights").text()

@@ -1,0 +1,402 @@
+"""The report as a real PDF, read back."""
+
+import copy
+import errno
+import io
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.core.activation_run import ActivationRun, Sentence
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.backend import torch
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading import open_model
+from bertviewer.core.running import run_sentence
+from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.report.document import ReportDocument, build_document
+from bertviewer.report.pdf import write_document, write_report
+from bertviewer.report.typesetting import report_pdf
+
+TEXT = "this is a 12212121 test sentence"
+RANDOM_NOTE = "The activations in this report pass through random weights."
+
+
+@dataclass(frozen=True)
+class Report:
+    """A PDF as pypdf sees it. Texts have single spaces, and none where a line may only break."""
+
+    reader: pypdf.PdfReader
+    pages: tuple[str, ...]
+
+    @classmethod
+    def of(cls, pdf: bytes) -> "Report":
+        reader = pypdf.PdfReader(io.BytesIO(pdf))
+        texts = (page.extract_text().replace("\u200b", "") for page in reader.pages)
+        return cls(reader, tuple(" ".join(text.split()) for text in texts))
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.pages)
+
+    def headings(self) -> list[str]:
+        def flat(entries: list[Any]) -> list[str]:
+            found = []
+            for entry in entries:
+                found += flat(entry) if isinstance(entry, list) else [entry.title]
+            return found
+
+        return flat(self.reader.outline)
+
+    def check_pages(self) -> None:
+        """Every page has its number, and no bitmap."""
+        for number, (page, text) in enumerate(
+            zip(self.reader.pages, self.pages, strict=True), start=1
+        ):
+            assert text.endswith(f" {number} / {len(self.pages)}"), number
+            assert list(page.images) == [], number
+
+
+@pytest.fixture(scope="module")
+def demo(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
+    model = open_model(demo_source)
+    run = run_sentence(model, Sentence(TEXT))
+    return model.with_formulas(), run
+
+
+@pytest.fixture(scope="module")
+def document(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> ReportDocument:
+    return build_document(*demo)
+
+
+@pytest.fixture(scope="module")
+def report(document: ReportDocument) -> Report:
+    return Report.of(report_pdf(document.data, document.plots))
+
+
+@pytest.fixture(scope="module")
+def plain_report(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> Report:
+    plain = build_document(demo[0], None)
+    return Report.of(report_pdf(plain.data, plain.plots))
+
+
+def changed(document: ReportDocument, **run: Any) -> ReportDocument:
+    """Return the document with another sentence, and without what takes time to set."""
+    data = {**copy.deepcopy(document.data), "formulas": [], "modules": [], "config": []}
+    data["run"] |= {"document": None, **run}
+    return replace(document, data=data)
+
+
+class TestDemoModel:
+    def test_title_and_totals(self, report: Report) -> None:
+        metadata = report.reader.metadata
+        assert metadata is not None
+        assert metadata.title == "bertviewer: demo"
+        assert report.pages[0].startswith("demo BertModel · Base model, no head Demo model (")
+        assert "pretrained weights" in report.pages[0]
+        assert "Total params 22,713,216 Trainable params 22,713,216" in report.pages[0]
+        assert "Size as float32 90.85 MB" in report.pages[0]
+
+    def test_shares(self, report: Report) -> None:
+        for row in (
+            "BertModel BertModel 22,713,216 100 %",
+            "embeddings BertEmbeddings 11,918,592 52.47 %",
+            "encoder BertEncoder 10,646,784 46.87 %",
+            "pooler BertPooler 147,840 0.65 %",
+        ):
+            assert row in report.text
+
+    def test_counting_formulas(self, report: Report) -> None:
+        assert "pooler D² + D = 384² + 384 = 147,840" in report.text
+        assert "D hidden_size 384" in report.text
+
+    def test_module_table(self, report: Report) -> None:
+        for row in (
+            "0–5 6 × BertLayer 10,646,784 46.87%",
+            "query Linear 147,840 0.65% [384, 384]",
+            "word_embeddings Embedding 11,720,448 51.60% [30522, 384]",
+            "intermediate_act_fn GELUActivation 0 0.00%",
+        ):
+            assert row in report.text
+
+    def test_configuration(self, report: Report) -> None:
+        assert "hidden_size 384" in report.text
+        assert 'id2label {"0": "LABEL_0", "1": "LABEL_1"}' in report.text
+        assert "layer_norm_eps 1e-12" in report.text
+
+    def test_sentence_and_tokens(self, report: Report) -> None:
+        assert TEXT in report.text
+        assert "11 tokens." in report.text
+        for token in ("[CLS] 101 · 0", "122 13092 · 0", "##12 12521 · 0", "[SEP] 102 · 0"):
+            assert token in report.text
+
+    def test_figures_of_the_run(
+        self, report: Report, demo: tuple[Architecture, ActivationRun]
+    ) -> None:
+        layer = demo[1].activation("encoder.layer.3")
+        assert layer is not None
+        of = layer.statistics
+        row = [of.mean, of.std, of.min, of.max, of.rms]
+        assert "3 " + " ".join(f"{figure:.5g}" for figure in row) + " 0" in report.text
+        assert "The std of each layer’s output." in report.text
+        assert "NaN: 0, infinite: 0" in report.text
+
+    def test_text_in_the_plots(self, report: Report) -> None:
+        (page,) = (text for text in report.pages if "The Euclidean norm of each" in text)
+        norms = page.partition("The Euclidean norm of each")[2]
+        assert {"Token", "Layer", "emb", "[CLS]", "##12", "[SEP]"} <= set(norms.split())
+
+    def test_outline(self, report: Report) -> None:
+        headings = report.headings()
+        assert [h for h in headings if re.match(r"\d+ ", h)] == [
+            "1 Parameters",
+            "2 Configuration",
+            "3 Modules",
+            "4 Formulas",
+            "5 Activations",
+        ]
+        assert {
+            "1.1 Counting formulas",
+            "1.2 Symbols",
+            "4.1 Encoder model",
+            "4.8 Multi-head self-attention",
+            "5.1 Sentence",
+            "5.2 Per layer",
+            "5.3 Token norms",
+            "5.4 Output of the model",
+        } <= set(headings)
+
+    def test_every_page(self, report: Report) -> None:
+        report.check_pages()
+        assert len(report.pages) > 5
+        for text in report.pages[1:]:
+            assert text.startswith("demo BertModel ")
+        assert "random weights" not in report.text
+
+    def test_links_lead_somewhere(self, report: Report) -> None:
+        last = report.reader.outline[-1]
+        entries = last if isinstance(last, list) else [last]
+        for entry in entries:
+            assert isinstance(entry, pypdf.generic.Destination)
+            number = report.reader.get_destination_page_number(entry)
+            assert number is not None
+            assert str(entry.title).split(" ", 1)[1] in report.pages[number]
+
+
+class TestWithoutARun:
+    def test_the_same_without_activations(self, plain_report: Report, report: Report) -> None:
+        assert "22,713,216" in plain_report.text
+        assert not any("Activations" in heading for heading in plain_report.headings())
+        assert "Token norms" not in plain_report.text
+        assert "encoder BertEncoder 10,646,784 46.87 %" in plain_report.text
+        assert len(plain_report.pages) < len(report.pages)
+        plain_report.check_pages()
+
+
+HOSTILE = (
+    "#eval(sys)",
+    "#panic()",
+    "$x^2$ $ $",
+    "*b* _i_ `c`",
+    "<img src=x onerror=alert(1)>",
+    "\\ \\n \\u{41} C:\\path",
+    "\"double\" 'single' “curly”",
+    "= heading",
+    "@label <label> // not a comment /* neither */",
+    "{{{ }}} [[[ ]]] ((( )))",
+    "--- -- ... ~ http://example.org",
+)
+
+
+@pytest.mark.parametrize("texts", [HOSTILE])
+def test_markup_in_texts_is_text(document: ReportDocument, texts: tuple[str, ...]) -> None:
+    sentence = " ; ".join(texts)
+    tokens = [[str(number), text, "0"] for number, text in enumerate(texts)]
+    hostile = changed(document, text=sentence, pair=sentence[::-1], tokens=tokens)
+    hostile.data["title"] = "#panic() $x$ *t*"
+    report = Report.of(report_pdf(hostile.data, hostile.plots))
+    for number, text in enumerate(texts):
+        expected = " ".join(text.split())
+        assert report.text.count(expected) >= 2, text
+        assert f"{number} · 0" in report.text
+    metadata = report.reader.metadata
+    assert metadata is not None
+    assert metadata.title == "bertviewer: #panic() $x$ *t*"
+    assert report.pages[1].startswith("#panic() $x$ *t* ")
+    report.check_pages()
+
+
+@pytest.mark.parametrize(
+    ("text", "fonts"), [("注意力机制", "CJK"), ("Ω λ ж é ß", ""), ("😀 → ∀", "DejaVu Sans")]
+)
+def test_other_scripts(document: ReportDocument, text: str, fonts: str) -> None:
+    if not any(fonts in family for family in QFontDatabase.families()):
+        pytest.skip(f"no {fonts} font on this machine")
+    other = changed(document, text=text, tokens=[["7", text, "1"]])
+    report = Report.of(report_pdf(other.data, other.plots))
+    assert report.text.count(text) == 2
+    report.check_pages()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    text=st.text(),
+    pair=st.none() | st.text(),
+    title=st.text(),
+    tokens=st.lists(st.text(), max_size=12),
+)
+def test_any_text_can_be_set(
+    document: ReportDocument, text: str, pair: str | None, title: str, tokens: list[str]
+) -> None:
+    rows = [[str(number), token, "0"] for number, token in enumerate(tokens)]
+    other = changed(document, text=text, pair=pair, tokens=rows)
+    other.data |= {"title": title, "provenance": text, "config": [[title, text]]}
+    report = Report.of(report_pdf(other.data, other.plots))
+    assert "Total params 22,713,216" in report.pages[0]
+    assert f" / {len(report.pages)}" in report.pages[-1]
+
+
+def test_a_very_long_token_and_a_very_long_sentence(document: ReportDocument) -> None:
+    rows = [[str(number), "word", "0"] for number in range(600)]
+    long = changed(document, text="word " * 3000, tokens=[["0", "x" * 3000, "0"], *rows])
+    report = Report.of(report_pdf(long.data, long.plots))
+    assert report.text.count("word") > 3500
+    assert "599 · 0" in report.text
+    report.check_pages()
+
+
+def random_report(name: str, sentence: Sentence) -> tuple[Report, ActivationRun]:
+    model = open_model(parse_source(name))
+    run = run_sentence(model, sentence, random_weights=True)
+    document = build_document(model.architecture, run)
+    return Report.of(report_pdf(document.data, document.plots)), run
+
+
+@pytest.mark.parametrize(
+    ("name", "class_name", "total", "lines"),
+    [
+        ("gpt2", "GPT2Model", "124,439,808", {"h: output": 12}),
+        ("albert-base-v2", "AlbertModel", "11,683,584", {"output": 12}),
+        (
+            "transformer-base",
+            "TransformerBaseModel",
+            "63,084,544",
+            {"encoder.layers: output": 6, "decoder.layers: output": 6},
+        ),
+    ],
+)
+def test_presets_with_random_weights(
+    qapp: QApplication, name: str, class_name: str, total: str, lines: dict[str, int]
+) -> None:
+    report, run = random_report(name, Sentence("one two", "three four"))
+    assert report.pages[0].startswith(f"{name} {class_name}")
+    assert f"Total params {total}" in report.pages[0]
+    assert "RANDOM weights: no figure comes from training" in report.pages[0]
+    assert RANDOM_NOTE in report.pages[0]
+    for text in report.pages[1:]:
+        assert text.startswith(f"{name} random weights ")
+    for label, layers in lines.items():
+        table = report.text.rpartition(f"{label} Layer mean std min max rms zero_fraction")[2]
+        assert re.match(" ".join([r"", *[rf"{n}( \S+){{6}}" for n in range(layers)]]), table)
+    assert "stand-in tokenizer" in report.text
+    for token in run.tokens:
+        assert f"{token.id} · {token.segment}" in report.text
+    report.check_pages()
+
+
+def test_a_pair_of_sentences(demo_source: ModelSource, qapp: QApplication) -> None:
+    model = open_model(demo_source)
+    run = run_sentence(model, Sentence("the first one", "and a second"))
+    document = build_document(model.architecture, run)
+    report = Report.of(report_pdf(document.data, document.plots))
+    assert "5.1 Sentence the first one and a second" in report.text
+    assert "and 1998 · 1" in report.text
+    assert "the 1996 · 0" in report.text
+    assert report.text.count("[SEP] 102") == 2
+
+
+def test_a_head_that_the_checkpoint_lacks(qapp: QApplication, tiny_bert_folder: Path) -> None:
+    model = open_model(parse_source(str(tiny_bert_folder), "masked-lm"))
+    document = build_document(model.architecture, run_sentence(model, Sentence("the cat")))
+    report = Report.of(report_pdf(document.data, document.plots))
+    assert RANDOM_NOTE in report.pages[0]
+    assert all("random weights" in text for text in report.pages)
+
+
+def test_a_run_full_of_nan(qapp: QApplication, tiny_bert_folder: Path) -> None:
+    model = open_model(parse_source(str(tiny_bert_folder)))
+    module = model.module(random_weights=False)
+    with torch.inference_mode():
+        bias = module.get_submodule("encoder.layer.0.output.dense").get_parameter("bias")
+        bias[0] = float("nan")
+    run = run_sentence(model, Sentence("the cat"))
+    document = build_document(model.architecture, run)
+    report = Report.of(report_pdf(document.data, document.plots))
+    assert re.search(r"NaN: [1-9]\d*, infinite: 0", report.text)
+
+
+def test_a_folder_with_a_name_that_is_not_unicode(document: ReportDocument) -> None:
+    # What Python makes of such a name on Linux.
+    odd = changed(document)
+    odd.data |= {"title": "/tmp/\udcff", "provenance": "Folder /tmp/\udcff"}
+    odd.data["source"]["name"] = "/tmp/\udcff"
+    report = Report.of(report_pdf(odd.data, odd.plots))
+    assert "Folder /tmp/" in report.pages[0]
+
+
+class TestWriting:
+    def test_a_file_is_written(self, document: ReportDocument, tmp_path: Path) -> None:
+        path = tmp_path / "report.pdf"
+        path.write_bytes(b"old")
+        small = changed(document)
+        write_document(path, small)
+        assert Report.of(path.read_bytes()).pages[0].startswith("demo BertModel")
+        assert os.listdir(tmp_path) == ["report.pdf"]
+
+    def test_a_full_disk_leaves_the_old_file(
+        self, document: ReportDocument, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "report.pdf"
+        path.write_bytes(b"old")
+
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(UserError, match=os.strerror(errno.ENOSPC)):
+            write_document(path, changed(document))
+        assert path.read_bytes() == b"old"
+        assert os.listdir(tmp_path) == ["report.pdf"]
+
+    def test_a_template_that_fails_leaves_the_old_file(
+        self, document: ReportDocument, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "report.pdf"
+        path.write_bytes(b"old")
+        with pytest.raises(Exception, match="layers.pdf"):
+            write_document(path, replace(changed(document), plots={}))
+        assert path.read_bytes() == b"old"
+
+    @pytest.mark.parametrize("name", ["missing/report.pdf", "."])
+    def test_a_path_that_takes_no_file(
+        self, document: ReportDocument, tmp_path: Path, name: str
+    ) -> None:
+        with pytest.raises(UserError, match="cannot write"):
+            write_document(tmp_path / name, changed(document))
+        assert os.listdir(tmp_path) == []
+
+    def test_from_a_model_at_once(
+        self, demo: tuple[Architecture, ActivationRun], qapp: QApplication, tmp_path: Path
+    ) -> None:
+        write_report(tmp_path / "report.pdf", demo[0], None)
+        report = Report.of((tmp_path / "report.pdf").read_bytes())
+        assert "encoder BertEncoder 10,646,784 46.87 %" in report.text

@@ -1,0 +1,26 @@
+"""Finds what must be there."""
+
+from typing import TypeVar
+
+from PySide6.QtCore import QObject
+
+from bertviewer.core.activation_run import ActivationRun
+from bertviewer.ui.main_window import MainWindow
+
+T = TypeVar("T", bound=QObject)
+
+
+def find(parent: QObject, kind: type[T], name: str | None = None) -> T:
+    """Return the child of that kind and object name, however deep."""
+    children = parent.findChildren(kind) if name is None else parent.findChildren(kind, name)
+    assert len(children) == 1, f"{len(children)} children {kind.__name__} {name!r}"
+    child = children[0]
+    assert isinstance(child, kind)
+    return child
+
+
+def last_run(window: MainWindow) -> ActivationRun:
+    """Return the window's last run."""
+    run = window.workspace.run
+    assert run is not None
+    return run

@@ -1,0 +1,122 @@
+"""Runs in the window: cancelled, hurried and interrupted."""
+
+from PySide6.QtWidgets import QMessageBox, QPushButton, QTableView, QTabWidget
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source import parse_source
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import find, last_run
+
+LONG = "word " * 500
+
+
+def idle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not window.workspace.activity and not lane.busy, timeout=60_000)
+
+
+def test_cancel_works_in_the_middle_of_the_forward_pass(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    window = demo_window
+    cancel = find(window, QPushButton, "cancelButton")
+    seen: list[str] = []
+
+    def press(_done: int, _total: int, label: str) -> None:
+        if label.startswith("encoder.layer") and not seen:
+            seen.append(label)
+            cancel.click()
+
+    window.workspace.progressed.connect(press)
+    window.set_sentence(LONG, None)
+    window.run()
+    idle(window, lane, qtbot)
+    assert seen
+    assert window.workspace.run is None
+    assert not window.findChildren(QMessageBox, "errorDialog")
+    # Nothing of the run that was cancelled stays on the model.
+    window.set_sentence("a test", None)
+    window.run()
+    idle(window, lane, qtbot)
+    run = last_run(window)
+    assert len(run.modules) == 113
+    assert all(len(module.calls) == 1 for module in run.modules)
+
+
+def test_many_clicks_on_run_leave_one_run(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    window = demo_window
+    runs: list[object] = []
+    window.workspace.run_changed.connect(lambda: runs.append(window.workspace.run))
+    window.set_sentence("a test", None)
+    button = find(window, QPushButton, "runButton")
+    for _ in range(20):
+        button.click()
+    idle(window, lane, qtbot)
+    assert len(runs) == 1
+
+
+def test_opening_another_model_during_a_run_wins(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    window = demo_window
+    window.set_sentence(LONG, None)
+    window.run()
+    window.open_source(parse_source("albert-base-v2"))
+    idle(window, lane, qtbot)
+    assert window.workspace.architecture is not None
+    assert window.workspace.architecture.source.name == "albert-base-v2"
+    assert window.workspace.run is None
+    # The formulas came as well, though opening and running interrupt deriving them.
+    assert window.workspace.architecture.root.count_formula.count("D")
+
+
+def test_the_event_loop_goes_on_during_a_run(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    window = demo_window
+    window.set_sentence(LONG, None)
+    window.run()
+    turns = 0
+    while window.workspace.activity:
+        qtbot.wait(1)
+        turns += 1
+    assert window.workspace.run is not None
+    # A window that waits for the worker would get no turn at all until the run is over.
+    assert turns > 10
+    idle(window, lane, qtbot)
+
+
+def test_tokens_are_listed_with_ids_and_segments(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    window = demo_window
+    window.set_sentence("a test", "a sentence")
+    window.run()
+    idle(window, lane, qtbot)
+    model = find(window, QTableView, "tokenTable").model()
+    rows = [[model.index(r, c).data() for c in range(4)] for r in range(model.rowCount())]
+    assert rows == [
+        ["0", "[CLS]", "101", "0"],
+        ["1", "a", "1037", "0"],
+        ["2", "test", "3231", "0"],
+        ["3", "[SEP]", "102", "0"],
+        ["4", "a", "1037", "1"],
+        ["5", "sentence", "6251", "1"],
+        ["6", "[SEP]", "102", "1"],
+    ]
+
+
+def test_every_tab_can_show_every_row(demo_window: MainWindow, qtbot: QtBot) -> None:
+    window = demo_window
+    tabs = find(window, QTabWidget, "detailTabs")
+    architecture = window.workspace.architecture
+    assert architecture is not None
+    for index in range(tabs.count()):
+        tabs.setCurrentIndex(index)
+        for node in architecture.modules[:: 1 if index == 1 else 9]:
+            window.workspace.select(node.path)
+            assert window.workspace.row is not None
+            assert window.workspace.row.node == node
+    qtbot.wait(1)
