@@ -95,12 +95,12 @@ def test_nothing_but_holes() -> None:
     assert color_of(image, 0, 0) == color_of(image, 0, 1) == EMPTY
 
 
-@pytest.mark.parametrize("value", [0.0, 4.0, -1e-30, 1e30])
-def test_one_value_everywhere_has_a_range_and_one_colour(value: float) -> None:
-    item = cells([[value, value]])
-    assert item.low < value < item.high
-    image = drawn(item)
-    assert color_of(image, 0, 0) == color_of(image, 0, 1) != EMPTY
+def test_one_value_everywhere_has_a_range_and_one_colour() -> None:
+    for value in (0.0, 4.0, -1e-30, 1e30):
+        item = cells([[value, value]])
+        assert item.low < value < item.high
+        image = drawn(item)
+        assert color_of(image, 0, 0) == color_of(image, 0, 1) != EMPTY
 
 
 def test_rounding_errors_are_not_blown_up() -> None:

@@ -72,14 +72,12 @@ class TestText:
         assert columns(lines[5]) == ["embeddings", "BertEmbeddings", "11,918,592", "52.47%"]
         assert columns(lines[6])[-1] == "[30522, 384]"
 
-    @pytest.mark.parametrize(
-        ("depth", "count"), [(0, 1), (1, 4), (2, 12), (3, 13), (None, 31), (99, 31)]
-    )
-    def test_depth(self, demo: Architecture, depth: int | None, count: int) -> None:
-        table = text(demo, depth, False).split("\n\n")[1].splitlines()
-        assert len(table) == 2 + count
-        deepest = max(len(line) - len(line.lstrip()) for line in table[2:]) // 2
-        assert deepest == min(6 if depth is None else depth, 6)
+    def test_depth(self, demo: Architecture) -> None:
+        for depth, count in ((0, 1), (1, 4), (2, 12), (3, 13), (None, 30), (99, 30)):
+            table = text(demo, depth, False).split("\n\n")[1].splitlines()
+            assert len(table) == 2 + count, depth
+            deepest = max(len(line) - len(line.lstrip()) for line in table[2:]) // 2
+            assert deepest == min(6 if depth is None else depth, 6)
 
     def test_columns_line_up(self, demo: Architecture) -> None:
         header, rule, *body = text(demo, None, False).split("\n\n")[1].splitlines()
@@ -175,26 +173,23 @@ class TestMarkdown:
         assert r"word\_embeddings | Embedding | 6,400 |" in found
         assert r"| \[200, 32\] |" in found
 
-    @pytest.mark.parametrize(
-        ("name", "shown"),
-        [
+    def test_hostile_names(self, tiny: Architecture) -> None:
+        for name, shown in (
             ("a|b", r"a\|b"),
             ("<script>", r"\<script\>"),
             ("[x](y)", r"\[x\](y)"),
             ("**b** `c` $m$ #h", r"\*\*b\*\* \`c\` \$m\$ \#h"),
             ("back\\slash", r"back\\slash"),
             ("two\nlines", "two lines"),
-        ],
-    )
-    def test_hostile_names(self, tiny: Architecture, name: str, shown: str) -> None:
-        odd = replace(
-            tiny,
-            source=replace(tiny.source, name=name),
-            modules=(replace(tiny.root, class_name=name), *tiny.modules[1:]),
-        )
-        lines = markdown(odd, 0, False).splitlines()
-        assert lines[0] == f"# {shown}"
-        assert f"| {shown} | {shown} |" in "\n".join(lines)
+        ):
+            odd = replace(
+                tiny,
+                source=replace(tiny.source, name=name),
+                modules=(replace(tiny.root, class_name=name), *tiny.modules[1:]),
+            )
+            lines = markdown(odd, 0, False).splitlines()
+            assert lines[0] == f"# {shown}"
+            assert f"| {shown} | {shown} |" in "\n".join(lines)
 
     def test_a_hostile_name_in_the_line_about_the_model(self, tiny: Architecture) -> None:
         odd = replace(tiny, source=replace(tiny.source, name="<img src=x>\n# not a heading"))
@@ -257,48 +252,31 @@ class TestRunText:
         assert note.startswith("1 tokens by a stand-in tokenizer")
 
 
-@pytest.mark.parametrize(
-    ("name", "task", "line"),
-    [
-        (
-            "demo",
-            "base",
-            "Demo model (sentence-transformers/all-MiniLM-L6-v2) · Base model, no head"
-            " · pretrained weights",
-        ),
-        (
-            "demo",
-            "masked-lm",
-            "Demo model (sentence-transformers/all-MiniLM-L6-v2) · Masked language modelling"
-            " · pretrained weights, but 5 tensors are not in the checkpoint: RANDOM",
-        ),
-        ("gpt2", "base", "Preset gpt2 · Base model, no head · no weights"),
-    ],
-)
-def test_provenance(name: str, task: str, line: str) -> None:
-    source = open_model(parse_source(name, task)).architecture.source
-    assert provenance(source) == line
-    if source.weights == "none":
-        random = provenance(replace(source, weights="random"))
-        assert random == line.replace("no weights", "RANDOM weights: no figure comes from training")
+def test_provenance(demo: Architecture) -> None:
+    demo_model = "Demo model (sentence-transformers/all-MiniLM-L6-v2)"
+    assert provenance(demo.source) == f"{demo_model} · Base model, no head · pretrained weights"
+    lacking = open_model(parse_source("demo", "masked-lm")).architecture.source
+    assert provenance(lacking) == (
+        f"{demo_model} · Masked language modelling · pretrained weights,"
+        " but 5 tensors are not in the checkpoint: RANDOM"
+    )
+    preset = open_model(parse_source("gpt2")).architecture.source
+    assert provenance(preset) == "Preset gpt2 · Base model, no head · no weights"
+    assert provenance(replace(preset, weights="random")) == (
+        "Preset gpt2 · Base model, no head · RANDOM weights: no figure comes from training"
+    )
 
 
 def test_totals_of_a_small_model(tiny: Architecture) -> None:
-    found = dict(totals(tiny))
+    found = {row[0]: row[1] for row in totals(tiny)}
     assert found["Total params"] == f"{tiny.root.parameters:,}"
     assert found["Tensors"] == str(len(tiny.parameters) - 2)
     assert found["Modules"] == str(len(tiny.modules))
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(None, "–"), (0.0, "0"), (1.0, "1"), (-0.0123456, "-0.012346"), (123456.7, "1.2346e+05")],
-)
-def test_number(value: float | None, shown: str) -> None:
-    assert number(value) == shown
-
-
-def test_shape_text() -> None:
+def test_numbers_and_shapes() -> None:
+    figures = (None, 0.0, 1.0, -0.0123456, 123456.7)
+    assert [*map(number, figures)] == ["–", "0", "1", "-0.012346", "1.2346e+05"]
     assert shape_text(None) == ""
     assert shape_text(()) == "[]"
     assert shape_text((30522, 768)) == "[30522, 768]"

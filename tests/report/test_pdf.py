@@ -1,6 +1,5 @@
 """The report as a real PDF, read back."""
 
-import copy
 import errno
 import io
 import os
@@ -50,7 +49,7 @@ class Report:
 
     def headings(self) -> list[str]:
         def flat(entries: list[Any]) -> list[str]:
-            found = []
+            found: list[str] = []
             for entry in entries:
                 found += flat(entry) if isinstance(entry, list) else [entry.title]
             return found
@@ -89,11 +88,20 @@ def plain_report(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -
     return Report.of(report_pdf(plain.data, plain.plots))
 
 
-def changed(document: ReportDocument, **run: Any) -> ReportDocument:
-    """Return the document with another sentence, and without what takes time to set."""
-    data = {**copy.deepcopy(document.data), "formulas": [], "modules": [], "config": []}
-    data["run"] |= {"document": None, **run}
-    return replace(document, data=data)
+def changed(document: ReportDocument, run: dict[str, Any], **data: Any) -> ReportDocument:
+    """Return the document with other texts, and without what takes time to set."""
+    run = {**document.data["run"], "document": None, **run}
+    short: dict[str, Any] = {"formulas": [], "modules": [], "config": [], "run": run}
+    return replace(document, data={**document.data, **short, **data})
+
+
+def short(document: ReportDocument) -> ReportDocument:
+    return changed(document, {})
+
+
+def squeezed(text: str) -> str:
+    """Return the text without spaces: lines may end between any two signs."""
+    return "".join(text.split())
 
 
 class TestDemoModel:
@@ -217,21 +225,27 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("texts", [HOSTILE])
-def test_markup_in_texts_is_text(document: ReportDocument, texts: tuple[str, ...]) -> None:
-    sentence = " ; ".join(texts)
-    tokens = [[str(number), text, "0"] for number, text in enumerate(texts)]
-    hostile = changed(document, text=sentence, pair=sentence[::-1], tokens=tokens)
-    hostile.data["title"] = "#panic() $x$ *t*"
+def test_markup_in_texts_is_text(document: ReportDocument) -> None:
+    sentence = " ; ".join(HOSTILE)
+    tokens = [[str(number), text, "0"] for number, text in enumerate(HOSTILE)]
+    title = "#title() $y$ *t*"
+    hostile = changed(
+        document,
+        {"text": sentence, "pair": f"second {sentence}", "tokens": tokens},
+        title=title,
+        config=[["key", text] for text in HOSTILE],
+    )
     report = Report.of(report_pdf(hostile.data, hostile.plots))
-    for number, text in enumerate(texts):
-        expected = " ".join(text.split())
-        assert report.text.count(expected) >= 2, text
+    found = squeezed(report.text)
+    for number, text in enumerate(HOSTILE):
+        # In the configuration, in both sentences, and as a token.
+        assert found.count(squeezed(text)) == 4, text
         assert f"{number} · 0" in report.text
     metadata = report.reader.metadata
     assert metadata is not None
-    assert metadata.title == "bertviewer: #panic() $x$ *t*"
-    assert report.pages[1].startswith("#panic() $x$ *t* ")
+    assert metadata.title == f"bertviewer: {title}"
+    assert report.pages[0].startswith(f"{title} BertModel")
+    assert report.pages[1].startswith(f"{title} BertModel")
     report.check_pages()
 
 
@@ -241,36 +255,43 @@ def test_markup_in_texts_is_text(document: ReportDocument, texts: tuple[str, ...
 def test_other_scripts(document: ReportDocument, text: str, fonts: str) -> None:
     if not any(fonts in family for family in QFontDatabase.families()):
         pytest.skip(f"no {fonts} font on this machine")
-    other = changed(document, text=text, tokens=[["7", text, "1"]])
+    other = changed(document, {"text": text, "tokens": [["7", text, "1"]]})
     report = Report.of(report_pdf(other.data, other.plots))
     assert report.text.count(text) == 2
     report.check_pages()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    text=st.text(),
-    pair=st.none() | st.text(),
-    title=st.text(),
-    tokens=st.lists(st.text(), max_size=12),
-)
-def test_any_text_can_be_set(
-    document: ReportDocument, text: str, pair: str | None, title: str, tokens: list[str]
-) -> None:
-    rows = [[str(number), token, "0"] for number, token in enumerate(tokens)]
-    other = changed(document, text=text, pair=pair, tokens=rows)
-    other.data |= {"title": title, "provenance": text, "config": [[title, text]]}
-    report = Report.of(report_pdf(other.data, other.plots))
-    assert "Total params 22,713,216" in report.pages[0]
-    assert f" / {len(report.pages)}" in report.pages[-1]
+def test_any_text_can_be_set(document: ReportDocument) -> None:
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        text=st.text(),
+        pair=st.none() | st.text(),
+        title=st.text(),
+        tokens=st.lists(st.text(), max_size=12),
+    )
+    def check(text: str, pair: str | None, title: str, tokens: list[str]) -> None:
+        rows = [[str(number), token, "0"] for number, token in enumerate(tokens)]
+        other = changed(
+            document,
+            {"text": text, "pair": pair, "tokens": rows},
+            title=title,
+            provenance=text,
+            config=[[title, text]],
+        )
+        reader = pypdf.PdfReader(io.BytesIO(report_pdf(other.data, other.plots)))
+        assert len(reader.pages) >= 2
+        assert reader.outline
+
+    check()
 
 
 def test_a_very_long_token_and_a_very_long_sentence(document: ReportDocument) -> None:
-    rows = [[str(number), "word", "0"] for number in range(600)]
-    long = changed(document, text="word " * 3000, tokens=[["0", "x" * 3000, "0"], *rows])
+    rows = [[str(number), "word", "0"] for number in range(200)]
+    run = {"text": "word " * 1000, "tokens": [["0", "x" * 1000, "0"], *rows]}
+    long = changed(document, run)
     report = Report.of(report_pdf(long.data, long.plots))
-    assert report.text.count("word") > 3500
-    assert "599 · 0" in report.text
+    assert report.text.count("word") >= 1200
+    assert "199 · 0" in report.text
     report.check_pages()
 
 
@@ -306,7 +327,8 @@ def test_presets_with_random_weights(
         assert text.startswith(f"{name} random weights ")
     for label, layers in lines.items():
         table = report.text.rpartition(f"{label} Layer mean std min max rms zero_fraction")[2]
-        assert re.match(" ".join([r"", *[rf"{n}( \S+){{6}}" for n in range(layers)]]), table)
+        # Between two rows a page may end.
+        assert re.match(".*?".join(rf" {n}( \S+){{6}}\b" for n in range(layers)), table)
     assert "stand-in tokenizer" in report.text
     for token in run.tokens:
         assert f"{token.id} · {token.segment}" in report.text
@@ -346,21 +368,23 @@ def test_a_run_full_of_nan(qapp: QApplication, tiny_bert_folder: Path) -> None:
 
 def test_a_folder_with_a_name_that_is_not_unicode(document: ReportDocument) -> None:
     # What Python makes of such a name on Linux.
-    odd = changed(document)
-    odd.data |= {"title": "/tmp/\udcff", "provenance": "Folder /tmp/\udcff"}
-    odd.data["source"]["name"] = "/tmp/\udcff"
+    odd = changed(document, {}, title="/tmp/\udcff", provenance="Folder /tmp/\udcff")
     report = Report.of(report_pdf(odd.data, odd.plots))
     assert "Folder /tmp/" in report.pages[0]
+
+
+def names(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()]
 
 
 class TestWriting:
     def test_a_file_is_written(self, document: ReportDocument, tmp_path: Path) -> None:
         path = tmp_path / "report.pdf"
         path.write_bytes(b"old")
-        small = changed(document)
+        small = short(document)
         write_document(path, small)
         assert Report.of(path.read_bytes()).pages[0].startswith("demo BertModel")
-        assert os.listdir(tmp_path) == ["report.pdf"]
+        assert names(tmp_path) == ["report.pdf"]
 
     def test_a_full_disk_leaves_the_old_file(
         self, document: ReportDocument, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -373,17 +397,17 @@ class TestWriting:
 
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(UserError, match=os.strerror(errno.ENOSPC)):
-            write_document(path, changed(document))
+            write_document(path, short(document))
         assert path.read_bytes() == b"old"
-        assert os.listdir(tmp_path) == ["report.pdf"]
+        assert names(tmp_path) == ["report.pdf"]
 
     def test_a_template_that_fails_leaves_the_old_file(
         self, document: ReportDocument, tmp_path: Path
     ) -> None:
         path = tmp_path / "report.pdf"
         path.write_bytes(b"old")
-        with pytest.raises(Exception, match="layers.pdf"):
-            write_document(path, replace(changed(document), plots={}))
+        with pytest.raises(Exception, match=r"layers\.pdf"):
+            write_document(path, replace(short(document), plots={}))
         assert path.read_bytes() == b"old"
 
     @pytest.mark.parametrize("name", ["missing/report.pdf", "."])
@@ -391,8 +415,8 @@ class TestWriting:
         self, document: ReportDocument, tmp_path: Path, name: str
     ) -> None:
         with pytest.raises(UserError, match="cannot write"):
-            write_document(tmp_path / name, changed(document))
-        assert os.listdir(tmp_path) == []
+            write_document(tmp_path / name, short(document))
+        assert names(tmp_path) == []
 
     def test_from_a_model_at_once(
         self, demo: tuple[Architecture, ActivationRun], qapp: QApplication, tmp_path: Path

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QByteArray, QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
@@ -46,14 +47,11 @@ def drawn_columns(svg: bytes, around: int = 60) -> tuple[float, float]:
     painter = QPainter(image)
     renderer.render(painter, QRectF(image.rect()))
     painter.end()
-    columns = [
-        x
-        for x in range(image.width())
-        if any(image.pixelColor(x, y).alpha() for y in range(0, image.height(), 1))
-    ]
-    assert columns, "nothing was drawn"
+    pixels = np.frombuffer(image.constBits(), dtype=np.uint32)
+    columns = np.flatnonzero(pixels.reshape(image.height(), image.width()).any(axis=0))
+    assert columns.size, "nothing was drawn"
     scale = (box.width() + 2 * around) / image.width()
-    return min(columns) * scale - around, (max(columns) + 1) * scale - around
+    return float(columns[0] * scale - around), float((columns[-1] + 1) * scale - around)
 
 
 def test_every_formula_of_a_bert_is_a_drawing() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pypdf
 import pytest
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPointF, Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -128,10 +128,9 @@ def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtB
     qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
     plot = find(window, LayerPlot)
     value = plot.series()[0].values[2]
+    assert value is not None
     box = plot.getPlotItem().vb
     qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 100)
-    from PySide6.QtCore import QPointF
-
     scene = box.mapViewToScene(QPointF(2.0, value))
     place = plot.mapFromScene(scene)
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
