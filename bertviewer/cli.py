@@ -17,6 +17,8 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.presets import PRESETS
 from bertviewer.core.source import parse_source
 from bertviewer.core.tasks import TASKS
+from bertviewer.core.text import check_text
+from bertviewer.report import formats
 
 COMMANDS = ("summary", "run", "report", "presets")
 
@@ -146,10 +148,11 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def _summary(options: argparse.Namespace) -> None:
-    from bertviewer.core.loading import open_model
-    from bertviewer.report import formats
+    source = parse_source(options.model, options.task)
 
-    model = open_model(parse_source(options.model, options.task))
+    from bertviewer.core.loading import open_model
+
+    model = open_model(source)
     if options.format == "json":
         # The counting formulas take a second to derive, and only this format shows them.
         document = model.with_formulas().to_json()
@@ -162,12 +165,14 @@ def _summary(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    source = parse_source(options.model, options.task)
+    sentence = Sentence(options.text, options.pair)
+    check_text(sentence)
+
     from bertviewer.core.loading import open_model
     from bertviewer.core.running import run_sentence
-    from bertviewer.report import formats
 
-    model = open_model(parse_source(options.model, options.task))
-    run = run_sentence(model, Sentence(options.text, options.pair), options.random_weights)
+    run = run_sentence(open_model(source), sentence, options.random_weights)
     if options.format == "json":
         _print(json.dumps(run.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
@@ -175,25 +180,24 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    if options.pair is not None and options.sentence is None:
-        raise UserError("--pair needs --sentence")
     source = parse_source(options.model, options.task)
+    sentence = None if options.sentence is None else Sentence(options.sentence, options.pair)
+    if sentence is not None:
+        check_text(sentence)
+    elif options.pair is not None:
+        raise UserError("--pair needs --sentence")
 
     from bertviewer.report.pdf import check_writable, write_report
 
-    # Said now, and not after the minute that loading and running may take.
     check_writable(options.output)
 
+    # Everything that can be refused at once has been, before the seconds that torch takes.
     from bertviewer.core.loading import open_model
     from bertviewer.core.running import run_sentence
 
     model = open_model(source)
-    model.with_formulas()
-    run = None
-    if options.sentence is not None:
-        sentence = Sentence(options.sentence, options.pair)
-        run = run_sentence(model, sentence, options.random_weights)
-    write_report(options.output, model.architecture, run)
+    run = None if sentence is None else run_sentence(model, sentence, options.random_weights)
+    write_report(options.output, model.with_formulas(), run)
 
 
 def _print(text: str) -> None:

@@ -1,5 +1,6 @@
 """What all tests share: no screen, no network, nothing left behind, and two small models."""
 
+import functools
 import gc
 import ipaddress
 import os
@@ -122,6 +123,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _nothing_left_behind() -> Iterator[None]:
     """Fail a test that leaves a thread, a running timer or a window to the tests after it."""
+    _forget_libraries()
     before = _threads() + _qt_things()
     yield
     deadline = time.monotonic() + GRACE_SECONDS
@@ -130,6 +132,18 @@ def _nothing_left_behind() -> Iterator[None]:
             pytest.fail(f"the test left behind: {', '.join(map(repr, left))}")
         left.clear()
         _let_things_end()
+
+
+@functools.cache
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+def _forget_libraries() -> None:
+    """Take the million objects of torch and its kin out of the search, once they are there."""
+    if "transformers.models.bert.modeling_bert" in sys.modules:
+        _freeze()
 
 
 def _new(things: list[Any], before: list[Any]) -> list[Any]:

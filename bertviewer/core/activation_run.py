@@ -60,7 +60,8 @@ class ActivationRun:
 
     ``token_norms[i][j]`` is the Euclidean norm of token ``j``'s vector in hidden state ``i``;
     hidden state 0 is the embedding output, so a model of N layers has N + 1 of them. ``None``
-    stands where an encoder and a decoder have different numbers of layers.
+    stands for a norm that is not finite, and where an encoder and a decoder have different
+    numbers of layers.
     """
 
     source: SourceInfo

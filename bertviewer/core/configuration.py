@@ -11,6 +11,7 @@ MAX_BYTES = 4_000_000
 MAX_SIZE = 50_000_000
 MAX_LAYERS = 1_000
 MAX_PARAMETERS = 10**12
+MAX_DIGITS = 24
 
 # Keys through which a configuration could have code fetched or run.
 _CODE_KEYS = (
@@ -66,12 +67,20 @@ def _check(path: Path, config: dict[str, Any]) -> None:
         if not isinstance(value, int | float) or isinstance(value, bool):
             continue
         if key.rpartition("_")[2] in _SIZE_WORDS and not 0 <= value <= MAX_SIZE:
-            raise UserError(f"{path}: {key} is {value:.12g}, out of bounds")
+            raise UserError(f"{path}: {key} is {_shortened(value)}, out of bounds")
     for key in _LAYER_KEYS:
         if isinstance(layers := config.get(key), int) and layers > MAX_LAYERS:
-            raise UserError(f"{path}: {key} is {layers}, above the limit of {MAX_LAYERS}")
+            raise UserError(
+                f"{path}: {key} is {_shortened(layers)}, above the limit of {MAX_LAYERS}"
+            )
     _check_heads(path, config)
     _check_budget(path, config)
+
+
+def _shortened(value: float) -> str:
+    """Write a number out, but not the hundreds of digits that JSON may hold."""
+    text = str(value)
+    return text if len(text) <= MAX_DIGITS else f"a number of {len(text)} digits"
 
 
 def _check_heads(path: Path, config: dict[str, Any]) -> None:

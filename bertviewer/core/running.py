@@ -1,6 +1,7 @@
 """Runs one sentence through a model and watches every module."""
 
 import inspect
+import math
 from collections.abc import Mapping
 from itertools import zip_longest
 from time import perf_counter
@@ -14,7 +15,8 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.recording import Recorder
-from bertviewer.core.tokenization import check_text, check_tokens
+from bertviewer.core.text import check_text
+from bertviewer.core.tokenization import check_tokens
 
 
 def run_sentence(
@@ -111,6 +113,6 @@ def _token_norms(output: Any) -> tuple[tuple[float | None, ...], ...]:
     )
 
 
-def _norms(state: Tensor) -> list[float]:
+def _norms(state: Tensor) -> list[float | None]:
     norms: list[float] = state[0].double().norm(dim=-1).tolist()
-    return norms
+    return [norm if math.isfinite(norm) else None for norm in norms]

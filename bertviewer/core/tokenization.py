@@ -11,8 +11,6 @@ from bertviewer.core.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.backend import transformers
 from bertviewer.core.errors import UserError
 
-MAX_CHARACTERS = 200_000
-
 TOKENIZER_FILES = (
     "tokenizer.json",
     "vocab.txt",
@@ -118,27 +116,6 @@ def _frame(config: Mapping[str, Any], rows: int) -> tuple[tuple[Token, ...], tup
         for text, number in names
     )
     return first, last
-
-
-def check_text(sentence: Sentence) -> None:
-    """Refuse what no tokenizer can take.
-
-    Raises:
-        UserError: a text is empty, far too long, or not valid Unicode.
-    """
-    for what, text in (("sentence", sentence.text), ("second sentence", sentence.pair)):
-        if text is None:
-            continue
-        if not text.strip():
-            raise UserError(f"the {what} is empty")
-        if len(text) > MAX_CHARACTERS:
-            raise UserError(
-                f"the {what} has {len(text):,} characters, above the limit of {MAX_CHARACTERS:,}"
-            )
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise UserError(f"the {what} is not valid Unicode: {error.reason}") from error
 
 
 def check_tokens(tokens: tuple[Token, ...], config: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ multiplied by sqrt(d_model) (section 3.4), sinusoidal positions (section 3.5), p
 """
 
 import math
+import warnings
 from typing import Any
 
 from torch import Tensor, nn
@@ -33,6 +34,7 @@ class TransformerBaseConfig(transformers.PreTrainedConfig):  # type: ignore[misc
     pad_token_id: int | None = 0
     bos_token_id: int | None = 1
     eos_token_id: int | None = 2
+    is_encoder_decoder: bool = True
 
 
 class TransformerBaseModel(transformers.PreTrainedModel):  # type: ignore[misc]
@@ -46,17 +48,20 @@ class TransformerBaseModel(transformers.PreTrainedModel):  # type: ignore[misc]
         super().__init__(config)
         self.embedding = nn.Embedding(config.vocab_size, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
-        self.transformer = nn.Transformer(
-            d_model=config.d_model,
-            nhead=config.nhead,
-            num_encoder_layers=config.num_encoder_layers,
-            num_decoder_layers=config.num_decoder_layers,
-            dim_feedforward=config.dim_feedforward,
-            dropout=config.dropout,
-            activation=config.activation,
-            layer_norm_eps=config.layer_norm_eps,
-            batch_first=True,
-        )
+        with warnings.catch_warnings():
+            # An odd number of heads rules out a fast path that is never taken here anyway.
+            warnings.filterwarnings("ignore", message="enable_nested_tensor")
+            self.transformer = nn.Transformer(
+                d_model=config.d_model,
+                nhead=config.nhead,
+                num_encoder_layers=config.num_encoder_layers,
+                num_decoder_layers=config.num_decoder_layers,
+                dim_feedforward=config.dim_feedforward,
+                dropout=config.dropout,
+                activation=config.activation,
+                layer_norm_eps=config.layer_norm_eps,
+                batch_first=True,
+            )
         self.post_init()
 
     def embed(self, ids: Tensor) -> Tensor:

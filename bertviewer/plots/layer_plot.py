@@ -101,7 +101,8 @@ class LayerPlot(Plot):
         """Keep room for the legend at the new height; Qt calls it."""
         super().resizeEvent(event)
         # pyqtgraph calls this while it is still building the plot.
-        if getattr(self, "_series", ()):
+        # It also calls it after the plot is closed, when there is nothing left to fit.
+        if getattr(self, "_series", ()) and self.getPlotItem() is not None:
             self._fit()
 
     def _fit(self) -> None:

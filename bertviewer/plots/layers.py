@@ -22,7 +22,8 @@ def layer_series(
     """Return a line for each stack of layers, and one for the selected part of a layer.
 
     A model without repeated layers that calls one shared layer several times, as ALBERT does,
-    gets a line with a value for each call.
+    gets a line with a value for each call. Which lines there are depends on the run alone: every
+    statistic gives the same ones, with ``None`` where it has no value.
     """
     activations = {module.path: module.calls for module in run.modules}
     stacks = _stacks(architecture)
@@ -39,7 +40,7 @@ def layer_series(
                 lines.append(_line(f"{name}: {part}", parts, activations, statistic))
     if not stacks:
         lines = _shared_layer(run, statistic, selected)
-    return tuple(line for line in lines if any(value is not None for value in line.values))
+    return tuple(line for line in lines if any(path in activations for path in line.paths))
 
 
 def _stacks(architecture: Architecture) -> list[list[ModuleNode]]:

@@ -1,6 +1,6 @@
 """A plot as a one-page PDF: vector lines and selectable text, for the report."""
 
-from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QRectF, QSizeF
+from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMarginsF, QRectF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtWidgets import QWidget
 
@@ -15,6 +15,8 @@ def plot_pdf(plot: QWidget, width: int, height: int) -> bytes:
     plot.resize(width, height)
     # A plot lays itself out when it is first shown; grabbing does the same without a window.
     plot.grab()
+    # Axes that chose a new size meanwhile wait for an event loop, which a command has not.
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     writer = QPdfWriter(buffer)

@@ -60,7 +60,7 @@ def markdown(architecture: Architecture, depth: int | None, with_parameters: boo
     parts = [
         f"# {_cell(architecture.source.name)}",
         "",
-        provenance(architecture.source),
+        _cell(provenance(architecture.source)),
         "",
         *_markdown_table(MODULE_HEADER, _rows(architecture, depth, indent="&nbsp;&nbsp;")),
         "",

@@ -55,7 +55,9 @@ def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes
         folder = Path(name)
         for template in ("report.typ", "maths.typ"):
             (folder / template).write_bytes(_template(template))
-        (folder / "data.json").write_text(json.dumps(document), encoding="utf-8")
+        # A file's name may hold bytes that are no Unicode, which Typst's JSON does not know.
+        text = json.dumps(document, ensure_ascii=False)
+        (folder / "data.json").write_bytes(text.encode("utf-8", "replace"))
         for file, content in plots.items():
             (folder / file).write_bytes(content)
         pdf = typst.compile(folder / "report.typ", root=folder, format="pdf")

@@ -11,11 +11,10 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.running import run_sentence
 from bertviewer.core.source import parse_source
+from bertviewer.core.text import MAX_CHARACTERS, check_text
 from bertviewer.core.tokenization import (
-    MAX_CHARACTERS,
     ModelTokenizer,
     StandInTokenizer,
-    check_text,
     check_tokens,
     position_limit,
 )

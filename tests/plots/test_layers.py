@@ -172,3 +172,14 @@ def test_modules_that_were_never_called(bert: Case) -> None:
     assert second.values[1] is None
     assert second.values[0] is not None
     assert replace(bert, run=replace(bert.run, modules=())).series() == ()
+
+
+def test_of_several_calls_the_last_counts(bert: Case) -> None:
+    path = "encoder.layer.0"
+    last = bert.calls("encoder.layer.1")[0]
+    twice = tuple(
+        replace(module, calls=(*module.calls, last)) if module.path == path else module
+        for module in bert.run.modules
+    )
+    (line,) = replace(bert, run=replace(bert.run, modules=twice)).series()
+    assert line.values == (last.std, last.std)

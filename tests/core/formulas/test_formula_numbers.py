@@ -32,7 +32,7 @@ def same(actual: Tensor, expected: Tensor, tolerance: float = 1e-12) -> None:
     torch.testing.assert_close(actual, expected, rtol=0.0, atol=tolerance)
 
 
-def ready(module: nn.Module) -> Any:  # noqa: ANN401 (each test knows its module)
+def ready(module: nn.Module) -> Any:
     """Give a module parameters far from their initial zeros and ones."""
     generator = torch.Generator().manual_seed(0)
     module = module.double().eval()
