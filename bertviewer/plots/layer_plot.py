@@ -77,6 +77,8 @@ class LayerPlot(Plot):
         for index, line in enumerate(self._series):
             color = theme.series[index % len(theme.series)]
             values = np.array([np.nan if v is None else v for v in line.values])
+            if np.isnan(values).all():
+                continue  # pyqtgraph cannot find bounds for such a line, nor anybody see it
             item.plot(
                 np.arange(len(values)),
                 values,

@@ -69,7 +69,7 @@ def test_what_is_no_configuration(tmp_path: Path, text: str, message: str) -> No
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"hidden_size": 10**12}, "hidden_size is 1e[+]12, out of bounds"),
+        ({"hidden_size": 10**12}, "hidden_size is 1000000000000, out of bounds"),
         ({"hidden_size": 10**400}, "hidden_size is .*out of bounds"),
         ({"hidden_size": -8}, "hidden_size is -8, out of bounds"),
         ({"hidden_size": 0}, "hidden_size is 0, not a positive whole number"),

@@ -156,11 +156,14 @@ def test_a_layer_without_a_figure_is_a_gap(bert: Case) -> None:
     assert line.paths == ("encoder.layer.0", "encoder.layer.1")
 
 
-def test_a_line_without_any_figure_is_dropped(bert: Case, transformer: Case) -> None:
-    assert bert.without("encoder.layer.0", "encoder.layer.1").series() == ()
+def test_every_statistic_gives_the_same_lines(bert: Case, transformer: Case) -> None:
     layers = [f"transformer.encoder.layers.{number}" for number in range(2)]
-    (left,) = transformer.without(*layers).series()
-    assert left.label == "decoder.layers: output"
+    empty, full = transformer.without(*layers).series()
+    assert empty.label == "encoder.layers: output"
+    assert empty.values == (None, None)
+    assert None not in full.values
+    (line,) = bert.without("encoder.layer.0", "encoder.layer.1").series()
+    assert line.values == (None, None)
 
 
 def test_modules_that_were_never_called(bert: Case) -> None:
