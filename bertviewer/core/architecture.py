@@ -166,10 +166,6 @@ class Architecture:
         """Return the modules directly below ``path``, in order."""
         return tuple(node for node in self.modules if node.parent == path)
 
-    def tensors_of(self, path: str) -> tuple[TensorInfo, ...]:
-        """Return the tensors that the module at ``path`` holds itself."""
-        return tuple(tensor for tensor in self.parameters if tensor.owner == path)
-
     def tensors_below(self, path: str) -> tuple[TensorInfo, ...]:
         """Return the tensors in the module at ``path`` and in all modules below it."""
         prefix = f"{path}." if path else ""

@@ -27,7 +27,7 @@ def build_config(data: Mapping[str, Any], name: str) -> Any:
     try:
         return transformers.AutoConfig.for_model(model_type, **values)
     except Exception as error:
-        raise UserError(f"{name}: bad configuration: {_reason(error)}") from error
+        raise UserError(f"{name}: bad configuration: {_reason(error, values)}") from error
 
 
 def auto_class(config: Any, task: Task, name: str) -> Any:
@@ -54,7 +54,9 @@ def build_on_meta(config: Any, task: Task, name: str) -> torch.nn.Module:
         with torch.device("meta"):
             module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
     except Exception as error:
-        raise UserError(f"{name}: this configuration cannot be built: {_reason(error)}") from error
+        raise UserError(
+            f"{name}: this configuration cannot be built: {_reason(error, config.to_dict())}"
+        ) from error
     return module
 
 
@@ -70,5 +72,10 @@ def build_random(config: Any, task: Task, name: str, seed: int = SEED) -> torch.
     return module.eval()
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, values: Mapping[str, Any]) -> str:
+    if isinstance(error, KeyError):
+        # A name looked up in a table, as of activations: say which key of the configuration.
+        for key, value in values.items():
+            if isinstance(value, str) and value == error.args[0]:
+                return f"{key} {value!r} is not known"
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -57,9 +57,6 @@ class Polynomial:
         return join_terms(_term_text(letters, value) for letters, value in ordered)
 
 
-ZERO = Polynomial({})
-
-
 def total(polynomials: Iterable[Polynomial]) -> Polynomial:
     """Return the sum; terms keep the order in which they are first met."""
     terms: dict[Monomial, Fraction] = {}

@@ -10,7 +10,7 @@ from bertviewer.plots.cells import Cells
 from bertviewer.plots.plot import Plot
 from bertviewer.plots.token_axis import TokenAxis
 
-MAX_LAYERS = 26
+MAX_LAYERS = 13
 MAX_LABEL_LENGTH = 10
 
 

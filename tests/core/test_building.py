@@ -1,0 +1,57 @@
+"""Configurations that transformers builds, and those that it does not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from bertviewer.core.building import build_config, build_random
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading import open_model
+from bertviewer.core.source import parse_source
+from bertviewer.core.tasks import find_task
+
+TINY = {
+    "model_type": "bert",
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model_type": "no-such-family"}, "model_type 'no-such-family' is not known"),
+        ({"hidden_act": "nope"}, "hidden_act 'nope' is not known"),
+        ({"num_attention_heads": 3}, "not a multiple of the number of attention heads"),
+        ({"hidden_dropout_prob": "much"}, "hidden_dropout_prob"),
+    ],
+)
+def test_what_cannot_be_built_is_one_line(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(TINY | change))
+    with pytest.raises(UserError, match=message) as raised:
+        open_model(parse_source(str(path)))
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_random_weights_come_from_the_seed_alone() -> None:
+    config, task = build_config(TINY, "tiny"), find_task("base")
+    torch.manual_seed(123)
+    expected = torch.rand(3)
+    torch.manual_seed(123)
+    first = build_random(config, task, "tiny").state_dict()
+    assert torch.equal(torch.rand(3), expected)
+    second = build_random(config, task, "tiny").state_dict()
+    other = build_random(config, task, "tiny", seed=1).state_dict()
+    name = "encoder.layer.0.attention.self.query.weight"
+    assert torch.equal(first[name], second[name])
+    assert not torch.equal(first[name], other[name])
