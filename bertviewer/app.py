@@ -1,5 +1,6 @@
 """Wires the program together: one entry point, its exit statuses, and its log."""
 
+import errno
 import os
 import sys
 import traceback
@@ -23,11 +24,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         _say(str(error))
         return 2
-    except ImportError as error:
-        if "shared object" not in str(error):
-            raise
-        _say(f"a system library is missing: {error}; {INSTALL_HINT}")
-        return 2
     except KeyboardInterrupt:
         _say("interrupted")
         return 2
@@ -35,7 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has seen enough (`| head`); Python must not try to flush again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception:  # noqa: BLE001 - the outermost boundary: every bug is logged and told
+    except Exception as error:  # noqa: BLE001 - the outermost boundary: every bug is logged and told
+        if isinstance(error, ImportError) and "shared object" in str(error):
+            _say(f"a system library is missing: {error}; {INSTALL_HINT}")
+            return 2
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EBADF):
+            _say(f"cannot write the result: {error.strerror}")
+            return 2
         _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
         return 1
     return 0

@@ -9,11 +9,12 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bertviewer import __version__
 from bertviewer.core.activation_run import Sentence
 from bertviewer.core.errors import UserError
+from bertviewer.core.files import check_writable
 from bertviewer.core.presets import PRESETS
 from bertviewer.core.source import parse_source
 from bertviewer.core.tasks import TASKS
@@ -124,10 +125,9 @@ def _add_sentence(parser: argparse.ArgumentParser) -> None:
 
 
 def _depth(text: str) -> int:
-    depth = int(text)
-    if depth < 0:
-        raise argparse.ArgumentTypeError("must not be negative")
-    return depth
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of levels")
+    return int(text)
 
 
 def execute(options: argparse.Namespace) -> None:
@@ -158,7 +158,7 @@ def _summary(options: argparse.Namespace) -> None:
         document = model.with_formulas().to_json()
         if options.depth is not None:
             document["modules"] = [m for m in document["modules"] if m["depth"] <= options.depth]
-        _print(json.dumps(document, indent=2, ensure_ascii=False))
+        _print_json(document)
         return
     write = {"text": formats.text, "csv": formats.csv, "markdown": formats.markdown}
     _print(write[options.format](model.architecture, options.depth, options.parameters))
@@ -174,7 +174,7 @@ def _run(options: argparse.Namespace) -> None:
 
     run = run_sentence(open_model(source), sentence, options.random_weights)
     if options.format == "json":
-        _print(json.dumps(run.to_json(), indent=2, ensure_ascii=False, allow_nan=False))
+        _print_json(run.to_json())
     else:
         _print(formats.run_text(run))
 
@@ -187,20 +187,27 @@ def _report(options: argparse.Namespace) -> None:
     elif options.pair is not None:
         raise UserError("--pair needs --sentence")
 
-    from bertviewer.report.pdf import check_writable, write_report
-
     check_writable(options.output)
 
     # Everything that can be refused at once has been, before the seconds that torch takes.
     from bertviewer.core.loading import open_model
     from bertviewer.core.running import run_sentence
+    from bertviewer.report.pdf import write_report
 
     model = open_model(source)
     run = None if sentence is None else run_sentence(model, sentence, options.random_weights)
     write_report(options.output, model.with_formulas(), run)
 
 
+def _print_json(document: dict[str, Any]) -> None:
+    # Escapes of JSON where the output could not hold the characters themselves.
+    is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+    _print(json.dumps(document, indent=2, ensure_ascii=not is_unicode, allow_nan=False))
+
+
 def _print(text: str) -> None:
+    if sys.stdout is None:
+        raise UserError("cannot write the result: the standard output is closed")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A result may hold any character of any vocabulary; a terminal's encoding may not.
         sys.stdout.reconfigure(errors="backslashreplace")

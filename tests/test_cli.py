@@ -169,7 +169,7 @@ def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], messag
         (("--task", "poetry"), "invalid choice: 'poetry'"),
         (("summary", "gpt2", "--task", "next-sentence"), "gpt2 has no head"),
         (("summary", "gpt2", "--task", "poetry"), "invalid choice: 'poetry'"),
-        (("summary", "gpt2", "--depth", "-1"), "must not be negative"),
+        (("summary", "gpt2", "--depth", "-1"), "is not a number of levels"),
         (("summary", "gpt2", "--depth", "two"), "--depth"),
         (("summary",), "MODEL"),
         (("summary", "gpt2", "--nonsense"), "--nonsense"),

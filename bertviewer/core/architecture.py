@@ -4,8 +4,8 @@
 ``bertviewer summary --format json`` prints; ``Architecture.from_json`` reads it back equal.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 SCHEMA = "bertviewer.architecture/1"
@@ -143,6 +143,22 @@ class Architecture:
     symbols: tuple[Symbol, ...]
     modules: tuple[ModuleNode, ...]
     parameters: tuple[TensorInfo, ...]
+    _children: Mapping[str, list[ModuleNode]] = field(init=False, repr=False, compare=False)
+    _below: Mapping[str, list[TensorInfo]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Every module asks for its children and its tensors, so a search for each would be
+        # quadratic in models of hundreds of layers.
+        children: dict[str, list[ModuleNode]] = {}
+        below: dict[str, list[TensorInfo]] = {}
+        for node in self.modules:
+            if node.parent is not None:
+                children.setdefault(node.parent, []).append(node)
+        for tensor in self.parameters:
+            for path in ancestors(tensor.owner):
+                below.setdefault(path, []).append(tensor)
+        object.__setattr__(self, "_children", children)
+        object.__setattr__(self, "_below", below)
 
     @property
     def root(self) -> ModuleNode:
@@ -164,12 +180,11 @@ class Architecture:
 
     def children(self, path: str) -> tuple[ModuleNode, ...]:
         """Return the modules directly below ``path``, in order."""
-        return tuple(node for node in self.modules if node.parent == path)
+        return tuple(self._children.get(path, ()))
 
     def tensors_below(self, path: str) -> tuple[TensorInfo, ...]:
         """Return the tensors in the module at ``path`` and in all modules below it."""
-        prefix = f"{path}." if path else ""
-        return tuple(tensor for tensor in self.parameters if tensor.name.startswith(prefix))
+        return tuple(self._below.get(path, ()))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.architecture/1``: plain dicts, lists and scalars."""
@@ -213,6 +228,14 @@ class Architecture:
             modules=tuple(_module_from_json(entry) for entry in data["modules"]),
             parameters=tuple(_tensor_from_json(entry) for entry in data["parameters"]),
         )
+
+
+def ancestors(path: str) -> Iterator[str]:
+    """Yield the path itself and every path above it, the root's empty one last."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+    yield ""
 
 
 def bytes_by_dtype(parameters: int) -> dict[str, int]:

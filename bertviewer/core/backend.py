@@ -1,17 +1,7 @@
-"""Prepares torch and transformers: offline, quiet, and never running code from a model.
-
-Every module of the core that imports torch or transformers imports this one first: the hub's
-switches are read when ``huggingface_hub`` is imported, so setting them later has no effect.
-"""
+"""torch and transformers, quiet and with every module's hooks in force."""
 
 import logging
-import os
 import warnings
-
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-os.environ["TRANSFORMERS_VERBOSITY"] = "error"
-os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

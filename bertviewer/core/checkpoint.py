@@ -16,26 +16,36 @@ def missing_tensors(source: ModelSource, module: nn.Module) -> tuple[str, ...]:
     may use TensorFlow's names for LayerNorm's, as old BERT files do; transformers accepts both.
 
     Raises:
-        UserError: the file is not readable, or holds none of the model's tensors.
+        UserError: the file is not readable, holds none of the model's tensors, or holds one of
+            another shape.
     """
     if not source.has_weights:
         return ()
     file = source.path / "model.safetensors"
-    keys = {_modern(key) for key in _keys(file)}
+    stored = {_modern(key): shape for key, shape in _shapes(file).items()}
     prefix = f"{getattr(module, 'base_model_prefix', '')}."
-    names = [name for name, _ in module.named_parameters()]
-    missing = tuple(
-        name for name in names if not {name, prefix + name, name.removeprefix(prefix)} & keys
-    )
-    if len(missing) == len(names):
+    missing, found = [], 0
+    for name, parameter in module.named_parameters():
+        names = (name, prefix + name, name.removeprefix(prefix))
+        key = next((key for key in names if key in stored), None)
+        if key is None:
+            missing.append(name)
+            continue
+        found += 1
+        if stored[key] != tuple(parameter.shape):
+            raise UserError(
+                f"{file}: {key} has the shape {list(stored[key])}, but the configuration asks "
+                f"for {list(parameter.shape)}"
+            )
+    if not found:
         raise UserError(f"{file}: none of its tensors belongs to this architecture")
-    return missing
+    return tuple(missing)
 
 
-def _keys(file: Path) -> list[str]:
+def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
     try:
         with safe_open(file, framework="pt") as opened:
-            return list(opened.keys())
+            return {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise UserError(f"{file}: not a readable safetensors file: {error}") from error
 

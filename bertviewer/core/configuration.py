@@ -1,6 +1,7 @@
 """Reads a ``config.json`` with suspicion, before any library sees it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ MAX_BYTES = 4_000_000
 # Far above any published model; a size past it would only exhaust the machine.
 MAX_SIZE = 50_000_000
 MAX_LAYERS = 1_000
+MAX_LABELS = 100_000
 MAX_PARAMETERS = 10**12
 MAX_DIGITS = 24
+MAX_DEPTH = 50
 
 # Keys through which a configuration could have code fetched or run.
 _CODE_KEYS = (
@@ -24,9 +27,12 @@ _CODE_KEYS = (
     "_experts_implementation",
     "quantization_config",
 )
+# Numbers that may be anything: ids, seeds, and the lengths that tokenizers leave open.
+_NOT_SIZES = ("id", "ids", "seed", "length", "theta", "base")
 _SIZE_WORDS = ("size", "dim", "embd", "layers", "layer", "heads", "head", "positions", "inner")
 _LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_encoder_layers",
-               "num_decoder_layers", "encoder_layers", "decoder_layers")  # fmt: skip
+               "num_decoder_layers", "encoder_layers", "decoder_layers",
+               "num_hidden_groups", "inner_group_num")  # fmt: skip
 _SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
 _HEAD_KEYS = ("num_attention_heads", "n_heads", "n_head", "nhead")
 
@@ -40,41 +46,59 @@ def read_configuration(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise UserError(f"{path}: too large for a configuration")
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refuse_constant)
+        config = _without_code(data)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
     if not isinstance(data, dict):
         raise UserError(f"{path}: the configuration is not a JSON object")
-    config: dict[str, Any] = _without_code(data)
     _check(path, config)
-    return config
+    return dict(config)
 
 
-def _without_code(value: Any) -> Any:
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _without_code(value: Any, depth: int = 0) -> Any:
+    if depth > MAX_DEPTH:
+        raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        return {k: _without_code(v) for k, v in value.items() if k not in _CODE_KEYS}
+        return {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}
     if isinstance(value, list):
-        return [_without_code(item) for item in value]
+        return [_without_code(item, depth + 1) for item in value]
     return value
 
 
 def _check(path: Path, config: dict[str, Any]) -> None:
     if not isinstance(config.get("model_type"), str):
         raise UserError(f"{path}: model_type is missing, so the architecture is not known")
-    for key, value in config.items():
-        if not isinstance(value, int | float) or isinstance(value, bool):
+    for key, value in _numbers(config):
+        word = key.rpartition("_")[2]
+        if word in _NOT_SIZES:
             continue
-        if key.rpartition("_")[2] in _SIZE_WORDS and not 0 <= value <= MAX_SIZE:
+        is_size = word in _SIZE_WORDS
+        if (value > MAX_SIZE and (is_size or isinstance(value, int))) or (is_size and value < 0):
             raise UserError(f"{path}: {key} is {_shortened(value)}, out of bounds")
-    for key in _LAYER_KEYS:
-        if isinstance(layers := config.get(key), int) and layers > MAX_LAYERS:
-            raise UserError(
-                f"{path}: {key} is {_shortened(layers)}, above the limit of {MAX_LAYERS}"
-            )
+        limit = MAX_LAYERS if key in _LAYER_KEYS else MAX_LABELS if key == "num_labels" else None
+        if limit is not None and value > limit:
+            raise UserError(f"{path}: {key} is {_shortened(value)}, above the limit of {limit}")
     _check_heads(path, config)
     _check_budget(path, config)
+
+
+def _numbers(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
+    """Yield every number of a configuration with its key, those of nested ones too."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _numbers(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _numbers(inner, key)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, value
 
 
 def _shortened(value: float) -> str:

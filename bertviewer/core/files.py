@@ -6,6 +6,18 @@ from pathlib import Path
 
 from bertviewer.core.errors import UserError
 
+PREFIX = ".bertviewer-"
+
+
+def _read_umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+# It can only be read by setting it, for the whole process: so here, before there are threads.
+UMASK = _read_umask()
+
 
 def check_writable(path: Path) -> None:
     """Return if a file can be written at ``path``.
@@ -13,12 +25,15 @@ def check_writable(path: Path) -> None:
     Raises:
         UserError: it cannot, with the reason.
     """
+    path = _followed(path)
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder")
+    if path.exists() and not path.is_file():
+        raise UserError(f"cannot write {path}: it is not a regular file")
     if not path.parent.is_dir():
         raise UserError(f"cannot write {path}: there is no folder {path.parent}")
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX):
             pass
     except (OSError, ValueError) as error:
         raise UserError(f"cannot write {path}: {_reason(error)}") from error
@@ -30,17 +45,16 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         UserError: the folder or the disk does not take it; an older file is left as it was.
     """
+    path = _followed(path)
     temporary: Path | None = None
     try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX, delete=False) as file:
             temporary = Path(file.name)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         # Temporary files are private; a report gets the usual permissions.
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(0o666 & ~UMASK)
         temporary.replace(path)
     except (OSError, ValueError) as error:
         if temporary is not None:
@@ -48,10 +62,12 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise UserError(f"cannot write {path}: {_reason(error)}") from error
 
 
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def _followed(path: Path) -> Path:
+    """Follow links, so that what they point to is replaced and not the link."""
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UserError(f"cannot write {path!r}: {error}") from error
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -13,6 +13,7 @@ from bertviewer.core.architecture import (
     Scalar,
     SourceInfo,
     TensorInfo,
+    ancestors,
 )
 from bertviewer.core.formulas.catalogue import maths_of
 from bertviewer.core.symbols import symbols_of
@@ -79,19 +80,11 @@ def _counts_by_module(tensors: tuple[TensorInfo, ...]) -> dict[str, _Count]:
         if tensor.tied_to is not None:
             continue
         counts.setdefault(tensor.owner, _Count()).own += tensor.numel
-        for path in _ancestors(tensor.owner):
+        for path in ancestors(tensor.owner):
             count = counts.setdefault(path, _Count())
             count.parameters += tensor.numel
             count.trainable += tensor.numel if tensor.trainable else 0
     return counts
-
-
-def _ancestors(path: str) -> Iterator[str]:
-    """Yield the path itself and every path above it, the root's empty one last."""
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
-    yield ""
 
 
 def _attributes(module: nn.Module) -> dict[str, Scalar]:
@@ -131,16 +124,21 @@ def _signatures(module: nn.Module) -> dict[int, int]:
     """Number the modules so that structurally equal ones get the same number."""
     numbers: dict[object, int] = {}
     signatures: dict[int, int] = {}
-    # Children come after their parents in named_modules(), so the reverse meets them first.
-    for _, child in reversed(list(module.named_modules())):
-        structure = (
-            type(child),
-            child.extra_repr(),
-            tuple(
-                (name, tuple(p.shape), p.dtype, p.requires_grad)
-                for name, p in child.named_parameters(recurse=False)
-            ),
-            tuple((name, signatures[id(sub)]) for name, sub in child.named_children()),
-        )
-        signatures[id(child)] = numbers.setdefault(structure, len(numbers))
+
+    def sign(child: nn.Module) -> int:
+        # A module that stands in several places is signed once.
+        if id(child) not in signatures:
+            structure = (
+                type(child),
+                child.extra_repr(),
+                tuple(
+                    (name, tuple(p.shape), p.dtype, p.requires_grad)
+                    for name, p in child.named_parameters(recurse=False)
+                ),
+                tuple((name, sign(below)) for name, below in child.named_children()),
+            )
+            signatures[id(child)] = numbers.setdefault(structure, len(numbers))
+        return signatures[id(child)]
+
+    sign(module)
     return signatures

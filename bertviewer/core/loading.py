@@ -15,6 +15,7 @@ from bertviewer.core.counting import derive
 from bertviewer.core.demo import check_demo_weights, demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.inspection import inspect_module
+from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import ModelSource
 from bertviewer.core.tokenization import (
@@ -48,6 +49,8 @@ class LoadedModel:
         """
         if self._module is None:
             progress(0, 0, "Loading weights")
+            if self.source.has_weights or random_weights:
+                check_memory(self.architecture.root.parameters, self.source.name)
             if self.source.has_weights:
                 self._module = _load_pretrained(self.source, self.config)
             elif random_weights:
@@ -139,6 +142,8 @@ def _load_pretrained(source: ModelSource, config: Any) -> nn.Module:
             module: nn.Module = auto.from_pretrained(
                 source.path,
                 config=config,
+                # The dtype that the architecture shows, and not one that the file may have.
+                dtype=config.dtype or torch.float32,
                 local_files_only=True,
                 use_safetensors=True,
                 trust_remote_code=False,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activation_run import ModuleActivation
+from bertviewer.core.architecture import ancestors
 from bertviewer.core.macs import own_macs
 from bertviewer.core.progress import Progress
 from bertviewer.core.statistics import Statistics
@@ -72,13 +73,14 @@ class Recorder:
 
     def activations(self) -> tuple[ModuleActivation, ...]:
         """Return what was recorded, in the order of ``named_modules()``."""
+        macs = self._macs_by_path()
         return tuple(
             ModuleActivation(
                 path,
                 type(module).__name__,
                 *self._shapes[path],
                 tuple(self._calls[path]),
-                self._macs_below(path),
+                macs[path],
             )
             for module, path in self._paths.items()
             if path in self._calls
@@ -101,17 +103,21 @@ class Recorder:
         self._macs[path] = None if macs is None or before is None else before + macs
 
     def _statistics(self, tensor: Tensor) -> Statistics:
-        version = tensor._version if not tensor.is_inference() else 0
-        for known, known_version, statistics in self._recent:
-            if known is tensor and known_version == version:
+        if tensor.is_inference():
+            return measure(tensor)  # it does not tell whether it was changed
+        for known, version, statistics in self._recent:
+            # The version tells whether the tensor was changed in place meanwhile.
+            if known is tensor and version == tensor._version:
                 return statistics
         statistics = measure(tensor)
-        self._recent.append((tensor, version, statistics))
+        self._recent.append((tensor, tensor._version, statistics))
         return statistics
 
-    def _macs_below(self, path: str) -> int | None:
-        prefix = f"{path}." if path else ""
-        below = [
-            macs for name, macs in self._macs.items() if name == path or name.startswith(prefix)
-        ]
-        return None if None in below else sum(m for m in below if m is not None)
+    def _macs_by_path(self) -> dict[str, int | None]:
+        """Add each module's own multiply-adds to every module above it."""
+        total: dict[str, int | None] = {}
+        for path, own in self._macs.items():
+            for above in ancestors(path):
+                so_far = total.get(above, 0)
+                total[above] = None if own is None or so_far is None else so_far + own
+        return total

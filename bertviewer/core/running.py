@@ -39,11 +39,16 @@ def run_sentence(
     config = model.architecture.config
     check_tokens(tokens, config)
     module = model.module(random_weights, progress)
-    inputs, tokens = _inputs(module, tokens, bool(config.get("is_encoder_decoder")))
+    inputs, tokens = _inputs(module, tokens, config)
     recorder = Recorder(module, progress)
     forward_started = perf_counter()
-    with torch.inference_mode(), recorder.watching():
-        output = module(**inputs)
+    # Not inference_mode(): its tensors do not tell whether they were changed in place.
+    with torch.no_grad(), recorder.watching():
+        try:
+            output = module(**inputs)
+        except (RuntimeError, ValueError, IndexError) as error:
+            name = model.source.name
+            raise UserError(f"{name}: the model cannot run this sentence: {error}") from error
     forward = perf_counter() - forward_started
     return ActivationRun(
         source=model.architecture.source,
@@ -58,7 +63,7 @@ def run_sentence(
 
 
 def _inputs(
-    module: nn.Module, tokens: tuple[Token, ...], encoder_decoder: bool
+    module: nn.Module, tokens: tuple[Token, ...], config: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Token, ...]]:
     """Return what the model is called with, ids as [1, S], and the tokens that it then sees.
 
@@ -70,18 +75,23 @@ def _inputs(
     accepted = inspect.signature(module.forward).parameters
     if "input_ids" not in accepted:
         raise UserError(f"{type(module).__name__} does not read text, so no sentence can be run")
-    inputs: dict[str, Any] = {"output_hidden_states": True}
-    if encoder_decoder:
+    inputs: dict[str, Any] = {"output_hidden_states": True, "return_dict": True}
+    if config.get("is_encoder_decoder"):
         source = tuple(t for t in tokens if t.segment == 0)
         target = tuple(t for t in tokens if t.segment == 1) or source
         inputs |= {"input_ids": _row(source), "decoder_input_ids": _row(target)}
         tokens = source + tuple(Token(t.id, t.text, 1) for t in target)
     else:
-        inputs |= {"input_ids": _row(tokens), "attention_mask": torch.ones(1, len(tokens))}
-        inputs["token_type_ids"] = torch.tensor([[t.segment for t in tokens]])
-        inputs["use_cache"] = False
-    if "attention_mask" in inputs:
-        inputs["attention_mask"] = inputs["attention_mask"].long()
+        inputs |= {
+            "input_ids": _row(tokens),
+            "attention_mask": torch.ones(1, len(tokens), dtype=torch.long),
+            "use_cache": False,
+        }
+        types = config.get("type_vocab_size")
+        # Only where there is a table for them: GPT-2 would look segments up among its words.
+        if isinstance(types, int) and types > 0:
+            segments = [min(token.segment, types - 1) for token in tokens]
+            inputs["token_type_ids"] = torch.tensor([segments])
     return _accepted(inputs, accepted), tokens
 
 
@@ -90,7 +100,7 @@ def _accepted(inputs: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str
     return {
         name: value
         for name, value in inputs.items()
-        if name in parameters or name == "output_hidden_states"
+        if name in parameters or name in ("output_hidden_states", "return_dict")
     }
 
 

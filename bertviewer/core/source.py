@@ -40,9 +40,10 @@ def parse_source(name: str, task: str = "base") -> ModelSource:
         return ModelSource("preset", name, preset, found)
     if name.startswith("hf://"):
         raise UserError(f"{name}: opening models from the hub is not supported yet")
-    path = Path(name).expanduser()
     try:
+        path = Path(name).expanduser()
         if (path / "config.json").is_file():
+            _refuse_other_weights(path, name)
             return ModelSource("folder", name, path, found)
         if path.is_dir():
             raise UserError(f"{name}: the folder has no config.json")
@@ -50,12 +51,28 @@ def parse_source(name: str, task: str = "base") -> ModelSource:
             return ModelSource("config", name, path, found)
         if path.is_file():
             raise UserError(f"{name}: not a model folder and not a config.json")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise UserError(f"{name!r}: {error}") from error
     raise UserError(
         f"unknown model {name!r}: no file or folder, and no preset "
         f"({', '.join(('demo', *preset_names()))})"
     )
+
+
+def _refuse_other_weights(folder: Path, name: str) -> None:
+    """Refuse a folder whose weights would otherwise silently count as none."""
+    if (folder / "model.safetensors").is_file():
+        return
+    for file in (
+        "model.safetensors.index.json",
+        "pytorch_model.bin",
+        "pytorch_model.bin.index.json",
+    ):
+        if (folder / file).is_file():
+            raise UserError(
+                f"{name}: weights in {file} cannot be read yet, only in one model.safetensors; "
+                f"open {Path(name) / 'config.json'} to see the architecture"
+            )
 
 
 def default_source_name() -> str:

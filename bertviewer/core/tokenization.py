@@ -1,6 +1,7 @@
 """Text to tokens: the model's own tokenizer, or a stand-in that says what it is."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,6 +75,10 @@ class StandInTokenizer:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._rows = int(config["vocab_size"])
         self._split = pre_tokenizers.BertPreTokenizer()
+        # A second segment is one for the model only if it tells segments apart, or reads the
+        # second text in its decoder.
+        types = config.get("type_vocab_size")
+        self._has_segments = config.get("is_encoder_decoder") or (types or 0) > 1
         self._open, self._close = _frame(config, self._rows)
         # The first rows of these vocabularies are special and unused tokens.
         self._first = 1000 if self._rows > 2000 else min(5, self._rows - 1)
@@ -81,7 +86,8 @@ class StandInTokenizer:
     def tokenize(self, sentence: Sentence) -> tuple[Token, ...]:
         """Return the tokens, special ones included."""
         tokens = list(self._open)
-        for segment, text in enumerate(t for t in (sentence.text, sentence.pair) if t is not None):
+        for place, text in enumerate(t for t in (sentence.text, sentence.pair) if t is not None):
+            segment = place if self._has_segments else 0
             for piece, _ in self._split.pre_tokenize_str(_spaced(text)):
                 tokens.append(Token(self._id(piece), piece, segment))
             tokens += [Token(t.id, t.text, segment) for t in self._close]
@@ -127,9 +133,13 @@ def check_tokens(tokens: tuple[Token, ...], config: Mapping[str, Any]) -> None:
     if not tokens:
         raise UserError("the sentence holds no tokens")
     limit = position_limit(config)
-    if limit is not None and len(tokens) > limit:
+    length = len(tokens)
+    if config.get("is_encoder_decoder"):
+        # Encoder and decoder read a segment each.
+        length = max(Counter(token.segment for token in tokens).values())
+    if limit is not None and length > limit:
         raise UserError(
-            f"the sentence is too long: it has {len(tokens):,} tokens, and the model takes "
+            f"the sentence is too long: it has {length:,} tokens, and the model takes "
             f"at most {limit:,}"
         )
     rows = config.get("vocab_size")

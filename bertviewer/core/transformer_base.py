@@ -72,7 +72,11 @@ class TransformerBaseModel(transformers.PreTrainedModel):  # type: ignore[misc]
         return self.dropout(scaled + positions)  # type: ignore[no-any-return]
 
     def forward(
-        self, input_ids: Tensor, decoder_input_ids: Tensor, output_hidden_states: bool = False
+        self,
+        input_ids: Tensor,
+        decoder_input_ids: Tensor,
+        output_hidden_states: bool = False,
+        return_dict: bool = True,
     ) -> Any:
         """Run source ids [B, S] and target ids [B, T] through encoder and decoder."""
         source, target = self.embed(input_ids), self.embed(decoder_input_ids)

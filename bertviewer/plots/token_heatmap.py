@@ -73,7 +73,10 @@ class TokenHeatmap(Plot):
         item.addItem(cells)
         self._bar.setLevels((cells.low, cells.high))
         item.getAxis("bottom").set_labels(
-            [(n + 0.5, _short(token.text)) for n, token in enumerate(self._run.tokens)]
+            [
+                (n + 0.5, shortened(token.text, MAX_LABEL_LENGTH))
+                for n, token in enumerate(self._run.tokens)
+            ]
         )
         states = [(0.5, "emb"), *((n + 0.5, str(n - 1)) for n in range(1, rows))]
         item.getAxis("left").setTicks([states[:: max(1, -(-rows // MAX_LAYERS))]])
@@ -83,5 +86,6 @@ class TokenHeatmap(Plot):
         self.cell_hovered.emit(self.text_at(position) or "")
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_LABEL_LENGTH else f"{text[: MAX_LABEL_LENGTH - 1]}…"
+def shortened(text: str, length: int) -> str:
+    """Return ``text``, its end cut off where it is longer than ``length`` characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,6 +1,7 @@
 """The report as plain data: what the PDF shows is this, through a template."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +18,7 @@ from bertviewer.core.tasks import find_task
 from bertviewer.plots.layer_plot import LayerPlot
 from bertviewer.plots.layers import layer_series
 from bertviewer.plots.paper import plot_pdf
-from bertviewer.plots.token_heatmap import TokenHeatmap
+from bertviewer.plots.token_heatmap import TokenHeatmap, shortened
 from bertviewer.report.formats import (
     RUN_FIGURES,
     number,
@@ -31,6 +32,8 @@ SCHEMA = "bertviewer.report/1"
 
 PLOT_SIZE = (680, 300)  # pixels, drawn to the width of the page
 HEATMAP_SIZE = (680, 320)
+LONG_WORD = 40
+TOKEN_LENGTH = 32
 
 # Formulas that say nothing that a reader of the report would look for.
 _PLAIN_ROLES = frozenset({"composition", "dropout"})
@@ -44,13 +47,17 @@ class ReportDocument:
     plots: dict[str, bytes]
 
 
-def build_document(
-    architecture: Architecture, run: ActivationRun | None, statistic: str = "std"
-) -> ReportDocument:
-    """Gather the report of a model, and of a run if there is one.
+@dataclass(frozen=True, slots=True)
+class DrawnRun:
+    """A run with its plots as PDFs by file name; ``statistic`` is what is plotted per layer."""
 
-    Plots are drawn here, so a ``QApplication`` must exist, and this is its thread.
-    """
+    run: ActivationRun
+    statistic: str
+    plots: dict[str, bytes]
+
+
+def build_document(architecture: Architecture, drawn: DrawnRun | None = None) -> ReportDocument:
+    """Gather the report of a model, and of a run if there is one."""
     source = architecture.source
     tree = fold(architecture)
     data: dict[str, Any] = {
@@ -70,10 +77,15 @@ def build_document(
         "formulas": list(_formulas(tree, architecture)),
         "run": None,
     }
-    if run is None:
+    if drawn is None:
         return ReportDocument(data, {})
-    data["run"] = _run_data(architecture, run, statistic)
-    return ReportDocument(data, _plots(architecture, run, statistic))
+    data["run"] = _run_data(architecture, drawn.run, drawn.statistic)
+    return ReportDocument(data, drawn.plots)
+
+
+def _breakable(text: str) -> str:
+    """Let words that are longer than a line break; the mark for it has no width."""
+    return re.sub(rf"(\S{{{LONG_WORD}}})(?=\S)", "\\1\u200b", text)
 
 
 def _version(package: str) -> str:
@@ -148,9 +160,11 @@ def _run_data(architecture: Architecture, run: ActivationRun, statistic: str) ->
     return {
         "document": run.to_json(),
         "statistic": statistic,
-        "text": run.sentence.text,
-        "pair": run.sentence.pair,
-        "tokens": [[str(t.id), t.text, str(t.segment)] for t in run.tokens],
+        "text": _breakable(run.sentence.text),
+        "pair": run.sentence.pair and _breakable(run.sentence.pair),
+        "tokens": [
+            [str(t.id), shortened(t.text, TOKEN_LENGTH), str(t.segment)] for t in run.tokens
+        ],
         "tokenizer": tokenizer_note(run),
         "is_random": run.source.weights == "random" or bool(run.source.random_tensors),
         "header": ["Layer", *RUN_FIGURES],
@@ -161,7 +175,11 @@ def _run_data(architecture: Architecture, run: ActivationRun, statistic: str) ->
     }
 
 
-def _plots(architecture: Architecture, run: ActivationRun, statistic: str) -> dict[str, bytes]:
+def draw_run(architecture: Architecture, run: ActivationRun, statistic: str = "std") -> DrawnRun:
+    """Draw a run's plots, under the names that the template knows.
+
+    Plots are widgets: a ``QApplication`` must exist, and this must be its thread.
+    """
     layers, heatmap = LayerPlot(), TokenHeatmap()
     layers.show_series(layer_series(architecture, run, statistic), statistic)
     heatmap.show_run(run)
@@ -172,4 +190,4 @@ def _plots(architecture: Architecture, run: ActivationRun, statistic: str) -> di
     for plot in (layers, heatmap):
         plot.close()
         plot.deleteLater()
-    return drawn
+    return DrawnRun(run, statistic, drawn)

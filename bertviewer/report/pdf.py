@@ -5,11 +5,9 @@ from pathlib import Path
 
 from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.files import check_writable, write_atomically
-from bertviewer.report.document import ReportDocument, build_document
+from bertviewer.core.files import write_atomically
+from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf
-
-__all__ = ["check_writable", "write_document", "write_report"]
 
 
 def write_document(path: Path, document: ReportDocument) -> None:
@@ -32,5 +30,6 @@ def write_report(path: Path, architecture: Architecture, run: ActivationRun | No
     from PySide6.QtWidgets import QApplication
 
     application = QApplication.instance() or QApplication(["bertviewer"])
-    write_document(path, build_document(architecture, run))
+    drawn = None if run is None else draw_run(architecture, run)
+    write_document(path, build_document(architecture, drawn))
     application.processEvents()

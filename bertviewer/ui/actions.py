@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 
 from bertviewer.core.presets import preset_names
 from bertviewer.core.tasks import TASKS
-from bertviewer.ui.appearance import APPEARANCES
+from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME, SYSTEM
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 
@@ -58,24 +58,47 @@ ACTIONS = (
 )  # fmt: skip
 
 
-def make_menus(window: QMainWindow, commands: Commands) -> dict[str, QAction]:
-    """Fill the window's menu bar, and return the table's actions by name."""
-    menus = {title: window.menuBar().addMenu(_translated(title)) for title in (FILE, VIEW, HELP)}
-    made = {}
-    _add_presets(menus[FILE], commands)
-    for action in ACTIONS:
-        made[action.name] = menus[action.menu].addAction(_translated(action.title))
-        made[action.name].setObjectName(action.name)
-        made[action.name].setShortcut(QKeySequence(action.shortcut))
-        made[action.name].triggered.connect(lambda _=False, call=action.call: call(commands))
-    heads = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Head")), window)
-    menus[FILE].insertMenu(made["exportPdf"], heads)
-    _add_choices(heads, [(t.name, t.title) for t in TASKS], "base", commands.set_task)
-    menus[VIEW].addSeparator()
-    appearance = menus[VIEW].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Appearance")))
-    titles = [(name, name.capitalize()) for name in APPEARANCES]
-    _add_choices(appearance, titles, APPEARANCES[0], commands.set_appearance)
-    return made
+class Menus:
+    """The window's menu bar, filled from the table."""
+
+    def __init__(self, window: QMainWindow, commands: Commands) -> None:
+        bar = window.menuBar()
+        menus = {title: bar.addMenu(_translated(title)) for title in (FILE, VIEW, HELP)}
+        self._actions: dict[str, QAction] = {}
+        _add_presets(menus[FILE], commands)
+        for action in ACTIONS:
+            made = menus[action.menu].addAction(_translated(action.title))
+            made.setObjectName(action.name)
+            made.setShortcut(QKeySequence(action.shortcut))
+            made.triggered.connect(lambda _=False, call=action.call: call(commands))
+            self._actions[action.name] = made
+        heads = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Head")), window)
+        menus[FILE].insertMenu(self._actions["exportPdf"], heads)
+        self._tasks = _add_choices(heads, TASK_CHOICES, commands.set_task)
+        menus[VIEW].addSeparator()
+        looks = menus[VIEW].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Appearance")))
+        self._appearances = _add_choices(looks, APPEARANCE_CHOICES, commands.set_appearance)
+        self.enable("exportPdf", False)
+
+    def enable(self, name: str, enabled: bool) -> None:
+        """Let an action of the table be chosen, or not."""
+        self._actions[name].setEnabled(enabled)
+
+    def check_task(self, name: str) -> None:
+        """Mark the head that is open."""
+        self._tasks[name].setChecked(True)
+
+    def check_appearance(self, name: str) -> None:
+        """Mark the appearance that is in use."""
+        self._appearances[name].setChecked(True)
+
+
+TASK_CHOICES = tuple((task.name, task.title) for task in TASKS)
+APPEARANCE_CHOICES = (
+    (SYSTEM, QT_TRANSLATE_NOOP("actions", "As the system")),
+    (LIGHT_NAME, QT_TRANSLATE_NOOP("actions", "Light")),
+    (DARK_NAME, QT_TRANSLATE_NOOP("actions", "Dark")),
+)
 
 
 def _add_presets(menu: QMenu, commands: Commands) -> None:
@@ -86,16 +109,18 @@ def _add_presets(menu: QMenu, commands: Commands) -> None:
 
 
 def _add_choices(
-    menu: QMenu, choices: list[tuple[str, str]], chosen: str, call: Callable[[str], None]
-) -> None:
+    menu: QMenu, choices: tuple[tuple[str, str], ...], call: Callable[[str], None]
+) -> dict[str, QAction]:
+    """Add choices of which one is marked, and return their actions by name."""
     group = QActionGroup(menu)
+    made = {}
     for name, title in choices:
-        action = menu.addAction(title)
-        action.setObjectName(f"{menu.title().strip('&').lower()}:{name}")
+        action = group.addAction(menu.addAction(_translated(title)))
+        action.setObjectName(name)
         action.setCheckable(True)
-        action.setChecked(name == chosen)
-        group.addAction(action)
         action.triggered.connect(lambda _=False, name=name: call(name))
+        made[name] = action
+    return made
 
 
 def _translated(text: str) -> str:

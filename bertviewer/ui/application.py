@@ -12,10 +12,12 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from bertviewer import __version__
+from bertviewer.core.activation_run import Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.log import write_log
 from bertviewer.core.resources import resources_folder
 from bertviewer.core.source import default_source_name, parse_source
+from bertviewer.core.text import check_text
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import check_display
 from bertviewer.ui.lane import Lane
@@ -32,6 +34,10 @@ def run_window(options: argparse.Namespace) -> int:
         UserError: the model is unknown, or there is no display.
     """
     source = parse_source(options.model or default_source_name(), options.task)
+    if options.sentence is not None:
+        check_text(Sentence(options.sentence, options.pair))
+    elif options.pair is not None:
+        raise UserError("--pair needs --sentence")
     check_display()
     application = QApplication([sys.argv[0]])
     configure(application)
@@ -89,11 +95,8 @@ class _Excepthook:
 
     def __call__(
         self,
-        kind: type[BaseException],
+        _kind: type[BaseException],
         error: BaseException,
         trace: TracebackType | None,
     ) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            QApplication.exit(2)
-        else:
-            tell(self._window, error.with_traceback(trace))
+        tell(self._window, error.with_traceback(trace))

@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,8 +11,9 @@ import PySide6
 from bertviewer.core.errors import UserError
 from bertviewer.core.system_libraries import INSTALL_HINT
 
-_HEADLESS = ("offscreen", "minimal", "vnc", "linuxfb", "eglfs")
+_HEADLESS = ("offscreen", "minimal")
 _INSTEAD = "use 'bertviewer report MODEL -o FILE.pdf' instead, which needs no display"
+PROBE_SECONDS = 20
 
 
 def check_display() -> None:
@@ -23,27 +24,39 @@ def check_display() -> None:
     """
     if sys.platform != "linux":
         return
-    platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
-    if platform in _HEADLESS or (platform in ("", "wayland") and _wayland_answers()):
+    platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0]
+    if platform in _HEADLESS:
         return
     display = os.environ.get("DISPLAY")
-    if not display:
+    if not platform and not display and not os.environ.get("WAYLAND_DISPLAY"):
         raise UserError(f"no display; {_INSTEAD}")
-    _load_xcb_plugin()
-    if not _x_server_answers():
-        raise UserError(f"the display {display} does not answer; {_INSTEAD}")
+    if display and platform in ("", "xcb") and not os.environ.get("WAYLAND_DISPLAY"):
+        _load_xcb_plugin()
+        if not _x_server_answers():
+            raise UserError(f"the display {display} does not answer; {_INSTEAD}")
+        return
+    _probe()
 
 
-def _wayland_answers() -> bool:
-    name, folder = os.environ.get("WAYLAND_DISPLAY"), os.environ.get("XDG_RUNTIME_DIR")
-    if not name or not folder:
-        return False
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(Path(folder, name)))
-        except OSError:
-            return False
-    return True
+def _probe() -> None:
+    """Let Qt try in a process of its own: Wayland and rarer platforms have no cheaper question."""
+    if getattr(sys, "frozen", False):
+        return  # a bundle has no interpreter to try it with
+    code = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
+    try:
+        tried = subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"the display does not answer; {_INSTEAD}") from error
+    if tried.returncode:
+        said = tried.stderr.decode(errors="replace").strip().splitlines()
+        reason = f" ({said[0]})" if said else ""
+        raise UserError(f"Qt cannot open a window here{reason}; {_INSTEAD}")
 
 
 def _load_xcb_plugin() -> None:

@@ -73,18 +73,20 @@ class Lane(QObject):
     ) -> None:
         """Run ``task`` next; a job that runs is cancelled, one that waits is given up.
 
-        ``done`` gets its result, or ``failed`` its exception, in the window's thread.
+        ``done`` gets its result, or ``failed`` its exception, in the window's thread; a job that
+        is cancelled or given up fails with ``Cancelled``.
         """
         job = Job(task, done, failed)
         if self._current is None:
             self._take_up(job)
         else:
             self._current.cancel()
+            self._give_up_waiting()
             self._waiting = job
 
     def cancel(self) -> None:
         """Cancel the running job, and give up the waiting one."""
-        self._waiting = None
+        self._give_up_waiting()
         if self._current is not None:
             self._current.cancel()
 
@@ -95,6 +97,11 @@ class Lane(QObject):
         self._jobs.put(None)
         self._thread.join(seconds)
         return not self._thread.is_alive()
+
+    def _give_up_waiting(self) -> None:
+        given_up, self._waiting = self._waiting, None
+        if given_up is not None and not self._stopped:
+            given_up.failed(Cancelled())
 
     def _take_up(self, job: Job) -> None:
         self._current = job

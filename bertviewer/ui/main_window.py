@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
 
 from bertviewer import __version__
 from bertviewer.core.errors import UserError
+from bertviewer.core.files import check_writable
 from bertviewer.core.source import ModelSource, parse_source
-from bertviewer.report.document import build_document
-from bertviewer.report.pdf import check_writable
-from bertviewer.ui.actions import make_menus
+from bertviewer.report.document import draw_run
+from bertviewer.ui.actions import Menus
 from bertviewer.ui.activation_panel import ActivationPanel
 from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearance
 from bertviewer.ui.dialogs import show_error
@@ -45,7 +45,6 @@ class MainWindow(QMainWindow):
     def __init__(self, workspace: Workspace, icon: QIcon) -> None:
         super().__init__()
         self.workspace = workspace
-        self._source: ModelSource | None = None
         self._is_painted = False
         self.setWindowTitle("bertviewer")
         self.setWindowIcon(icon)
@@ -56,8 +55,7 @@ class MainWindow(QMainWindow):
         self._pages.addWidget(WelcomePage(workspace, icon))
         self._pages.addWidget(self._make_content())
         self.setCentralWidget(self._pages)
-        self._actions = make_menus(self, self)
-        self._actions["exportPdf"].setEnabled(False)
+        self._menus = Menus(self, self)
         self._totals = QLabel()
         self._totals.setContentsMargins(0, 0, 16, 0)
         self.statusBar().addPermanentWidget(self._totals)
@@ -69,11 +67,11 @@ class MainWindow(QMainWindow):
         workspace.activity_changed.connect(self._on_activity)
         workspace.progressed.connect(self._on_progress)
         workspace.exported.connect(self._on_exported)
+        workspace.cancelled.connect(self._on_cancelled)
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open."""
-        self._source = source
         self.workspace.open(source)
 
     def open_named(self, name: str) -> None:
@@ -88,8 +86,8 @@ class MainWindow(QMainWindow):
 
     def set_task(self, name: str) -> None:
         """Open the same model again with another head."""
-        if self._source is not None:
-            self._open(self._source.name, name)
+        if self.workspace.architecture is not None:
+            self._open(self.workspace.architecture.source.name, name)
 
     def choose_report(self) -> None:
         """Ask for a file and write the report to it."""
@@ -109,8 +107,10 @@ class MainWindow(QMainWindow):
         except UserError as error:
             show_error(self, str(error))
             return
-        document = build_document(architecture, self.workspace.run, self._activations.statistic)
-        self.workspace.export(path, document)
+        run, statistic = self.workspace.run, self._activations.statistic
+        # Plots are widgets, which only this thread may draw; the rest is the worker's.
+        drawn = None if run is None else draw_run(architecture, run, statistic)
+        self.workspace.export(path, drawn)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
@@ -126,6 +126,7 @@ class MainWindow(QMainWindow):
         assert isinstance(application, QApplication)
         QSettings().setValue(SETTING, name)
         self._activations.set_theme(apply_appearance(application, name))
+        self._menus.check_appearance(name)
 
     def focus_filter(self) -> None:
         """Put the cursor into the tree's filter."""
@@ -189,7 +190,7 @@ class MainWindow(QMainWindow):
         architecture = self.workspace.architecture
         assert architecture is not None
         self._pages.setCurrentIndex(1)
-        self._actions["exportPdf"].setEnabled(True)
+        self._update_menus()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
         self._totals.setText(
             self.tr("{0} parameters · {1} tensors · {2} modules").format(
@@ -205,14 +206,26 @@ class MainWindow(QMainWindow):
             self._rows.setSizes([total * 6 // 10, total * 4 // 10])
 
     def _on_activity(self) -> None:
+        self._update_menus()
         if not self.workspace.activity:
             self.statusBar().clearMessage()
 
+    def _update_menus(self) -> None:
+        architecture, activity = self.workspace.architecture, self.workspace.activity
+        # A report of a run that is still going on would be one without it.
+        self._menus.enable("exportPdf", architecture is not None and not activity)
+        if architecture is not None:
+            # Another head was asked for, and it may not have come.
+            self._menus.check_task(architecture.source.task)
+
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
-        self.statusBar().showMessage(f"{label} …")
-        if not self.workspace.activity:
-            # Formulas are derived in the background: say it, and let the message go by itself.
-            self.statusBar().showMessage(f"{label} …", 1000)
+        # Deriving formulas goes on in the background, and is nobody's activity.
+        if self.workspace.activity:
+            self.statusBar().showMessage(f"{label} …")
+
+    def _on_cancelled(self, activity: str) -> None:
+        if activity == "export":
+            self.statusBar().showMessage(self.tr("The report was not written: cancelled"), 10_000)
 
     def _on_exported(self, path: str) -> None:
         self.statusBar().showMessage(self.tr("Report written to {0}").format(path), 10_000)

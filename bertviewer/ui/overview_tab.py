@@ -92,6 +92,9 @@ class OverviewTab(QWidget):
         facts = []
         if run.source.weights == "random":
             facts.append((self.tr("Weights"), self.tr("RANDOM: no figure comes from training")))
+        elif run.source.random_tensors:
+            text = self.tr("{0} tensors are RANDOM: the checkpoint lacks them")
+            facts.append((self.tr("Weights"), text.format(len(run.source.random_tensors))))
         facts.append((self.tr("Input shape"), shape_text(activation.input_shape)))
         facts.append((self.tr("Output shape"), shape_text(activation.output_shape)))
         for name in STATISTIC_NAMES:

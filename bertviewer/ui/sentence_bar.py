@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.activation_run import Sentence
+from bertviewer.core.text import MAX_CHARACTERS
 from bertviewer.ui.workspace import Workspace
 
 
@@ -106,5 +107,7 @@ def _edit(name: str, hint: str) -> QLineEdit:
     edit = QLineEdit()
     edit.setObjectName(name)
     edit.setPlaceholderText(hint)
+    # Longer texts are refused with a word about it; the default would cut them off in silence.
+    edit.setMaxLength(MAX_CHARACTERS + 1)
     edit.setAccessibleName(hint)
     return edit

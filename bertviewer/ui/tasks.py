@@ -12,7 +12,8 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.progress import Progress
 from bertviewer.core.source import ModelSource
 from bertviewer.report import typesetting
-from bertviewer.report.document import ReportDocument
+from bertviewer.report.document import DrawnRun, build_document
+from bertviewer.report.pdf import write_document
 
 if TYPE_CHECKING:
     from bertviewer.core.loading import LoadedModel
@@ -42,10 +43,10 @@ def run_sentence(
     return running.run_sentence(model, sentence, random_weights, progress)
 
 
-def write_report(path: Path, document: ReportDocument, progress: Progress) -> Path:
-    """Typeset a document and write it; the path comes back."""
+def write_report(
+    path: Path, architecture: Architecture, drawn: DrawnRun | None, progress: Progress
+) -> Path:
+    """Typeset a report and write it; the path comes back."""
     progress(0, 0, "Typesetting the report")
-    from bertviewer.report.pdf import write_document
-
-    write_document(path, document)
+    write_document(path, build_document(architecture, drawn))
     return path

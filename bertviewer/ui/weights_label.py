@@ -17,6 +17,7 @@ class WeightsLabel(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         workspace.architecture_changed.connect(self._update)
         workspace.run_changed.connect(self._update)
+        workspace.formulas_changed.connect(self._update)
 
     def _update(self) -> None:
         if self._workspace.architecture is None:

@@ -13,7 +13,7 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.source import ModelSource
-from bertviewer.report.document import ReportDocument
+from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 
@@ -34,6 +34,7 @@ class Workspace(QObject):
     activity_changed = Signal()
     progressed = Signal(int, int, str)
     exported = Signal(str)
+    cancelled = Signal(str)
     failed = Signal(object)
 
     def __init__(self, lane: Lane, parent: QObject | None = None) -> None:
@@ -61,13 +62,12 @@ class Workspace(QObject):
         task = partial(tasks.run_sentence, self._model, sentence, random_weights)
         self._start("run", task, self._on_run)
 
-    def export(self, path: Path, document: ReportDocument) -> None:
-        """Write a report's PDF."""
-        self._start(
-            "export",
-            partial(tasks.write_report, path, document),
-            lambda written: self.exported.emit(str(written)),
-        )
+    def export(self, path: Path, drawn: DrawnRun | None) -> None:
+        """Write the PDF of the open model, and of a run whose plots are drawn already."""
+        if self.architecture is None:
+            return
+        task = partial(tasks.write_report, path, self.architecture, drawn)
+        self._start("export", task, lambda written: self.exported.emit(str(written)))
 
     def cancel(self) -> None:
         """Stop what is going on."""
@@ -97,7 +97,9 @@ class Workspace(QObject):
 
         def fail(error: BaseException) -> None:
             rest()
-            if not isinstance(error, Cancelled):
+            if isinstance(error, Cancelled):
+                self.cancelled.emit(activity)
+            else:
                 self.failed.emit(error)
 
         self._lane.start(task, finish, fail)

@@ -1,5 +1,6 @@
 """Which tensors a checkpoint lacks, and that transformers sees it the same way."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -167,3 +168,12 @@ def test_no_checkpoint_misses_nothing(folder: Path) -> None:
 
 def test_the_demo_model_is_whole(demo_source: ModelSource) -> None:
     assert missing(demo_source) == ()
+
+
+def test_another_shape_is_refused_with_both(tiny_bert_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "wide"
+    shutil.copytree(tiny_bert_folder, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 96}))
+    with pytest.raises(UserError, match=r"has the shape \[64, 32\].*asks for \[96, 32\]"):
+        open_model(parse_source(str(folder)))

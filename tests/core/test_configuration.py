@@ -75,8 +75,12 @@ def test_what_is_no_configuration(tmp_path: Path, text: str, message: str) -> No
         ({"hidden_size": 0}, "hidden_size is 0, not a positive whole number"),
         ({"hidden_size": 8.5}, "hidden_size is 8.5, not a positive whole number"),
         ({"hidden_size": "8"}, "hidden_size is '8', not a positive whole number"),
-        ({"intermediate_size": float("nan")}, "intermediate_size is nan, out of bounds"),
-        ({"intermediate_size": float("inf")}, "intermediate_size is inf, out of bounds"),
+        ({"intermediate_size": float("nan")}, "NaN is not a JSON value"),
+        ({"initializer_range": float("inf")}, "Infinity is not a JSON value"),
+        ({"num_labels": 10**8}, "num_labels is 100000000, out of bounds"),
+        ({"num_labels": 10**6}, "num_labels is 1000000, above the limit of 100000"),
+        ({"inner_group_num": 20_000}, "inner_group_num is 20000, above the limit of 1000"),
+        ({"text_config": {"hidden_size": 10**9}}, "hidden_size is 1000000000, out of bounds"),
         ({"vocab_size": 0}, "vocab_size is 0, not a positive whole number"),
         ({"num_attention_heads": 0}, "at least 1 head is needed"),
         ({"num_attention_heads": None}, "at least 1 head is needed"),
@@ -122,3 +126,16 @@ def test_anything_is_read_or_refused(tmp_path: Path, change: dict[str, Any]) -> 
     except UserError:
         return
     assert isinstance(config["model_type"], str)
+
+
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    for depth in (60, 600, 200_000):
+        path.write_text('{"model_type": "bert", "a": ' + "[" * depth + "]" * depth + "}")
+        with pytest.raises(UserError, match="not a valid JSON configuration"):
+            read_configuration(path)
+
+
+def test_numbers_that_are_no_sizes_may_be_large(tmp_path: Path) -> None:
+    path = write(tmp_path, {**GOOD, "rope_theta": 10**9, "eos_token_id": 10**9, "eps": 1e30})
+    assert read_configuration(path)["rope_theta"] == 10**9

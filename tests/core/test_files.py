@@ -65,13 +65,11 @@ class TestWriteAtomically:
 
     @pytest.mark.skipif(os.name != "posix", reason="Windows has no such permissions")
     @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-    def test_the_usual_permissions(self, tmp_path: Path, umask: int, mode: int) -> None:
-        before = os.umask(umask)
-        try:
-            write_atomically(tmp_path / "report.pdf", b"x")
-            assert os.umask(umask) == umask
-        finally:
-            os.umask(before)
+    def test_the_usual_permissions(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: int, mode: int
+    ) -> None:
+        monkeypatch.setattr("bertviewer.core.files.UMASK", umask)
+        write_atomically(tmp_path / "report.pdf", b"x")
         assert (tmp_path / "report.pdf").stat().st_mode & 0o777 == mode
 
     @pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.chmod", "pathlib.Path.replace"])
@@ -113,3 +111,16 @@ def refuse(monkeypatch: pytest.MonkeyPatch, name: str, code: int) -> None:
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(name, fail)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="made with POSIX's own kinds of files")
+def test_a_link_is_followed_and_a_pipe_is_refused(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    os.mkfifo(pipe)
+    with pytest.raises(UserError, match="not a regular file"):
+        check_writable(pipe)

@@ -89,3 +89,17 @@ def test_refused_folder_and_file(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(UserError, match=r"not a model folder and not a config\.json"):
         parse_source(str(tmp_path / "notes.txt"))
+
+
+@pytest.mark.parametrize("file", ["pytorch_model.bin", "model.safetensors.index.json"])
+def test_weights_that_cannot_be_read_are_not_called_none(tmp_path: Path, file: str) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / file).write_bytes(b"")
+    with pytest.raises(UserError, match=f"weights in {file} cannot be read yet"):
+        parse_source(str(tmp_path))
+    assert parse_source(str(tmp_path / "config.json")).kind == "config"
+
+
+def test_an_unknown_home_folder_is_one_line() -> None:
+    with pytest.raises(UserError, match="nosuchuser"):
+        parse_source("~nosuchuser/model")

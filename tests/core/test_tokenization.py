@@ -19,7 +19,12 @@ from bertviewer.core.tokenization import (
     position_limit,
 )
 
-BERT = {"model_type": "bert", "vocab_size": 30522, "max_position_embeddings": 512}
+BERT = {
+    "model_type": "bert",
+    "vocab_size": 30522,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
 
 
 def texts(tokens: tuple[Token, ...]) -> list[str]:

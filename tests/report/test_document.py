@@ -15,7 +15,7 @@ from bertviewer.core.loading import open_model
 from bertviewer.core.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.statistics import Statistics
-from bertviewer.report.document import ReportDocument, build_document
+from bertviewer.report.document import ReportDocument, build_document, draw_run
 
 PARTS = {
     "schema",
@@ -45,13 +45,15 @@ def demo(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
 
 @pytest.fixture(scope="module")
 def document(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> ReportDocument:
-    return build_document(*demo)
+    return build_document(demo[0], draw_run(*demo))
 
 
 def opened(folder: Path, task: str = "base", random: bool = False) -> ReportDocument:
     model = open_model(parse_source(str(folder), task))
     run = run_sentence(model, Sentence("the cat"), random_weights=random)
-    return build_document(model.architecture, run)
+    return build_document(
+        model.architecture, None if run is None else draw_run(model.architecture, run)
+    )
 
 
 def test_every_part_is_there_and_is_json(document: ReportDocument) -> None:
@@ -157,7 +159,7 @@ def test_the_run(document: ReportDocument, demo: tuple[Architecture, ActivationR
 
 
 def test_no_run_no_plots(demo: tuple[Architecture, ActivationRun]) -> None:
-    plain = build_document(demo[0], None)
+    plain = build_document(demo[0])
     assert plain.data.keys() == PARTS
     assert plain.data["run"] is None
     assert plain.plots == {}
@@ -166,7 +168,7 @@ def test_no_run_no_plots(demo: tuple[Architecture, ActivationRun]) -> None:
 def test_another_statistic(
     demo: tuple[Architecture, ActivationRun], document: ReportDocument
 ) -> None:
-    other = build_document(*demo, statistic="max")
+    other = build_document(demo[0], draw_run(*demo, statistic="max"))
     assert document.data["run"]["statistic"] == "std"
     assert other.data["run"]["statistic"] == "max"
     assert other.plots["layers.pdf"] != document.plots["layers.pdf"]
@@ -213,7 +215,7 @@ def test_nan_and_inf_are_counted_and_shown_as_dashes(
         return replace(module, calls=(nothing,)) if hit else module
 
     broken = replace(run, modules=tuple(map(poisoned, run.modules)))
-    data = build_document(architecture, broken).data["run"]
+    data = build_document(architecture, draw_run(architecture, broken)).data["run"]
     assert data["stacks"][0]["rows"][2] == ["2", "–", "–", "–", "–", "–", "0"]
     assert [value for _, value in data["output"]] == ["–"] * 5 + ["0"]
     assert (data["nan_count"], data["inf_count"]) == (14, 6)

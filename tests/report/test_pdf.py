@@ -22,7 +22,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
-from bertviewer.report.document import ReportDocument, build_document
+from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.pdf import write_document, write_report
 from bertviewer.report.typesetting import report_pdf
 
@@ -74,7 +74,7 @@ def demo(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
 
 @pytest.fixture(scope="module")
 def document(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> ReportDocument:
-    return build_document(*demo)
+    return build_document(demo[0], draw_run(*demo))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def report(document: ReportDocument) -> Report:
 
 @pytest.fixture(scope="module")
 def plain_report(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> Report:
-    plain = build_document(demo[0], None)
+    plain = build_document(demo[0])
     return Report.of(report_pdf(plain.data, plain.plots))
 
 
@@ -298,7 +298,7 @@ def test_a_very_long_token_and_a_very_long_sentence(document: ReportDocument) ->
 def random_report(name: str, sentence: Sentence) -> tuple[Report, ActivationRun]:
     model = open_model(parse_source(name))
     run = run_sentence(model, sentence, random_weights=True)
-    document = build_document(model.architecture, run)
+    document = build_document(model.architecture, draw_run(model.architecture, run))
     return Report.of(report_pdf(document.data, document.plots)), run
 
 
@@ -338,7 +338,7 @@ def test_presets_with_random_weights(
 def test_a_pair_of_sentences(demo_source: ModelSource, qapp: QApplication) -> None:
     model = open_model(demo_source)
     run = run_sentence(model, Sentence("the first one", "and a second"))
-    document = build_document(model.architecture, run)
+    document = build_document(model.architecture, draw_run(model.architecture, run))
     report = Report.of(report_pdf(document.data, document.plots))
     assert "5.1 Sentence the first one and a second" in report.text
     assert "and 1998 · 1" in report.text
@@ -348,7 +348,9 @@ def test_a_pair_of_sentences(demo_source: ModelSource, qapp: QApplication) -> No
 
 def test_a_head_that_the_checkpoint_lacks(qapp: QApplication, tiny_bert_folder: Path) -> None:
     model = open_model(parse_source(str(tiny_bert_folder), "masked-lm"))
-    document = build_document(model.architecture, run_sentence(model, Sentence("the cat")))
+    document = build_document(
+        model.architecture, draw_run(model.architecture, run_sentence(model, Sentence("the cat")))
+    )
     report = Report.of(report_pdf(document.data, document.plots))
     assert RANDOM_NOTE in report.pages[0]
     assert all("random weights" in text for text in report.pages)
@@ -361,7 +363,7 @@ def test_a_run_full_of_nan(qapp: QApplication, tiny_bert_folder: Path) -> None:
         bias = module.get_submodule("encoder.layer.0.output.dense").get_parameter("bias")
         bias[0] = float("nan")
     run = run_sentence(model, Sentence("the cat"))
-    document = build_document(model.architecture, run)
+    document = build_document(model.architecture, draw_run(model.architecture, run))
     report = Report.of(report_pdf(document.data, document.plots))
     assert re.search(r"NaN: [1-9]\d*, infinite: 0", report.text)
 

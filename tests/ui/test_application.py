@@ -131,12 +131,20 @@ sys.exit(app.main(["demo"]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="displays are found out about on Linux")
-@pytest.mark.parametrize("display", ["", ":7654"])
-def test_no_display_is_one_line(tmp_path: Path, display: str) -> None:
+@pytest.mark.parametrize(
+    "display",
+    [
+        {},
+        {"DISPLAY": ":7654"},
+        {"WAYLAND_DISPLAY": "wayland-7654"},
+        {"QT_QPA_PLATFORM": "wayland"},
+        {"QT_QPA_PLATFORM": "no-such-platform"},
+    ],
+)
+def test_no_display_is_one_line(tmp_path: Path, display: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bertviewer"],
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-        | ({"DISPLAY": display} if display else {}),
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)} | display,
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

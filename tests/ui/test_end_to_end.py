@@ -6,6 +6,7 @@ import numpy as np
 import pypdf
 import pytest
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPointF, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -25,6 +26,7 @@ from bertviewer.core.source import parse_source
 from bertviewer.plots.layer_plot import LayerPlot
 from bertviewer.plots.token_heatmap import TokenHeatmap
 from bertviewer.ui.formula_view import FormulaView
+from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.module_tree import CLASS, MODULE, OUTPUT_SHAPE
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -228,3 +230,43 @@ def test_another_head_opens_the_same_model(demo_window: MainWindow, qtbot: QtBot
         timeout=OPEN_TIMEOUT,
     )
     assert "5 tensors RANDOM" in find(demo_window, QLabel, "statusWeights").text()
+
+
+def test_the_menu_marks_what_is_open(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    def marked(name: str) -> bool:
+        return find(demo_window, QAction, name).isChecked()
+
+    assert marked("base")
+    demo_window.open_named("gpt2")
+    qtbot.waitUntil(lambda: demo_window.windowTitle().startswith("gpt2"), timeout=OPEN_TIMEOUT)
+    find(demo_window, QAction, "next-sentence").trigger()
+    qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox, "errorDialog")))
+    find(demo_window, QMessageBox, "errorDialog").close()
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    assert marked("base")
+    assert not marked("next-sentence")
+    demo_window.set_appearance("dark")
+    assert marked("dark")
+
+
+def test_no_report_while_a_run_goes_on(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    export = find(demo_window, QAction, "exportPdf")
+    assert export.isEnabled()
+    demo_window.set_sentence(SENTENCE, None)
+    demo_window.run()
+    assert not export.isEnabled()
+    qtbot.waitUntil(lambda: not lane.busy, timeout=60_000)
+    assert export.isEnabled()
+
+
+def test_a_report_that_is_given_up_is_told(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot, tmp_path: Path
+) -> None:
+    cancelled: list[str] = []
+    demo_window.workspace.cancelled.connect(cancelled.append)
+    demo_window.run()  # the lane is busy for a moment, and the report waits
+    demo_window.export_report(tmp_path / "report.pdf")
+    demo_window.open_named("albert-base-v2")
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    assert "export" in cancelled
+    assert not (tmp_path / "report.pdf").exists()

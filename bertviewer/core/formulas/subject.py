@@ -52,19 +52,10 @@ class Subject:
     @classmethod
     def of(cls, node: ModuleNode, architecture: Architecture) -> "Subject":
         """Collect what lies below ``node``; tensors are keyed by their name from ``node`` on."""
-        # One plain scan each: this runs for every module of a model, so it has to be quick.
-        prefix = f"{node.path}." if node.path else ""
-        skip = len(prefix)
-        children = {
-            child.path[skip:]: child
-            for child in architecture.modules
-            if child.path.startswith(prefix) and "." not in child.path[skip:] and child.path
-        }
-        tensors = {
-            tensor.name[skip:]: tensor
-            for tensor in architecture.parameters
-            if tensor.name.startswith(prefix)
-        }
+        skip = len(node.path) + 1 if node.path else 0
+        children = {child.name: child for child in architecture.children(node.path)}
+        below = architecture.tensors_below(node.path)
+        tensors = {tensor.name[skip:]: tensor for tensor in below}
         return cls(node, architecture, children, tensors)
 
     @property

@@ -1,0 +1,36 @@
+"""How much memory a model needs, and whether it is there."""
+
+from pathlib import Path
+
+from bertviewer.core.errors import UserError
+
+MEMINFO = Path("/proc/meminfo")
+# Weights are in float32 when they are drawn; activations and the allocator want some room beside.
+BYTES_PER_PARAMETER = 4 * 1.15
+
+
+def available_memory() -> int | None:
+    """Return the bytes that can be had without swapping, ``None`` where the system does not say."""
+    try:
+        lines = MEMINFO.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return int(value.split()[0]) * 1024
+    return None
+
+
+def check_memory(parameters: int, name: str) -> None:
+    """Return if a model of so many parameters fits into memory.
+
+    Raises:
+        UserError: it does not, with both sizes.
+    """
+    needed, available = parameters * BYTES_PER_PARAMETER, available_memory()
+    if available is not None and needed > available:
+        raise UserError(
+            f"{name}: its weights need {needed / 1e9:.1f} GB of memory, and only "
+            f"{available / 1e9:.1f} GB are free"
+        )
