@@ -59,7 +59,8 @@ class ActivationRun:
     """One sentence's way through the model.
 
     ``token_norms[i][j]`` is the Euclidean norm of token ``j``'s vector in hidden state ``i``;
-    hidden state 0 is the embedding output, so a model of N layers has N + 1 of them. ``None``
+    hidden state 0 is the embedding output, so a model of N layers has N + 1 of them. They are
+    those that transformers gives; GPT-2's last one is taken after the final layer norm. ``None``
     stands for a norm that is not finite, and where an encoder and a decoder have different
     numbers of layers.
     """

@@ -7,7 +7,6 @@ from PySide6.QtGui import QCloseEvent, QIcon
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
-    QLabel,
     QLineEdit,
     QMainWindow,
     QMessageBox,
@@ -28,8 +27,8 @@ from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearanc
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.sentence_bar import SentenceBar
+from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import DetailTabs
-from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.welcome import WelcomePage
 from bertviewer.ui.workspace import Workspace
 
@@ -56,18 +55,12 @@ class MainWindow(QMainWindow):
         self._pages.addWidget(self._make_content())
         self.setCentralWidget(self._pages)
         self._menus = Menus(self, self)
-        self._totals = QLabel()
-        self._totals.setContentsMargins(0, 0, 16, 0)
-        self.statusBar().addPermanentWidget(self._totals)
-        self.statusBar().addPermanentWidget(WeightsLabel(workspace))
+        self.setStatusBar(Status(workspace, self))
         self.set_appearance(stored_appearance())
 
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.run_changed.connect(self._on_run)
-        workspace.activity_changed.connect(self._on_activity)
-        workspace.progressed.connect(self._on_progress)
-        workspace.exported.connect(self._on_exported)
-        workspace.cancelled.connect(self._on_cancelled)
+        workspace.activity_changed.connect(self._update_menus)
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
@@ -192,23 +185,11 @@ class MainWindow(QMainWindow):
         self._pages.setCurrentIndex(1)
         self._update_menus()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
-        self._totals.setText(
-            self.tr("{0} parameters · {1} tensors · {2} modules").format(
-                f"{architecture.root.parameters:,}",
-                architecture.tensor_count,
-                len(architecture.modules),
-            )
-        )
 
     def _on_run(self) -> None:
         if self.workspace.run is not None and self._rows.sizes()[1] < self.height() // 4:
             total = sum(self._rows.sizes())
             self._rows.setSizes([total * 6 // 10, total * 4 // 10])
-
-    def _on_activity(self) -> None:
-        self._update_menus()
-        if not self.workspace.activity:
-            self.statusBar().clearMessage()
 
     def _update_menus(self) -> None:
         architecture, activity = self.workspace.architecture, self.workspace.activity
@@ -217,18 +198,6 @@ class MainWindow(QMainWindow):
         if architecture is not None:
             # Another head was asked for, and it may not have come.
             self._menus.check_task(architecture.source.task)
-
-    def _on_progress(self, _done: int, _total: int, label: str) -> None:
-        # Deriving formulas goes on in the background, and is nobody's activity.
-        if self.workspace.activity:
-            self.statusBar().showMessage(f"{label} …")
-
-    def _on_cancelled(self, activity: str) -> None:
-        if activity == "export":
-            self.statusBar().showMessage(self.tr("The report was not written: cancelled"), 10_000)
-
-    def _on_exported(self, path: str) -> None:
-        self.statusBar().showMessage(self.tr("Report written to {0}").format(path), 10_000)
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":

@@ -13,7 +13,7 @@ from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.loading import open_model
 from bertviewer.core.running import run_sentence
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source import parse_source
 from bertviewer.core.statistics import Statistics
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 
@@ -34,18 +34,6 @@ PARTS = {
     "formulas",
     "run",
 }
-
-
-@pytest.fixture(scope="module")
-def demo(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
-    model = open_model(demo_source)
-    run = run_sentence(model, Sentence("this is a 12212121 test sentence"))
-    return model.with_formulas(), run
-
-
-@pytest.fixture(scope="module")
-def document(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> ReportDocument:
-    return build_document(demo[0], draw_run(*demo))
 
 
 def opened(folder: Path, task: str = "base", random: bool = False) -> ReportDocument:

@@ -1,18 +1,13 @@
 """The report as a real PDF, read back."""
 
 import errno
-import io
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pypdf
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.activation_run import ActivationRun, Sentence
@@ -25,83 +20,10 @@ from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.pdf import write_document, write_report
 from bertviewer.report.typesetting import report_pdf
+from tests.report.conftest import TEXT
+from tests.report.reading import Report, short
 
-TEXT = "this is a 12212121 test sentence"
 RANDOM_NOTE = "The activations in this report pass through random weights."
-
-
-@dataclass(frozen=True)
-class Report:
-    """A PDF as pypdf sees it. Texts have single spaces, and none where a line may only break."""
-
-    reader: pypdf.PdfReader
-    pages: tuple[str, ...]
-
-    @classmethod
-    def of(cls, pdf: bytes) -> "Report":
-        reader = pypdf.PdfReader(io.BytesIO(pdf))
-        texts = (page.extract_text().replace("\u200b", "") for page in reader.pages)
-        return cls(reader, tuple(" ".join(text.split()) for text in texts))
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.pages)
-
-    def headings(self) -> list[str]:
-        def flat(entries: list[Any]) -> list[str]:
-            found: list[str] = []
-            for entry in entries:
-                found += flat(entry) if isinstance(entry, list) else [entry.title]
-            return found
-
-        return flat(self.reader.outline)
-
-    def check_pages(self) -> None:
-        """Every page has its number, and no bitmap."""
-        for number, (page, text) in enumerate(
-            zip(self.reader.pages, self.pages, strict=True), start=1
-        ):
-            assert text.endswith(f" {number} / {len(self.pages)}"), number
-            assert list(page.images) == [], number
-
-
-@pytest.fixture(scope="module")
-def demo(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
-    model = open_model(demo_source)
-    run = run_sentence(model, Sentence(TEXT))
-    return model.with_formulas(), run
-
-
-@pytest.fixture(scope="module")
-def document(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> ReportDocument:
-    return build_document(demo[0], draw_run(*demo))
-
-
-@pytest.fixture(scope="module")
-def report(document: ReportDocument) -> Report:
-    return Report.of(report_pdf(document.data, document.plots))
-
-
-@pytest.fixture(scope="module")
-def plain_report(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> Report:
-    plain = build_document(demo[0])
-    return Report.of(report_pdf(plain.data, plain.plots))
-
-
-def changed(document: ReportDocument, run: dict[str, Any], **data: Any) -> ReportDocument:
-    """Return the document with other texts, and without what takes time to set."""
-    run = {**document.data["run"], "document": None, **run}
-    short: dict[str, Any] = {"formulas": [], "modules": [], "config": [], "run": run}
-    return replace(document, data={**document.data, **short, **data})
-
-
-def short(document: ReportDocument) -> ReportDocument:
-    return changed(document, {})
-
-
-def squeezed(text: str) -> str:
-    """Return the text without spaces: lines may end between any two signs."""
-    return "".join(text.split())
 
 
 class TestDemoModel:
@@ -210,91 +132,6 @@ class TestWithoutARun:
         plain_report.check_pages()
 
 
-HOSTILE = (
-    "#eval(sys)",
-    "#panic()",
-    "$x^2$ $ $",
-    "*b* _i_ `c`",
-    "<img src=x onerror=alert(1)>",
-    "\\ \\n \\u{41} C:\\path",
-    "\"double\" 'single' “curly”",
-    "= heading",
-    "@label <label> // not a comment /* neither */",
-    "{{{ }}} [[[ ]]] ((( )))",
-    "--- -- ... ~ http://example.org",
-)
-
-
-def test_markup_in_texts_is_text(document: ReportDocument) -> None:
-    sentence = " ; ".join(HOSTILE)
-    tokens = [[str(number), text, "0"] for number, text in enumerate(HOSTILE)]
-    title = "#title() $y$ *t*"
-    hostile = changed(
-        document,
-        {"text": sentence, "pair": f"second {sentence}", "tokens": tokens},
-        title=title,
-        config=[["key", text] for text in HOSTILE],
-    )
-    report = Report.of(report_pdf(hostile.data, hostile.plots))
-    found = squeezed(report.text)
-    for number, text in enumerate(HOSTILE):
-        # In the configuration, in both sentences, and as a token.
-        assert found.count(squeezed(text)) == 4, text
-        assert f"{number} · 0" in report.text
-    metadata = report.reader.metadata
-    assert metadata is not None
-    assert metadata.title == f"bertviewer: {title}"
-    assert report.pages[0].startswith(f"{title} BertModel")
-    assert report.pages[1].startswith(f"{title} BertModel")
-    report.check_pages()
-
-
-@pytest.mark.parametrize(
-    ("text", "fonts"), [("注意力机制", "CJK"), ("Ω λ ж é ß", ""), ("😀 → ∀", "DejaVu Sans")]
-)
-def test_other_scripts(document: ReportDocument, text: str, fonts: str) -> None:
-    if not any(fonts in family for family in QFontDatabase.families()):
-        pytest.skip(f"no {fonts} font on this machine")
-    other = changed(document, {"text": text, "tokens": [["7", text, "1"]]})
-    report = Report.of(report_pdf(other.data, other.plots))
-    assert report.text.count(text) == 2
-    report.check_pages()
-
-
-def test_any_text_can_be_set(document: ReportDocument) -> None:
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(
-        text=st.text(),
-        pair=st.none() | st.text(),
-        title=st.text(),
-        tokens=st.lists(st.text(), max_size=12),
-    )
-    def check(text: str, pair: str | None, title: str, tokens: list[str]) -> None:
-        rows = [[str(number), token, "0"] for number, token in enumerate(tokens)]
-        other = changed(
-            document,
-            {"text": text, "pair": pair, "tokens": rows},
-            title=title,
-            provenance=text,
-            config=[[title, text]],
-        )
-        reader = pypdf.PdfReader(io.BytesIO(report_pdf(other.data, other.plots)))
-        assert len(reader.pages) >= 2
-        assert reader.outline
-
-    check()
-
-
-def test_a_very_long_token_and_a_very_long_sentence(document: ReportDocument) -> None:
-    rows = [[str(number), "word", "0"] for number in range(200)]
-    run = {"text": "word " * 1000, "tokens": [["0", "x" * 1000, "0"], *rows]}
-    long = changed(document, run)
-    report = Report.of(report_pdf(long.data, long.plots))
-    assert report.text.count("word") >= 1200
-    assert "199 · 0" in report.text
-    report.check_pages()
-
-
 def random_report(name: str, sentence: Sentence) -> tuple[Report, ActivationRun]:
     model = open_model(parse_source(name))
     run = run_sentence(model, sentence, random_weights=True)
@@ -366,13 +203,6 @@ def test_a_run_full_of_nan(qapp: QApplication, tiny_bert_folder: Path) -> None:
     document = build_document(model.architecture, draw_run(model.architecture, run))
     report = Report.of(report_pdf(document.data, document.plots))
     assert re.search(r"NaN: [1-9]\d*, infinite: 0", report.text)
-
-
-def test_a_folder_with_a_name_that_is_not_unicode(document: ReportDocument) -> None:
-    # What Python makes of such a name on Linux.
-    odd = changed(document, {}, title="/tmp/\udcff", provenance="Folder /tmp/\udcff")
-    report = Report.of(report_pdf(odd.data, odd.plots))
-    assert "Folder /tmp/" in report.pages[0]
 
 
 def names(folder: Path) -> list[str]:

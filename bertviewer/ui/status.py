@@ -1,0 +1,52 @@
+"""The status bar: what goes on, how large the model is, and what its weights are."""
+
+from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
+
+from bertviewer.ui.weights_label import WeightsLabel
+from bertviewer.ui.workspace import Workspace
+
+MESSAGE_TIME = 10_000  # milliseconds that the end of a report stays in sight
+
+
+class Status(QStatusBar):
+    """Follows the workspace."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._totals = QLabel()
+        self._totals.setContentsMargins(0, 0, 16, 0)
+        self.addPermanentWidget(self._totals)
+        self.addPermanentWidget(WeightsLabel(workspace))
+        workspace.architecture_changed.connect(self._on_architecture)
+        workspace.activity_changed.connect(self._on_activity)
+        workspace.progressed.connect(self._on_progress)
+        workspace.exported.connect(self._on_exported)
+        workspace.cancelled.connect(self._on_cancelled)
+
+    def _on_architecture(self) -> None:
+        architecture = self._workspace.architecture
+        assert architecture is not None
+        self._totals.setText(
+            self.tr("{0} parameters · {1} tensors · {2} modules").format(
+                f"{architecture.root.parameters:,}",
+                architecture.tensor_count,
+                len(architecture.modules),
+            )
+        )
+
+    def _on_activity(self) -> None:
+        if not self._workspace.activity:
+            self.clearMessage()
+
+    def _on_progress(self, _done: int, _total: int, label: str) -> None:
+        # Deriving formulas goes on in the background, and is nobody's activity.
+        if self._workspace.activity:
+            self.showMessage(f"{label} …")
+
+    def _on_exported(self, path: str) -> None:
+        self.showMessage(self.tr("Report written to {0}").format(path), MESSAGE_TIME)
+
+    def _on_cancelled(self, activity: str) -> None:
+        if activity == "export":
+            self.showMessage(self.tr("The report was not written: cancelled"), MESSAGE_TIME)

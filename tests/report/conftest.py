@@ -1,0 +1,38 @@
+"""The demo model with a run, and its report."""
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.core.activation_run import ActivationRun, Sentence
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.loading import open_model
+from bertviewer.core.running import run_sentence
+from bertviewer.core.source import ModelSource
+from bertviewer.report.document import ReportDocument, build_document, draw_run
+from bertviewer.report.typesetting import report_pdf
+from tests.report.reading import Report
+
+TEXT = "this is a 12212121 test sentence"
+
+
+@pytest.fixture(scope="package")
+def demo(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
+    model = open_model(demo_source)
+    run = run_sentence(model, Sentence(TEXT))
+    return model.with_formulas(), run
+
+
+@pytest.fixture(scope="package")
+def document(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> ReportDocument:
+    return build_document(demo[0], draw_run(*demo))
+
+
+@pytest.fixture(scope="package")
+def report(document: ReportDocument) -> Report:
+    return Report.of(report_pdf(document.data, document.plots))
+
+
+@pytest.fixture(scope="package")
+def plain_report(demo: tuple[Architecture, ActivationRun], qapp: QApplication) -> Report:
+    plain = build_document(demo[0])
+    return Report.of(report_pdf(plain.data, plain.plots))
