@@ -18,7 +18,7 @@ from bertviewer.core.files import check_writable
 from bertviewer.core.presets import PRESETS
 from bertviewer.core.source import parse_source
 from bertviewer.core.tasks import TASKS
-from bertviewer.core.text import check_text
+from bertviewer.core.text import check_text, optional_sentence
 from bertviewer.report import formats
 
 COMMANDS = ("summary", "run", "report", "presets")
@@ -181,11 +181,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _report(options: argparse.Namespace) -> None:
     source = parse_source(options.model, options.task)
-    sentence = None if options.sentence is None else Sentence(options.sentence, options.pair)
-    if sentence is not None:
-        check_text(sentence)
-    elif options.pair is not None:
-        raise UserError("--pair needs --sentence")
+    sentence = optional_sentence(options.sentence, options.pair)
 
     check_writable(options.output)
 

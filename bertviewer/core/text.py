@@ -25,3 +25,18 @@ def check_text(sentence: Sentence) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             raise UserError(f"the {what} is not valid Unicode: {error.reason}") from error
+
+
+def optional_sentence(text: str | None, pair: str | None) -> Sentence | None:
+    """Return the sentence of a command line that need not have one, checked.
+
+    Raises:
+        UserError: it is a bad one, or there is a second sentence without a first.
+    """
+    if text is None:
+        if pair is not None:
+            raise UserError("--pair needs --sentence")
+        return None
+    sentence = Sentence(text, pair)
+    check_text(sentence)
+    return sentence

@@ -12,12 +12,11 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from bertviewer import __version__
-from bertviewer.core.activation_run import Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.log import write_log
 from bertviewer.core.resources import resources_folder
 from bertviewer.core.source import default_source_name, parse_source
-from bertviewer.core.text import check_text
+from bertviewer.core.text import optional_sentence
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import check_display
 from bertviewer.ui.lane import Lane
@@ -34,10 +33,7 @@ def run_window(options: argparse.Namespace) -> int:
         UserError: the model is unknown, or there is no display.
     """
     source = parse_source(options.model or default_source_name(), options.task)
-    if options.sentence is not None:
-        check_text(Sentence(options.sentence, options.pair))
-    elif options.pair is not None:
-        raise UserError("--pair needs --sentence")
+    sentence = optional_sentence(options.sentence, options.pair)
     check_display()
     application = QApplication([sys.argv[0]])
     configure(application)
@@ -45,8 +41,8 @@ def run_window(options: argparse.Namespace) -> int:
     lane = Lane()
     window = make_window(lane)
     sys.excepthook = _Excepthook(window)
-    if options.sentence is not None:
-        window.set_sentence(options.sentence, options.pair)
+    if sentence is not None:
+        window.set_sentence(sentence.text, sentence.pair)
     # torch takes seconds to import: the window is on screen before that begins.
     window.painted.connect(lambda: window.open_source(source))
     window.show()

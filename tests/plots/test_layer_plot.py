@@ -17,17 +17,6 @@ PART = LayerSeries("layer: part", (3.0, None, None, 4.5), ("b.0", "b.1", "b.2", 
 
 
 @pytest.fixture
-def window(qtbot: QtBot) -> QWidget:
-    """Return a window; a plot in it lives and ends as in the program."""
-    window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(640, 320)
-    with qtbot.waitExposed(window):
-        window.show()
-    return window
-
-
-@pytest.fixture
 def plot(window: QWidget) -> LayerPlot:
     plot = LayerPlot(window)
     plot.resize(640, 320)

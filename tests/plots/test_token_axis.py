@@ -7,7 +7,6 @@ import pypdf
 import pytest
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
-from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.paper import plot_pdf
 from bertviewer.plots.token_axis import TokenAxis
@@ -15,17 +14,6 @@ from bertviewer.plots.token_heatmap import TokenHeatmap
 from tests.plots.test_token_heatmap import make_run
 
 TEXTS = ("one", "another", "third")
-
-
-@pytest.fixture
-def window(qtbot: QtBot) -> QWidget:
-    """Return a window; a plot in it lives and ends as in the program."""
-    window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(700, 300)
-    with qtbot.waitExposed(window):
-        window.show()
-    return window
 
 
 @pytest.fixture

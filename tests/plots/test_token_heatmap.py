@@ -11,7 +11,6 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QGraphicsView, QWidget
-from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.architecture import SourceInfo
@@ -37,17 +36,6 @@ def make_run(
         seconds_forward=0.0,
         seconds_total=0.0,
     )
-
-
-@pytest.fixture
-def window(qtbot: QtBot) -> QWidget:
-    """Return a window; a plot in it lives and ends as in the program."""
-    window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(2000, 320)
-    with qtbot.waitExposed(window):
-        window.show()
-    return window
 
 
 @pytest.fixture
