@@ -30,8 +30,8 @@ from bertviewer.report.formats import (
 
 SCHEMA = "bertviewer.report/1"
 
-PLOT_SIZE = (680, 300)  # pixels, drawn to the width of the page
-HEATMAP_SIZE = (680, 320)
+PLOT_SIZE = (680, 270)  # pixels, drawn to the width of the page
+HEATMAP_SIZE = (680, 290)
 LONG_WORD = 40
 TOKEN_LENGTH = 32
 
