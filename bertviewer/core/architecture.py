@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bertviewer.core.compute import Compute
+from bertviewer.core.symbols import Symbol
+
 SCHEMA = "bertviewer.architecture/1"
 
 Scalar = str | int | float | bool | None
@@ -50,16 +53,6 @@ class SourceInfo:
             data["weights"],
             tuple(data.get("random_tensors", ())),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """A letter of the counting formulas: the configuration key behind it, its value and meaning."""
-
-    letter: str
-    key: str
-    value: int
-    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +129,17 @@ class ModuleNode:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A model's whole structure: modules, tensors, configuration and symbols."""
+    """A model's whole structure: modules, tensors, configuration and symbols.
+
+    ``compute`` is ``None`` until it is derived.
+    """
 
     source: SourceInfo
     config: Mapping[str, Any]
     symbols: tuple[Symbol, ...]
     modules: tuple[ModuleNode, ...]
     parameters: tuple[TensorInfo, ...]
+    compute: Compute | None = None
     _children: Mapping[str, list[ModuleNode]] = field(init=False, repr=False, compare=False)
     _below: Mapping[str, list[TensorInfo]] = field(init=False, repr=False, compare=False)
 
@@ -207,6 +204,7 @@ class Architecture:
             "shares": self.shares,
             "modules": [_module_to_json(node) for node in self.modules],
             "parameters": [_tensor_to_json(tensor) for tensor in self.parameters],
+            "compute": None if self.compute is None else self.compute.to_json(),
         }
 
     @classmethod
@@ -227,6 +225,7 @@ class Architecture:
             ),
             modules=tuple(_module_from_json(entry) for entry in data["modules"]),
             parameters=tuple(_tensor_from_json(entry) for entry in data["parameters"]),
+            compute=Compute.from_json(data["compute"]) if data.get("compute") else None,
         )
 
 

@@ -14,12 +14,11 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from bertviewer.core.architecture import Symbol
-from bertviewer.core.dimensions import Blueprint, Build, Laboratory, Values
+from bertviewer.core.dimensions import Blueprint, Build, Laboratory, Read, Values
 from bertviewer.core.experiments import Observations, fresh_models, observe
 from bertviewer.core.polynomials import Polynomial, fit
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbols import LABELS_KEY, is_standard, symbols_of
+from bertviewer.core.symbols import LABELS_KEY, Symbol, is_standard, symbols_of
 from bertviewer.core.templates import Shape, count_modules, template_path
 
 __all__ = ["Build", "Derivation", "derive"]
@@ -52,13 +51,22 @@ class Derivation:
     counts: Mapping[str, str]
 
 
-def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_progress) -> Derivation:
+def derive(
+    config: Mapping[str, Any],
+    build: Build,
+    progress: Progress = no_progress,
+    *,
+    read: Read = Blueprint.of,
+    inputs: tuple[Symbol, ...] = (),
+) -> Derivation:
     """Derive and prove the symbolic shapes and counts of a model.
 
     Args:
         config: the configuration as a plain dict.
         build: gives the model on the meta device for a changed configuration.
         progress: called before each build; what it raises comes through.
+        read: gives the shapes and sizes to explain; those of the tensors if nothing else is said.
+        inputs: letters without a configuration key that ``read`` minds, as the number of tokens.
 
     Returns:
         A formula for everything that has one; plain numbers for the rest.
@@ -66,9 +74,9 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     Raises:
         Exception: whatever ``build`` raises for ``config`` itself.
     """
-    symbols = symbols_of(config)
+    symbols = (*inputs, *symbols_of(config))
     # The real model, the start, about two changes for each number, and the proofs.
-    lab = Laboratory(config, symbols, build, progress, 2 + 2 * len(symbols) + PROOFS)
+    lab = Laboratory(config, symbols, build, read, progress, 2 + 2 * len(symbols) + PROOFS)
     real = lab.real()
     observed = observe(lab, real)
     repeats = _fit_repeats(observed)

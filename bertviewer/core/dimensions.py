@@ -11,9 +11,8 @@ from typing import Any
 
 import torch
 
-from bertviewer.core.architecture import Symbol
 from bertviewer.core.progress import Progress
-from bertviewer.core.symbols import LABELS_KEY, role_of
+from bertviewer.core.symbols import LABELS_KEY, Symbol, role_of
 
 Build = Callable[[Mapping[str, Any]], torch.nn.Module]
 """Builds the model on the meta device from a changed configuration, which may name ``num_labels``.
@@ -23,6 +22,12 @@ It may raise any ``Exception`` for a configuration that the model does not accep
 
 Values = Mapping[str, int]
 """The value of each letter in one experiment."""
+
+Read = Callable[[torch.nn.Module, Values], "Blueprint"]
+"""Reads off a built model what is to be explained, with the letters at these values.
+
+Like ``Build`` it may raise for a model that does not take them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,9 @@ class Blueprint:
     pattern: frozenset[str]
 
     @classmethod
-    def of(cls, model: torch.nn.Module) -> "Blueprint":
-        """Read a model."""
+    def of(cls, model: torch.nn.Module, values: Values) -> "Blueprint":
+        """Read a model's tensors, which depend on nothing but the configuration."""
+        del values
         modules = tuple(path for path, _ in model.named_modules())
         sizes = dict.fromkeys(modules, 0)
         shapes: dict[str, tuple[int, ...]] = {}
@@ -81,30 +87,34 @@ class Blueprint:
 class Laboratory:
     """Builds variants of one configuration and reports each build to ``progress``.
 
-    ``expected`` is the number of builds that is likely; it only serves the report.
+    ``expected`` is the number of builds that is likely; it only serves the report. Symbols without
+    a key, as for the tokens of a sentence, change nothing in the configuration: they are
+    ``read``'s.
     """
 
     config: Mapping[str, Any]
     symbols: tuple[Symbol, ...]
     build: Build
+    read: Read
     progress: Progress
     expected: int
     counter: Iterator[int] = field(default_factory=itertools.count)
 
     def real(self) -> Blueprint:
-        """Build the configuration as it is; whatever ``build`` raises comes through."""
+        """Build the configuration as it is; whatever that raises comes through."""
         self._tick()
-        return Blueprint.of(self.build(dict(self.config)))
+        values = {symbol.letter: symbol.value for symbol in self.symbols}
+        return self.read(self.build(dict(self.config)), values)
 
     def variant(self, values: Values) -> Blueprint | None:
         """Build with the letters at these values; ``None`` where the model refuses them."""
         self._tick()
         config = dict(self.config)
         for symbol in self.symbols:
-            if values[symbol.letter] != symbol.value:
+            if symbol.key and values[symbol.letter] != symbol.value:
                 _change(config, symbol, values[symbol.letter])
         try:
-            return Blueprint.of(self.build(config))
+            return self.read(self.build(config), values)
         except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
             return None
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
-from bertviewer.core.architecture import Symbol
 from bertviewer.core.dimensions import Blueprint, Laboratory, Values
-from bertviewer.core.symbols import Role, role_of
+from bertviewer.core.symbols import Role, Symbol, role_of
 
 FEW_LAYERS = 2
 """Experiments use so many layers: enough to tell the first from the others, and fast."""

@@ -10,13 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bertviewer.core.architecture import Symbol
-
 Role = Literal["size", "width", "heads", "layers"]
 """How a number may be changed: freely, in multiples of the heads, with the heads, as a depth."""
 
 LABELS_KEY = "num_labels"
 """The labels have no number in a saved configuration: it is the length of ``id2label``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A letter of the counting formulas: the configuration key behind it, its value and meaning."""
+
+    letter: str
+    key: str
+    value: int
+    meaning: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.architecture import Architecture, ModuleNode, SourceInfo, Symbol
+from bertviewer.core.architecture import Architecture, ModuleNode, SourceInfo
 from bertviewer.core.count_steps import CountSteps, count_steps, readable
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.symbols import Symbol
 
 NODE = ModuleNode("", "Model", 0, 0, 0, 0, 1.0, None, {}, "0", None)
 

@@ -1,0 +1,89 @@
+"""What a forward pass costs, in letters: multiply-adds, shapes, and memory in use.
+
+For B sentences of S tokens. Plain data, free of torch; ``costs`` derives it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bertviewer.core.symbols import Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleCompute:
+    """What one module does in one forward pass, all of its calls together.
+
+    Attributes:
+        macs: multiply-adds of the module and of all below it, an expression as of
+            ``ModuleNode.count_formula`` with the letters of ``Compute.symbols`` as well;
+            ``None`` where no formula was found. 1 MAC = 2 FLOPs; matrix products alone count.
+        input_shape: the dimensions of the first tensor that it takes, ``("B", "S", "D")``;
+            ``None`` where it takes none or no formula was found.
+        output_shape: the dimensions of the first tensor that it gives.
+    """
+
+    macs: str | None
+    input_shape: tuple[str, ...] | None
+    output_shape: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """What a forward pass of a model costs.
+
+    Attributes:
+        symbols: the letters that a sentence brings, B and S, with the values that figures are
+            given for when nothing else is said. Their ``key`` is empty.
+        modules: by module path; a module that is never called is not in it.
+        peak: elements of activations alive at one time, an expression for each moment that may
+            be the peak; the peak is the largest. Empty where no formula was found.
+        reason: why there is nothing, one line; empty where there is.
+    """
+
+    symbols: tuple[Symbol, ...]
+    modules: Mapping[str, ModuleCompute]
+    peak: tuple[str, ...]
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ``compute`` object of ``bertviewer.architecture/1``."""
+        return {
+            "symbols": [asdict(symbol) for symbol in self.symbols],
+            "modules": [
+                {
+                    "path": path,
+                    "macs_formula": module.macs,
+                    "input_shape": _listed(module.input_shape),
+                    "output_shape": _listed(module.output_shape),
+                }
+                for path, module in self.modules.items()
+            ],
+            "peak_elements": list(self.peak),
+            "reason": self.reason,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Compute":
+        """Read what ``to_json`` gave."""
+        return cls(
+            tuple(Symbol(**entry) for entry in data["symbols"]),
+            {
+                entry["path"]: ModuleCompute(
+                    entry["macs_formula"],
+                    _tupled(entry["input_shape"]),
+                    _tupled(entry["output_shape"]),
+                )
+                for entry in data["modules"]
+            },
+            tuple(data["peak_elements"]),
+            data["reason"],
+        )
+
+
+def _listed(shape: tuple[str, ...] | None) -> list[str] | None:
+    return None if shape is None else list(shape)
+
+
+def _tupled(shape: list[str] | None) -> tuple[str, ...] | None:
+    return None if shape is None else tuple(shape)
