@@ -58,6 +58,7 @@ def test_document_of_bert_base() -> None:
         "shares",
         "modules",
         "parameters",
+        "compute",
     ]
     assert document["schema"] == SCHEMA == "bertviewer.architecture/1"
     assert document["source"]["weights"] == "none"
