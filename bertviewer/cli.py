@@ -6,13 +6,15 @@ Nothing here imports torch or Qt until a command needs it.
 import argparse
 import io
 import json
+import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bertviewer import __version__
-from bertviewer.core.activation_run import Sentence
+from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import check_writable
 from bertviewer.core.presets import PRESETS
@@ -21,14 +23,18 @@ from bertviewer.core.tasks import TASKS
 from bertviewer.core.text import check_text, optional_sentence
 from bertviewer.report import formats
 
+if TYPE_CHECKING:
+    from bertviewer.core.loading import LoadedModel
+
 COMMANDS = ("summary", "run", "report", "presets")
 
 _USAGE = """\
 bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT]
        bertviewer summary MODEL [--task TASK] [--format FORMAT] [--depth N] [--parameters]
-       bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--format FORMAT]
+       bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--check]
+                         [--format FORMAT]
        bertviewer report MODEL -o FILE.pdf [--sentence TEXT] [--pair TEXT] [--task TASK]
-                         [--random-weights]
+                         [--random-weights] [--check]
        bertviewer presets"""
 
 _EPILOG = """\
@@ -96,6 +102,13 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         "--random-weights",
         action="store_true",
         help="run a model without weights on seeded random ones; every figure says so",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="recompute what every module gave in float64 from plain tensor maths and compare; "
+        "a step that differs is listed with a cross, which is a result and no error: the exit "
+        "status stays 0",
     )
     return parser
 
@@ -170,28 +183,45 @@ def _run(options: argparse.Namespace) -> None:
     check_text(sentence)
 
     from bertviewer.core.loading import open_model
-    from bertviewer.core.running import run_sentence
 
-    run = run_sentence(open_model(source), sentence, options.random_weights)
+    run = _run_sentence(open_model(source), sentence, options)
     if options.format == "json":
         _print_json(run.to_json())
     else:
         _print(formats.run_text(run))
 
 
+def _run_sentence(
+    model: "LoadedModel", sentence: Sentence, options: argparse.Namespace
+) -> ActivationRun:
+    """Run a sentence, and check the run if that was asked for."""
+    from bertviewer.core.running import run_sentence
+
+    # Nothing else runs in this process: all of the run may be kept.
+    keep = math.inf if options.check else 0
+    run = run_sentence(model, sentence, options.random_weights, keep=keep)
+    if not options.check:
+        return run
+
+    from bertviewer.core.checking.check import check_run
+
+    return replace(run, check=check_run(model))
+
+
 def _report(options: argparse.Namespace) -> None:
     source = parse_source(options.model, options.task)
     sentence = optional_sentence(options.sentence, options.pair)
+    if options.check and sentence is None:
+        raise UserError("--check needs --sentence: what a run gave is what is checked")
 
     check_writable(options.output)
 
     # Everything that can be refused at once has been, before the seconds that torch takes.
     from bertviewer.core.loading import open_model
-    from bertviewer.core.running import run_sentence
     from bertviewer.report.pdf import write_report
 
     model = open_model(source)
-    run = None if sentence is None else run_sentence(model, sentence, options.random_weights)
+    run = None if sentence is None else _run_sentence(model, sentence, options)
     write_report(options.output, model.with_formulas(), run)
 
 

@@ -4,8 +4,10 @@ import functools
 import gc
 import ipaddress
 import os
+import shutil
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +17,9 @@ from typing import Any
 # Qt and the hub's client read these when they are first imported.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Formulas that this program derived are cached here for the length of the tests, and what other
+# programs on this machine derived is not believed.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="bertviewer-tests-")
 
 import pytest
 
@@ -22,6 +27,11 @@ from bertviewer.core.source import ModelSource, parse_source
 
 GRACE_SECONDS = 2.0
 """How long after a test its threads and windows may take to end."""
+
+
+def pytest_unconfigure() -> None:
+    """Remove the cache."""
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

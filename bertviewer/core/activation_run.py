@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bertviewer.core.architecture import SourceInfo
+from bertviewer.core.check_step import Check
 from bertviewer.core.statistics import STATISTIC_NAMES, Statistics, figure
 
 SCHEMA = "bertviewer.run/1"
@@ -62,7 +63,7 @@ class ActivationRun:
     hidden state 0 is the embedding output, so a model of N layers has N + 1 of them. They are
     those that transformers gives; GPT-2's last one is taken after the final layer norm. ``None``
     stands for a norm that is not finite, and where an encoder and a decoder have different
-    numbers of layers.
+    numbers of layers. ``check`` is ``None`` where the run was not checked.
     """
 
     source: SourceInfo
@@ -73,6 +74,7 @@ class ActivationRun:
     token_norms: tuple[tuple[float | None, ...], ...]
     seconds_forward: float
     seconds_total: float
+    check: Check | None = None
 
     def activation(self, path: str) -> ModuleActivation | None:
         """Return what the module at ``path`` gave, ``None`` if it was not called."""
@@ -94,7 +96,9 @@ class ActivationRun:
                 "layers": len(self.token_norms),
                 "token_norms": [list(norms) for norms in self.token_norms],
             },
-            "check": None,
+            "check": self.check and [step.to_json() for step in self.check.steps],
+            "unchecked": self.check
+            and [{"path": left.path, "reason": left.reason} for left in self.check.unchecked],
             "seconds": {"forward": self.seconds_forward, "total": self.seconds_total},
         }
 

@@ -102,6 +102,7 @@ class ModuleNode:
     ``share`` is the part of the model's total. ``attributes`` are the module's own plain values
     (``in_features``, ``eps``, ``p`` …). ``count_formula`` is an expression that Python evaluates
     with the symbols as integers; ``forward_formula`` is Typst mathematics, or ``None``.
+    ``class_module`` is the Python module that defines the class, empty where it is not known.
     """
 
     path: str
@@ -115,6 +116,7 @@ class ModuleNode:
     attributes: Mapping[str, Scalar]
     count_formula: str
     forward_formula: str | None
+    class_module: str = ""
 
     @property
     def name(self) -> str:
@@ -191,7 +193,12 @@ class Architecture:
             "source": self.source.to_json(),
             "config": dict(self.config),
             "symbols": {
-                symbol.letter: {"key": symbol.key, "value": symbol.value, "meaning": symbol.meaning}
+                symbol.letter: {
+                    "key": symbol.key,
+                    "value": symbol.value,
+                    "meaning": symbol.meaning,
+                    "variable": symbol.variable,
+                }
                 for symbol in self.symbols
             },
             "totals": {
@@ -220,7 +227,13 @@ class Architecture:
             source=SourceInfo.from_json(data["source"]),
             config=data["config"],
             symbols=tuple(
-                Symbol(letter, entry["key"], entry["value"], entry["meaning"])
+                Symbol(
+                    letter,
+                    entry["key"],
+                    entry["value"],
+                    entry["meaning"],
+                    entry.get("variable", ""),
+                )
                 for letter, entry in data["symbols"].items()
             ),
             modules=tuple(_module_from_json(entry) for entry in data["modules"]),
@@ -247,6 +260,7 @@ def _module_to_json(node: ModuleNode) -> dict[str, Any]:
     return {
         "path": node.path,
         "class": node.class_name,
+        "class_module": node.class_module,
         "depth": node.depth,
         "parameters": node.parameters,
         "own_parameters": node.own_parameters,
@@ -272,6 +286,7 @@ def _module_from_json(entry: Mapping[str, Any]) -> ModuleNode:
         attributes=entry["attributes"],
         count_formula=entry["count_formula"],
         forward_formula=entry["forward_formula"],
+        class_module=entry.get("class_module", ""),
     )
 
 

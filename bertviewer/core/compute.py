@@ -1,12 +1,14 @@
 """What a forward pass costs, in letters: multiply-adds, shapes, and memory in use.
 
-For B sentences of S tokens. Plain data, free of torch; ``costs`` derives it.
+For B sentences of S tokens. Plain data, free of torch; ``costs`` derives it, ``memory_use`` puts
+numbers in.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from bertviewer.core.evaluation import letters_of
 from bertviewer.core.symbols import Symbol
 
 
@@ -35,16 +37,37 @@ class Compute:
     Attributes:
         symbols: the letters that a sentence brings, B and S, with the values that figures are
             given for when nothing else is said. Their ``key`` is empty.
-        modules: by module path; a module that is never called is not in it.
+        modules: by module path; a module of which nothing is ever called is not in it. A container
+            that is not called itself has multiply-adds and no shapes.
         peak: elements of activations alive at one time, an expression for each moment that may
-            be the peak; the peak is the largest. Empty where no formula was found.
+            be the peak; the peak is the largest. Empty where no formula was found. It is an
+            estimate: of tensors of floating point numbers, without weights, in eval mode, without
+            gradients, hidden states or a cache to keep, and with eager attention, which holds the
+            scores of all heads; fused attention (SDPA) does not, and needs less. A sentence of
+            one token may need less, too.
+        peak_fixed: letters that ``peak`` was only proven at the model's own value of, and says
+            nothing else about. A second layer in one of ALBERT's groups (``inner_group_num``)
+            keeps a tensor longer.
+        variables: for every letter that could be changed, the one that formulas follow then: its
+            own, or another's where the model was only run with both in proportion. Formulas say
+            nothing of other proportions, nor of other values of a letter that is not in it.
         reason: why there is nothing, one line; empty where there is.
     """
 
     symbols: tuple[Symbol, ...]
     modules: Mapping[str, ModuleCompute]
     peak: tuple[str, ...]
+    peak_fixed: Mapping[str, int] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
+
+    @property
+    def letters(self) -> frozenset[str]:
+        """The letters in all formulas, those of the configuration too."""
+        texts = [*self.peak]
+        for module in self.modules.values():
+            texts += [module.macs or "0", *(module.input_shape or ()), *(module.output_shape or ())]
+        return frozenset[str]().union(*map(letters_of, texts))
 
     def to_json(self) -> dict[str, Any]:
         """Return the ``compute`` object of ``bertviewer.architecture/1``."""
@@ -60,6 +83,8 @@ class Compute:
                 for path, module in self.modules.items()
             ],
             "peak_elements": list(self.peak),
+            "peak_fixed": dict(self.peak_fixed),
+            "variables": dict(self.variables),
             "reason": self.reason,
         }
 
@@ -77,6 +102,8 @@ class Compute:
                 for entry in data["modules"]
             },
             tuple(data["peak_elements"]),
+            data["peak_fixed"],
+            data["variables"],
             data["reason"],
         )
 

@@ -1,7 +1,7 @@
 """Reads a ``config.json`` with suspicion, before any library sees it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,17 @@ def read_configuration(path: Path) -> dict[str, Any]:
     return dict(config)
 
 
+def position_limit(config: Mapping[str, Any]) -> int | None:
+    """Return how many tokens the position table has room for, ``None`` if there is no table."""
+    for key in ("max_position_embeddings", "n_positions"):
+        if isinstance(limit := config.get(key), int):
+            if config.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
+                # Their positions start after the padding's row.
+                return limit - int(config.get("pad_token_id") or 0) - 1
+            return limit
+    return None
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON value")
 
@@ -66,6 +77,8 @@ def _without_code(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
+        if list(value) == ["__float__"]:
+            return float(value["__float__"])  # how transformers writes an infinite number
         return {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}
     if isinstance(value, list):
         return [_without_code(item, depth + 1) for item in value]
@@ -80,7 +93,9 @@ def _check(path: Path, config: dict[str, Any]) -> None:
         if word in _NOT_SIZES:
             continue
         is_size = word in _SIZE_WORDS
-        if (value > MAX_SIZE and (is_size or isinstance(value, int))) or (is_size and value < 0):
+        # -1 stands for "not set", as in DeBERTa's; a layer's place may count from the end.
+        is_negative = is_size and value < -1 and not key.endswith("feature_layer")
+        if is_negative or (value > MAX_SIZE and (is_size or isinstance(value, int))):
             raise UserError(f"{path}: {key} is {_shortened(value)}, out of bounds")
         limit = MAX_LAYERS if key in _LAYER_KEYS else MAX_LABELS if key == "num_labels" else None
         if limit is not None and value > limit:
@@ -110,11 +125,17 @@ def _shortened(value: float) -> str:
 def _check_heads(path: Path, config: dict[str, Any]) -> None:
     heads = [key for key in _HEAD_KEYS if key in config]
     for key in heads:
-        if not isinstance(config[key], int) or config[key] < 1:
+        if not _all_positive(config[key]):
             raise UserError(f"{path}: {key} is {config[key]!r}, but at least 1 head is needed")
     for key in _SIZE_KEYS:
-        if key in config and (not isinstance(config[key], int) or config[key] < 1):
+        if key in config and not _all_positive(config[key]):
             raise UserError(f"{path}: {key} is {config[key]!r}, not a positive whole number")
+
+
+def _all_positive(value: Any) -> bool:
+    """Tell whether it is a whole number above 0, or a list of them, one for each stage."""
+    several = value if isinstance(value, list) and value else [value]
+    return all(isinstance(one, int) and one >= 1 for one in several)
 
 
 def _check_budget(path: Path, config: dict[str, Any]) -> None:

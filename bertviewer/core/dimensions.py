@@ -4,13 +4,15 @@ Models are built on the meta device: names and shapes without memory.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import torch
+from transformers.initialization import no_init_weights
 
+from bertviewer.core.backend import torch, transformers
 from bertviewer.core.progress import Progress
 from bertviewer.core.symbols import LABELS_KEY, Symbol, role_of
 
@@ -67,19 +69,16 @@ class Blueprint:
                 continue
             for path in owners(name):
                 sizes[path] += prod(tensor.shape)
-        lengths: dict[str, int] = {}
-        for path in modules:
-            parent, _, last = path.rpartition(".")
-            if last.isdigit():
-                lengths[parent] = lengths.get(parent, 0) + 1
-        pattern = frozenset(map(_blanked, shapes))
-        return cls(shapes, first_names, modules, sizes, lengths, pattern)
+        pattern = frozenset(map(blanked, shapes))
+        return cls(shapes, first_names, modules, sizes, numbered_children(modules), pattern)
 
     def extends(self, other: "Blueprint") -> bool:
         """Tell whether this is the same architecture with other sizes, or with more layers."""
         return self.pattern == other.pattern and all(
-            name in self.shapes and self.first_names.get(name) == other.first_names.get(name)
-            for name in other.shapes
+            name in self.shapes
+            and len(self.shapes[name]) == len(shape)
+            and self.first_names.get(name) == other.first_names.get(name)
+            for name, shape in other.shapes.items()
         )
 
 
@@ -110,17 +109,32 @@ class Laboratory:
         """Build with the letters at these values; ``None`` where the model refuses them."""
         self._tick()
         config = dict(self.config)
-        for symbol in self.symbols:
-            if symbol.key and values[symbol.letter] != symbol.value:
-                _change(config, symbol, values[symbol.letter])
         try:
-            return self.read(self.build(config), values)
+            for symbol in self.symbols:
+                if symbol.key and values[symbol.letter] != symbol.value:
+                    _change(config, symbol, values[symbol.letter])
+            with _unfilled():
+                model = self.build(config)
+            return self.read(model, values)
         except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
             return None
 
     def _tick(self) -> None:
         done = next(self.counter)
         self.progress(min(done, self.expected), self.expected, "Deriving formulas")
+
+
+@contextmanager
+def _unfilled() -> Iterator[None]:
+    """Build without drawing weights: on the meta device there are none, and it takes half the time.
+
+    Tied weights are tied as always.
+    """
+    init_weights = transformers.PreTrainedModel.init_weights
+    with no_init_weights():
+        # On the meta device this ties weights and does nothing else.
+        transformers.PreTrainedModel.init_weights = init_weights
+        yield
 
 
 def owners(name: str) -> Iterator[str]:
@@ -130,19 +144,49 @@ def owners(name: str) -> Iterator[str]:
         yield name
 
 
-def _blanked(name: str) -> str:
+def numbered_children(modules: Iterable[str]) -> dict[str, int]:
+    """Return how many children each module has that are numbered, by its path."""
+    lengths: dict[str, int] = {}
+    for path in modules:
+        parent, _, last = path.rpartition(".")
+        if last.isdigit():
+            lengths[parent] = lengths.get(parent, 0) + 1
+    return lengths
+
+
+def blanked(name: str) -> str:
+    """Return the name with every number in it blanked."""
     return ".".join("#" if part.isdigit() else part for part in name.split("."))
+
+
+def goes_by_layer(entries: Any, layers: int) -> bool:
+    """Tell whether a configuration's value is a list with an entry for each layer."""
+    return (
+        isinstance(entries, list | tuple)
+        and len(entries) == layers
+        and not any(isinstance(entry, list | tuple | dict) for entry in entries)
+    )
 
 
 def _change(config: dict[str, Any], symbol: Symbol, value: int) -> None:
     """Put a new value into a configuration, with what has to follow it."""
-    config[symbol.key] = value
-    if symbol.key == LABELS_KEY:
+    *parts, key = symbol.key.split(".")
+    part: Any = config
+    for name in parts:
+        # A copy of all that is on the way: the configuration itself stays as it is.
+        part[name] = list(part[name]) if isinstance(part[name], list | tuple) else {**part[name]}
+        part = part[name]
+    if isinstance(part, list):
+        part[int(key)] = value
+        return
+    whole = part.get(key)
+    part[key] = [value] * len(whole) if isinstance(whole, list | tuple) else value
+    if key == LABELS_KEY:
         # The names of the labels would contradict the new number of them.
-        config.pop("id2label", None)
-        config.pop("label2id", None)
+        part.pop("id2label", None)
+        part.pop("label2id", None)
     if role_of(symbol) == "layers":
         # Lists with an entry for each layer (the kind of its attention) go on in the same pattern.
-        for key, entries in config.items():
-            if isinstance(entries, list | tuple) and len(entries) == symbol.value:
-                config[key] = [entries[index % len(entries)] for index in range(value)]
+        for name, entries in part.items():
+            if name != key and goes_by_layer(entries, symbol.value):
+                part[name] = [entries[index % symbol.value] for index in range(value)]

@@ -1,200 +1,244 @@
-"""Experiments on a configuration: change one number at a time, then all of them, and look.
+"""Experiments on a configuration: change one number at a time, and look.
 
 A model accepts only some values (a width that its heads divide, say), so each change is tried with
 several. A number that cannot be changed at all stays a plain number in every formula.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from math import lcm
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 
 from bertviewer.core.dimensions import Blueprint, Laboratory, Values
-from bertviewer.core.symbols import Role, Symbol, role_of
+from bertviewer.core.fitting import letters_to_pair
+from bertviewer.core.fresh_models import fresh_models
+from bertviewer.core.observations import Observations, Pair, Points, Variable
+from bertviewer.core.symbols import LETTERS, Symbol, is_standard, role_of
+from bertviewer.core.templates import resemblance
 
-FEW_LAYERS = 2
-"""Experiments use so many layers: enough to tell the first from the others, and fast."""
+__all__ = ["Observations", "fresh_models", "observe"]
 
-ATTEMPTS = 12
-"""So many sets of fresh values are tried before a model is given up as too particular."""
+FEW_LAYERS = (2, 3, 4, 6)
+"""Experiments use so many layers: enough to show every kind of layer, and fast."""
 
-_WITH_NEW_HEADS = 6
-"""So many of the attempts change the number of heads as well."""
+GROUP = 8
+"""So many numbers that seem to matter to nothing are tried at once."""
 
-# Changing one number multiplies it by 2 to 5; these keep fresh values away from those.
-_PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
+PARTNERS = 6
+"""So many other numbers are tried as the one that has to move in proportion."""
 
+WIDTHS = next(letter.keys for letter in LETTERS if letter.letter == "D")
 
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A number that can be changed: one symbol, or several that the model wants equal."""
-
-    symbols: tuple[Symbol, ...]
-
-    @property
-    def letter(self) -> str:
-        """The letter that formulas use."""
-        return self.symbols[0].letter
-
-    @property
-    def role(self) -> Role:
-        """How it may be changed."""
-        return role_of(self.symbols[0])
+PAIRS = 60
+"""So many pairs of numbers are changed together at most."""
 
 
-Points = tuple[tuple[int, Blueprint], ...]
-"""Values of one variable, and the model built with each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observations:
-    """What experiments showed.
-
-    Attributes:
-        base: the model that the changes started from, the real one with few layers.
-        values: the letters' values in ``base``.
-        variables: what could be changed.
-        seen: by a variable's letter, the models with it alone changed.
-    """
-
-    base: Blueprint
-    values: Values
-    variables: tuple[Variable, ...]
-    seen: Mapping[str, Points]
-
-    def counts_modules(self, variable: Variable) -> bool:
-        """Tell whether the variable was seen to change a number of modules."""
-        points = self.seen[variable.letter]
-        return any(model.lengths != self.base.lengths for _, model in points)
-
-
-def observe(lab: Laboratory, real: Blueprint) -> Observations:
+def observe(lab: Laboratory, real: Blueprint, every_kind: bool = False) -> Observations:
     """Change one number at a time and note the models that come out.
 
-    Where a number cannot be changed alone, another of the same value is changed with it: ELECTRA
-    gains a projection as soon as its embeddings and hidden states differ in width.
+    Where a number cannot be changed alone, another is changed with it in proportion: ELECTRA gains
+    a projection as soon as its embeddings and hidden states differ in width.
+
+    Args:
+        lab: builds the models.
+        real: the model that is to be explained.
+        every_kind: whether the model with few layers must have one like each layer of ``real``.
     """
-    base, values = _start(lab, real)
+    base, values = _start(lab, real, every_kind)
     variables: list[Variable] = []
     seen: dict[str, Points] = {}
-    bound: set[str] = set()
+    idle = _idle(lab, base, values)
+    refused: list[Symbol] = []
     for symbol in lab.symbols:
-        if symbol.letter in bound:
-            continue
-        equals = [
-            other
-            for other in lab.symbols
-            if other.letter not in bound | {symbol.letter} and _alike(symbol, other)
-        ]
-        for members in ((symbol,), *((symbol, other) for other in equals)):
-            variable = Variable(members)
+        variable = Variable((symbol,))
+        points = (
+            ((idle[symbol.letter], base),)
+            if symbol.letter in idle
+            else _change_alone(lab, variable, base, values)
+        )
+        if points:
+            variables.append(variable)
+            seen[variable.letter] = points
+        else:
+            refused.append(symbol)
+    bound: set[str] = set()
+    # What is tied is written with the width of the hidden state, where that is one of them.
+    for symbol in sorted(refused, key=lambda s: s.key.rpartition(".")[2] not in WIDTHS):
+        others = [s for s in refused if s.letter not in bound | {symbol.letter}]
+        for variable in () if symbol.letter in bound else _tied(symbol, others, values):
             points = _change_alone(lab, variable, base, values)
             if points:
                 variables.append(variable)
                 seen[variable.letter] = points
-                bound.update(member.letter for member in members)
+                bound.update(member.letter for member in variable.symbols)
                 break
-    return Observations(base, values, tuple(variables), seen)
+    alone = Observations(base, values, tuple(variables), seen)
+    return replace(alone, pairs=_change_pairs(lab, alone))
 
 
-def fresh_models(
-    lab: Laboratory, observed: Observations, wanted: int
-) -> list[tuple[Blueprint, Values]]:
-    """Build models with all variables at values that no observation used.
-
-    Returns:
-        As many as wanted, with their letters' values, or fewer where the model refuses too often.
-    """
-    models: list[tuple[Blueprint, Values]] = []
-    for attempt in range(ATTEMPTS):
-        if len(models) == wanted:
-            break
-        fresh = _fresh_values(observed, attempt)
-        values = dict(observed.values)
-        for variable in observed.variables:
-            values |= _together(variable, fresh[variable.letter])
-        model = lab.variant(values)
-        if model is not None:
-            models.append((model, values))
-    return models
-
-
-def _start(lab: Laboratory, real: Blueprint) -> tuple[Blueprint, dict[str, int]]:
+def _start(lab: Laboratory, real: Blueprint, every_kind: bool) -> tuple[Blueprint, dict[str, int]]:
     """Build the model that changes start from: with few layers if that only makes it shorter."""
     values = {symbol.letter: symbol.value for symbol in lab.symbols}
-    layers = {s.letter: FEW_LAYERS for s in lab.symbols if role_of(s) == "layers"}
-    few = lab.variant(values | layers)
-    if few is not None and few.pattern == real.pattern:
-        return few, values | layers
-    return real, values
+    depths = {
+        s.letter: s.value
+        for s in lab.symbols
+        if role_of(s) == "layers" and s.value not in _lengths_of_lists(lab, s)
+    }
+
+    def shorter(layers: Values) -> Blueprint | None:
+        model = lab.variant({**values, **layers})
+        if model is None or model.pattern != real.pattern:
+            return None
+        return model if not every_kind or resemblance(real, model) is not None else None
+
+    for few in FEW_LAYERS:
+        layers = {letter: min(few, value) for letter, value in depths.items()}
+        if layers == depths:
+            return real, values
+        if (model := shorter(layers)) is not None:
+            return model, values | layers
+    found, cut = real, dict[str, int]()
+    for letter, value in depths.items():
+        tried = {**cut, letter: min(FEW_LAYERS[0], value)}
+        if value > FEW_LAYERS[0] and (model := shorter(tried)) is not None:
+            found, cut = model, tried
+    return found, values | cut
 
 
-def _alike(symbol: Symbol, other: Symbol) -> bool:
-    """Tell whether a model may want both equal: two widths, but not a width and a head count."""
-    return symbol.value == other.value and role_of(symbol) == role_of(other) == "width"
+def _lengths_of_lists(lab: Laboratory, symbol: Symbol) -> set[int]:
+    """Return the lengths of the lists beside a symbol that have a number of its own in each place.
+
+    Each place is explained by its own letter, so none of them can be left out.
+    """
+    part = symbol.key.rpartition(".")[0]
+    places = (
+        s.key.rpartition(".")[0] for s in lab.symbols if s.key.rpartition(".")[2].isdigit()
+    )
+    lists = Counter(place for place in places if place.rpartition(".")[0] == part)
+    return set(lists.values())
+
+
+def _idle(lab: Laboratory, base: Blueprint, values: Values) -> dict[str, int]:
+    """Return the numbers that matter to nothing, each with a value that it was tried at.
+
+    Many at once are made larger: where nothing moves, none of them matters. Standard letters are
+    expected to matter, and tried alone.
+    """
+    found: dict[str, int] = {}
+    candidates = [s for s in lab.symbols if role_of(s) == "width" and not is_standard(s)]
+    waiting = [candidates[at : at + GROUP] for at in range(0, len(candidates), GROUP)]
+    while waiting:
+        group = waiting.pop()
+        if len(group) < 2:
+            continue
+        # By different factors: an image and its patches doubled would give as many patches.
+        changed = {s.letter: values[s.letter] * (2 + at % 2 * 2) for at, s in enumerate(group)}
+        model = lab.variant({**values, **changed})
+        if model is not None and model.modules == base.modules and model.shapes == base.shapes:
+            found |= changed
+        elif len(group) > 2:
+            middle = len(group) // 2
+            waiting += [group[:middle], group[middle:]]
+    return found
+
+
+def _tied(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Variable]:
+    """Yield what to try for a symbol that cannot be changed alone: with an equal one, or others."""
+    if role_of(symbol) != "width":
+        return
+    equals = [s for s in others if role_of(s) == "width" and s.value == symbol.value]
+    for other in equals:
+        yield Variable((symbol, other))
+    if len(equals) > 1:
+        yield Variable((symbol, *equals))
+    place = symbol.key.rpartition(".")[0]
+    if symbol.key.rpartition(".")[2].isdigit():
+        yield Variable((symbol, *(s for s in others if s.key.rpartition(".")[0] == place)))
+    near = [
+        other
+        for other in others
+        if other.value != symbol.value
+        and role_of(other) in ("width", "heads")
+        and other.key.rpartition(".")[0] == place
+        and max(values[symbol.letter], values[other.letter])
+        % min(values[symbol.letter], values[other.letter])
+        == 0
+    ]
+    for other in near[:PARTNERS]:
+        yield Variable((symbol, other))
 
 
 def _change_alone(lab: Laboratory, variable: Variable, base: Blueprint, values: Values) -> Points:
-    """Build the model with two other values of one variable; one is enough if nothing moves."""
-    points: list[tuple[int, Blueprint]] = []
-    for value in _nearby_values(variable, values[variable.letter]):
-        model = lab.variant({**values, **_together(variable, value)})
+    """Build the model with two other values of one variable; one is enough if nothing moves.
+
+    Models round where a divisor does not divide: if something shrinks as the number grows, its
+    parts come first.
+    """
+    start = values[variable.letter]
+    waiting = _nearby_values(variable, start)
+    points: dict[int, Blueprint] = {}
+    while waiting and len(points) < 2:
+        value = waiting.pop(0)
+        changed = variable.at(value, values)
+        model = None if changed is None else lab.variant({**values, **changed})
         if model is None or not model.extends(base):
             continue
-        points.append((value, model))
-        if len(points) == 2 or model.shapes == base.shapes:
-            break
-    return tuple(points)
+        if model.shapes == base.shapes:
+            return ((value, model),) if not points else tuple(points.items())
+        if not points and value > start and _shrinks(model, base):
+            waiting = [*(v for v in waiting if v < start), value, *(v for v in waiting if v > start)]
+            if waiting[0] < start:
+                continue
+            waiting.remove(value)
+        points[value] = model
+    return tuple(points.items())
 
 
-def _together(variable: Variable, value: int) -> dict[str, int]:
-    return {symbol.letter: value for symbol in variable.symbols}
+def _shrinks(model: Blueprint, base: Blueprint) -> bool:
+    """Tell whether a tensor is smaller than in the model that it was changed from."""
+    return any(
+        size < old
+        for name, shape in base.shapes.items()
+        for size, old in zip(model.shapes[name], shape, strict=True)
+    )
 
 
-def _nearby_values(variable: Variable, value: int) -> Iterator[int]:
-    """Yield values to try in place of ``value``, the likeliest to be accepted first.
+def _nearby_values(variable: Variable, value: int) -> list[int]:
+    """Return values to try in place of ``value``, the likeliest to be accepted first.
 
-    Multiples keep what divided the value, parts what it divided; layers grow by one. Heads shrink
-    first: they have to divide a width, and some models round instead of refusing.
+    Multiples keep what divided the value, parts what it divided; layers grow by one. Powers of two
+    come first, as most sizes are multiples of them and some models round instead of refusing;
+    heads shrink for the same reason.
     """
-    multiples = [value * factor for factor in (2, 3, 4, 5)]
+    multiples = [value * factor for factor in (2, 4, 3, 5)]
     parts = [value // part for part in (2, 3, 4, 5, 7) if value % part == 0]
     if variable.role == "layers":
-        yield from (value + 1, value + 2, value * 2)
-    elif variable.role == "heads":
-        yield from (*parts, *multiples)
-    else:
-        yield from (*multiples, *parts)
+        return [value + 1, value + 2, value * 2]
+    if variable.role == "heads":
+        return [*parts, *multiples]
+    return multiples[:2] if len(variable.symbols) > 1 else [*multiples, *parts]
 
 
-def _fresh_values(observed: Observations, attempt: int) -> dict[str, int]:
-    """Return new values for all variables at once.
-
-    The first attempts move the heads too, and keep every width a multiple of them; the later ones
-    are for models with further demands, and multiply what was there by different primes. What was
-    seen to multiply modules grows by a few only: a thousand layers would take minutes to build.
-    """
-    variables, values = observed.variables, observed.values
-    gentle = attempt >= _WITH_NEW_HEADS
-    factor = 1 if gentle else attempt % 3 + 1
-    heads = lcm(*(values[v.letter] for v in variables if v.role == "heads"))  # 1 without any
-    fresh = {}
-    for index, variable in enumerate(variables):
-        value = values[variable.letter]
-        prime = _PRIMES[(index + 3 * attempt) % len(_PRIMES)]
-        if observed.counts_modules(variable):
-            fresh[variable.letter] = value + 3 + (index + attempt) % 4
-        elif variable.role == "heads":
-            fresh[variable.letter] = value * factor
-        elif gentle:
-            fresh[variable.letter] = value * prime
-        elif variable.role == "width":
-            fresh[variable.letter] = _stepped(value, heads, 2 * factor * heads, prime)
-        else:
-            fresh[variable.letter] = value + prime
-    return fresh
-
-
-def _stepped(value: int, heads: int, step: int, count: int) -> int:
-    """Return a larger value, a multiple of ``step`` if the old one was a multiple of ``heads``."""
-    start = value // step * step if value % heads == 0 else value
-    return start + count * step
+def _change_pairs(lab: Laboratory, alone: Observations) -> dict[tuple[str, str], Pair]:
+    """Change two variables at a time where a size hangs on both and is not their product."""
+    wanted: dict[tuple[str, str], None] = {}
+    known: set[object] = set()
+    for name, shape in alone.base.shapes.items():
+        for axis, size in enumerate(shape):
+            sizes = alone.sizes(name, axis)
+            moves = (size, *((k, v) for k, v in sizes.items() if any(s != size for _, s in v)))
+            if len(moves) > 2 and moves not in known:
+                known.add(moves)
+                letters = letters_to_pair(size, alone.values, sizes)
+                wanted |= dict.fromkeys(combinations(letters, 2))
+    by_letter = {variable.letter: variable for variable in alone.variables}
+    pairs = {}
+    for two in list(wanted)[:PAIRS]:
+        points = [alone.seen[letter][0][0] for letter in two]
+        changed = dict(alone.values)
+        for letter, point in zip(two, points, strict=True):
+            changed |= by_letter[letter].at(point, alone.values) or {}
+        model = lab.variant(changed)
+        if model is not None and model.extends(alone.base):
+            pairs[two] = (points[0], points[1], model)
+    return pairs

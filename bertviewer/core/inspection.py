@@ -43,6 +43,7 @@ def inspect_module(
                 attributes=_attributes(child),
                 count_formula=str(count.parameters),
                 forward_formula=None,
+                class_module=type(child).__module__,
             )
         )
     plain = Architecture(source, config, symbols_of(config), tuple(nodes), tensors)

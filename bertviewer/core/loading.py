@@ -6,12 +6,13 @@ from typing import Any
 
 from torch import nn
 
+from bertviewer.core import deriving
 from bertviewer.core.architecture import Architecture, SourceInfo
 from bertviewer.core.backend import torch
 from bertviewer.core.building import SEED, auto_class, build_config, build_on_meta, build_random
+from bertviewer.core.capture import Capture
 from bertviewer.core.checkpoint import missing_tensors
 from bertviewer.core.configuration import read_configuration
-from bertviewer.core.counting import derive
 from bertviewer.core.demo import check_demo_weights, demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.inspection import inspect_module
@@ -35,10 +36,22 @@ class LoadedModel:
         self.architecture = architecture
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
+        self.capture: Capture | None = None
+        """What the modules took and gave in the last run, if it was asked to keep that."""
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
-        """Derive the counting formulas, and return the architecture with them put in."""
-        self.architecture = _with_formulas(self.architecture, self.source, progress)
+        """Derive the formulas of counts and costs, and return the architecture with them."""
+        self.with_counts(progress)
+        return self.architecture if self.architecture.compute else self.with_costs(progress)
+
+    def with_counts(self, progress: Progress = no_progress) -> Architecture:
+        """Derive the counts' formulas; if they were cached, those of the costs come along."""
+        self.architecture = deriving.with_counts(self.architecture, self.source, progress)
+        return self.architecture
+
+    def with_costs(self, progress: Progress = no_progress) -> Architecture:
+        """Derive the formulas of the costs; those of the counts must be there."""
+        self.architecture = deriving.with_costs(self.architecture, self.source, progress)
         return self.architecture
 
     def module(self, random_weights: bool, progress: Progress = no_progress) -> nn.Module:
@@ -105,32 +118,6 @@ def open_model(source: ModelSource, progress: Progress = no_progress) -> LoadedM
     plain = json.loads(json.dumps(config.to_dict(), default=str))
     plain.pop("_name_or_path", None)
     return LoadedModel(source, config, inspect_module(module, info, plain))
-
-
-def _with_formulas(
-    architecture: Architecture, source: ModelSource, progress: Progress
-) -> Architecture:
-    def build(values: Any) -> nn.Module:
-        changed = dict(values)
-        if (labels := changed.pop("num_labels", None)) is not None:
-            changed.pop("id2label", None)
-            changed.pop("label2id", None)
-            changed["num_labels"] = labels
-        return build_on_meta(build_config(changed, source.name), source.task, source.name)
-
-    found = derive(architecture.config, build, progress)
-    return replace(
-        architecture,
-        symbols=found.symbols,
-        modules=tuple(
-            replace(node, count_formula=found.counts.get(node.path, node.count_formula))
-            for node in architecture.modules
-        ),
-        parameters=tuple(
-            replace(tensor, symbolic_shape=found.shapes.get(tensor.name))
-            for tensor in architecture.parameters
-        ),
-    )
 
 
 def _load_pretrained(source: ModelSource, config: Any) -> nn.Module:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm, prod
 
 from bertviewer.core.symbols import letter_order
 
@@ -35,6 +36,27 @@ class Polynomial:
         """The letters in it."""
         return frozenset(letter for letters in self.terms for letter, _ in letters)
 
+    def inverse(self) -> "Polynomial":
+        """Return what this divides by, a single term.
+
+        Raises:
+            ValueError: it is 0 or a sum.
+        """
+        if len(self.terms) != 1:
+            raise ValueError(f"{self} is no single term to divide by")
+        ((letters, value),) = self.terms.items()
+        return Polynomial.term(1 / value, {letter: -power for letter, power in letters})
+
+    def at(self, values: Mapping[str, int]) -> Fraction:
+        """Return its value, whether or not divisions come out even."""
+        return sum(
+            (
+                coefficient * prod(Fraction(values[letter]) ** power for letter, power in letters)
+                for letters, coefficient in self.terms.items()
+            ),
+            Fraction(0),
+        )
+
     def __bool__(self) -> bool:
         return bool(self.terms)
 
@@ -54,7 +76,14 @@ class Polynomial:
     def __str__(self) -> str:
         """Write it as Python reads it: highest degree first, then as first met."""
         ordered = sorted(self.terms.items(), key=lambda term: -_degree(term[0]))
-        return join_terms(_term_text(letters, value) for letters, value in ordered)
+        halves = [term for term in ordered if term[1].denominator != 1]
+        if all(letters for letters, _ in halves):
+            return join_terms(_term_text(letters, value) for letters, value in ordered)
+        # A number alone does not come out even: (D - 1)//2.
+        whole = lcm(*(value.denominator for _, value in halves))
+        above = join_terms(_term_text(letters, value * whole) for letters, value in halves)
+        rest = (_term_text(*term) for term in ordered if term not in halves)
+        return join_terms((f"({above})//{whole}", *rest))
 
 
 def total(polynomials: Iterable[Polynomial]) -> Polynomial:
@@ -114,60 +143,3 @@ def _term_text(letters: Monomial, coefficient: Fraction) -> str:
 def _power_text(letter: str, power: int) -> str:
     return letter if power == 1 else f"{letter}**{power}"
 
-
-def fit(
-    size: int, values: Mapping[str, int], seen: Mapping[str, tuple[tuple[int, int], ...]]
-) -> Polynomial | None:
-    """Find how one size follows from the letters' values.
-
-    Args:
-        size: the size at ``values``.
-        values: the letters' values where nothing was changed.
-        seen: for each letter, pairs of a changed value and the size with that value alone changed.
-
-    Returns:
-        A product such as ``3*D`` or ``A*K``, else a sum such as ``L + 2``, or ``None`` where
-        neither goes through all that was seen. It holds where it was seen; proof is another matter.
-    """
-    moving = {
-        letter: points
-        for letter, points in seen.items()
-        if any(changed != size for _, changed in points)
-    }
-    product = _fit_product(size, values, moving)
-    return product if product is not None else _fit_sum(size, values, moving)
-
-
-def _fit_product(
-    size: int, values: Mapping[str, int], moving: Mapping[str, tuple[tuple[int, int], ...]]
-) -> Polynomial | None:
-    coefficient = Fraction(size)
-    powers = {}
-    for letter, points in moving.items():
-        value = values[letter]
-        if all(changed * value == size * point for point, changed in points):
-            powers[letter] = 1
-            coefficient /= value
-        elif all(changed * point == size * value for point, changed in points):
-            powers[letter] = -1
-            coefficient *= value
-        else:
-            return None
-    return Polynomial.term(coefficient, powers)
-
-
-def _fit_sum(
-    size: int, values: Mapping[str, int], moving: Mapping[str, tuple[tuple[int, int], ...]]
-) -> Polynomial | None:
-    terms = []
-    rest = Fraction(size)
-    for letter, points in moving.items():
-        slopes = {Fraction(changed - size, point - values[letter]) for point, changed in points}
-        if len(slopes) != 1:
-            return None
-        slope = slopes.pop()
-        terms.append(Polynomial.term(slope, {letter: 1}))
-        rest -= slope * values[letter]
-    if rest.denominator != 1:
-        return None
-    return total((*terms, Polynomial.constant(int(rest))))

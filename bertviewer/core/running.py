@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.capture import Capture
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
@@ -24,8 +25,13 @@ def run_sentence(
     sentence: Sentence,
     random_weights: bool = False,
     progress: Progress = no_progress,
+    keep: float = 0,
 ) -> ActivationRun:
     """Run ``sentence`` in eval mode, batch size 1, and return the figures of every module.
+
+    ``keep`` is how many bytes of the modules' inputs and outputs are kept in ``model.capture``:
+    what a check needs. 0 keeps nothing. What was kept of the run before goes with its end, so
+    that a run that is cancelled takes nothing from the one before.
 
     Raises:
         UserError: the text is empty or too long, or there are no weights to run.
@@ -41,15 +47,18 @@ def run_sentence(
     module = model.module(random_weights, progress)
     inputs, tokens = _inputs(module, tokens, config)
     recorder = Recorder(module, progress)
+    capture = Capture(inputs, keep)
+    modules = dict(module.named_modules()) if keep else {}
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not tell whether they were changed in place.
-    with torch.no_grad(), recorder.watching():
+    with torch.no_grad(), recorder.watching(), capture.watching(modules):
         try:
             output = module(**inputs)
         except (RuntimeError, ValueError, IndexError) as error:
             name = model.source.name
             raise UserError(f"{name}: the model cannot run this sentence: {error}") from error
     forward = perf_counter() - forward_started
+    model.capture = capture if keep else None
     return ActivationRun(
         source=model.architecture.source,
         sentence=sentence,
@@ -75,7 +84,12 @@ def _inputs(
     accepted = inspect.signature(module.forward).parameters
     if "input_ids" not in accepted:
         raise UserError(f"{type(module).__name__} does not read text, so no sentence can be run")
-    inputs: dict[str, Any] = {"output_hidden_states": True, "return_dict": True}
+    inputs: dict[str, Any] = {
+        "output_hidden_states": True,
+        "return_dict": True,
+        # Nothing is generated, and a cache would be changed after it was seen.
+        "use_cache": False,
+    }
     if config.get("is_encoder_decoder"):
         source = tuple(t for t in tokens if t.segment == 0)
         target = tuple(t for t in tokens if t.segment == 1) or source
@@ -85,7 +99,6 @@ def _inputs(
         inputs |= {
             "input_ids": _row(tokens),
             "attention_mask": torch.ones(1, len(tokens), dtype=torch.long),
-            "use_cache": False,
         }
         types = config.get("type_vocab_size")
         # Only where there is a table for them: GPT-2 would look segments up among its words.

@@ -6,8 +6,8 @@ found by experiment (see ``counting``).
 
 import keyword
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Role = Literal["size", "width", "heads", "layers"]
@@ -19,12 +19,18 @@ LABELS_KEY = "num_labels"
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A letter of the counting formulas: the configuration key behind it, its value and meaning."""
+    """A letter of the counting formulas: the configuration key behind it, its value and meaning.
+
+    ``variable`` is the letter that formulas follow when this number changes: its own, or another's
+    where the model was only seen with both in proportion, as with two equal widths. It is empty
+    where nothing was derived, and where the model refuses every other value.
+    """
 
     letter: str
     key: str
     value: int
     meaning: str
+    variable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,17 @@ class Letter:
 
 
 LETTERS = (
+    # Without a key: what a sentence brings, and no configuration.
+    Letter("B", (), "size", "sentences in a batch"),
+    Letter("S", (), "size", "tokens in a sentence"),
+    Letter("S_d", (), "size", "tokens of the target sentence"),
     Letter("V", ("vocab_size",), "size", "tokens in the vocabulary"),
     Letter("L", ("max_position_embeddings", "n_positions"), "size", "longest sequence, in tokens"),
     Letter("T", ("type_vocab_size",), "size", "kinds of segment (token types)"),
     Letter("C", (LABELS_KEY,), "size", "labels that the head tells apart"),
     Letter(
         "N",
-        ("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
+        ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "depth"),
         "layers",
         "layers (blocks)",
     ),
@@ -64,20 +74,37 @@ LETTERS = (
     Letter("D", ("hidden_size", "dim", "n_embd", "d_model"), "width", "features of a hidden state"),
     Letter("E", ("embedding_size",), "width", "features of an embedding"),
     Letter(
+        "E",
+        ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
+        "size",
+        "experts of a layer",
+    ),
+    Letter(
         "I",
-        ("intermediate_size", "hidden_dim", "n_inner", "d_ff", "dim_feedforward"),
+        ("intermediate_size", "hidden_dim", "n_inner", "d_ff", "dim_feedforward", "ffn_dim"),
         "width",
         "features inside the feed-forward network",
     ),
     Letter("I_e", ("encoder_ffn_dim",), "width", "features inside the encoder's feed-forward"),
     Letter("I_d", ("decoder_ffn_dim",), "width", "features inside the decoder's feed-forward"),
 )
-"""In the order in which a term of a formula names them: ``V*D``, ``D*E``, ``D*I``."""
+"""In the order in which a term of a formula names them: ``V*D``, ``D*E``, ``D*I``.
 
-_BY_LETTER = {letter.letter: letter for letter in LETTERS}
-_RANK = {letter.letter: rank for rank, letter in enumerate(LETTERS)}
+A letter that stands in two rows means the first of them whose key a configuration has.
+"""
+
+_NAMES = frozenset(letter.letter for letter in LETTERS)
+_RANK = {letter: rank for rank, letter in enumerate(dict.fromkeys(x.letter for x in LETTERS))}
+_BY_KEY = {key: letter for letter in LETTERS for key in letter.keys}
 # These integers name or steer something; no tensor is as long as they say.
-_NOT_A_SIZE = re.compile(r"(^|_)(ids?|idx|index|indices|seed|version)$|chunk_size|token_id")
+_NOT_A_SIZE = re.compile(
+    r"(^|_)(ids?|idxs?|index|indices|indexes|seed|version|theta|base)$|chunk_size|token_id|_rate$"
+)
+# A list with such a name says which layers, not how many.
+_WHICH = re.compile(r"(^|_)(layers|blocks|levels|types?|pattern|dilations?|pinpoints)$")
+_DEPTH = re.compile(r"(^|_)(layers|blocks|depths?)$|^(n|num)_\w*layer$|^stage_num|_per_stage$")
+_PARTS = 8
+"""A list of different numbers has a symbol for each, if it is no longer than this."""
 
 
 def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
@@ -88,60 +115,129 @@ def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
 
     Returns:
         The standard letters first, in the order of ``LETTERS``, then every other positive integer
-        under its own key. Letters are unique Python identifiers. Booleans, ids, seeds, indices,
-        numbers below 1 and nested tables are left out.
+        under its own key; then those of the configurations inside this one, with the part as an
+        index: ``D_text`` for ``text_config.hidden_size``. A list of equal numbers is one symbol,
+        a short one of different numbers has one for each: ``hidden_sizes_0`` for
+        ``hidden_sizes.0``. Letters are unique Python identifiers. Booleans, ids, seeds, indices
+        and numbers below 1 are left out.
     """
-    sizes = _sizes(config)
-    symbols = []
-    for letter in LETTERS:
-        key = next((key for key in letter.keys if key in sizes), None)
-        if key is not None:
-            symbols.append(Symbol(letter.letter, key, sizes.pop(key), letter.meaning))
-    symbols = _with_two_stacks(symbols)
-    taken = {symbol.letter for symbol in symbols}
-    for key, value in sizes.items():
-        letter_name = _identifier(key, taken)
-        taken.add(letter_name)
-        symbols.append(Symbol(letter_name, key, value, f"the configuration's {key}"))
-    return tuple(symbols)
+    taken: set[str] = set()
+    return tuple(_symbols_in(config, (), taken))
 
 
 def role_of(symbol: Symbol) -> Role:
     """Return how the number behind a symbol may be changed; a guess by name for own keys."""
-    standard = _BY_LETTER.get(symbol.letter)
-    if standard is not None:
-        return standard.role
-    if re.search(r"layers?$|blocks?$", symbol.key):
+    key = _last(symbol.key)
+    if key in _BY_KEY:
+        return _BY_KEY[key].role
+    if not key:
+        return "size"
+    if is_depth(key):
         return "layers"
-    if "heads" in symbol.key or "groups" in symbol.key:
+    if "heads" in key or "groups" in key:
         return "heads"
     return "width"
 
 
+def standard_letter(symbol: Symbol) -> str:
+    """Return the standard letter that its key means, without the name of a part; or nothing.
+
+    A second key of the same meaning, which keeps its own name, has none.
+    """
+    key = _last(symbol.key)
+    letter = _BY_KEY[key].letter if key in _BY_KEY else ""
+    return letter if letter and symbol.letter.split("_")[0] == letter.split("_")[0] else ""
+
+
+def place_of(symbol: Symbol) -> str:
+    """Return the part of the configuration that its key is in, empty for the whole."""
+    path = symbol.key
+    while path.rpartition(".")[2].isdigit():
+        path = path.rpartition(".")[0]
+    return path.rpartition(".")[0]
+
+
+def is_depth(key: str) -> bool:
+    """Tell whether a configuration's key is a number of layers, by its name."""
+    standard = _BY_KEY.get(key)
+    return standard.role == "layers" if standard else _DEPTH.search(key) is not None
+
+
 def is_standard(symbol: Symbol) -> bool:
-    """Tell whether the symbol is one of ``LETTERS``, not a key under its own name."""
-    return symbol.letter in _BY_LETTER
+    """Tell whether the symbol is one of ``LETTERS``, not a key under its own name or in a part."""
+    return symbol.letter in _NAMES
 
 
 def letter_order(letter: str) -> tuple[int, str]:
-    """Return the sort key that puts letters in the order of ``LETTERS``, other names after."""
-    return _RANK.get(letter, len(_RANK)), letter
+    """Return the sort key that puts letters in the order of ``LETTERS``, other names after.
+
+    A letter with the name of a part stands where it stands without.
+    """
+    base = letter
+    while base not in _RANK and "_" in base:
+        base = base.rpartition("_")[0]
+    return _RANK.get(base, len(_RANK)), letter
+
+
+def _symbols_in(
+    config: Mapping[str, Any], path: tuple[str, ...], taken: set[str]
+) -> Iterator[Symbol]:
+    sizes = _sizes(config)
+    symbols = []
+    for letter in LETTERS:
+        key = next((key for key in letter.keys if key in sizes), None)
+        if key is not None and all(letter.letter != symbol.letter for symbol in symbols):
+            symbols.append(Symbol(letter.letter, key, sizes.pop(key), letter.meaning))
+    symbols = _with_two_stacks(symbols)
+    standard = {symbol.letter for symbol in symbols}
+    symbols += [
+        Symbol(key, key, value, f"the configuration's {'.'.join((*path, key))}")
+        for key, value in sizes.items()
+    ]
+    for symbol in symbols:
+        name = ".".join((*path, symbol.key))
+        is_letter = symbol.letter in standard
+        index = "".join(f"_{_part_name(part)}" for part in path)
+        letter_name = _identifier(symbol.letter + index, taken, is_letter and not path)
+        taken.add(letter_name)
+        meaning = f"{symbol.meaning} ({', '.join(path)})" if is_letter and path else symbol.meaning
+        yield replace(symbol, letter=letter_name, key=name, meaning=meaning)
+    for key, value in config.items():
+        if isinstance(value, Mapping) and (key.endswith("config") or "model_type" in value):
+            yield from _symbols_in(value, (*path, key), taken)
+
+
+def _part_name(key: str) -> str:
+    return re.sub(r"_?config$", "", key) or key
+
+
+def _last(key: str) -> str:
+    """Return a path's last key, without the place in a list."""
+    return next((part for part in reversed(key.split(".")) if not part.isdigit()), key)
 
 
 def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
-    sizes = {
-        key: value
-        for key, value in config.items()
-        # A bool is an int in Python, and never a size.
-        if isinstance(value, int)
-        and not isinstance(value, bool)
-        and value > 0
-        and not _NOT_A_SIZE.search(key)
-    }
+    """Return what may be a size, by its key; a place in a list follows the key after a dot."""
+    sizes: dict[str, int] = {}
+    for key, value in config.items():
+        if _NOT_A_SIZE.search(key) or "." in key:
+            continue
+        if _is_size(value):
+            sizes[key] = value
+        elif isinstance(value, list | tuple) and value and all(map(_is_size, value)):
+            if len(set(value)) == 1:
+                sizes[key] = value[0]
+            elif len(value) <= _PARTS and not (_WHICH.search(key) and "num" not in key):
+                sizes |= {f"{key}.{place}": size for place, size in enumerate(value)}
     labels = config.get("id2label")
     if LABELS_KEY not in sizes and isinstance(labels, Mapping) and labels:
         sizes[LABELS_KEY] = len(labels)
     return sizes
+
+
+def _is_size(value: Any) -> bool:
+    # A bool is an int in Python, and never a size.
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _with_two_stacks(symbols: list[Symbol]) -> list[Symbol]:
@@ -154,21 +250,19 @@ def _with_two_stacks(symbols: list[Symbol]) -> list[Symbol]:
     if "N_e" in letters:
         return [symbol for symbol in symbols if symbol.letter != "N"]
     if "N_d" in letters:
-        encoder = _BY_LETTER["N_e"]
+        meaning = next(letter.meaning for letter in LETTERS if letter.letter == "N_e")
         return [
-            Symbol("N_e", symbol.key, symbol.value, encoder.meaning)
-            if symbol.letter == "N"
-            else symbol
+            replace(symbol, letter="N_e", meaning=meaning) if symbol.letter == "N" else symbol
             for symbol in symbols
         ]
     return symbols
 
 
-def _identifier(key: str, taken: set[str]) -> str:
-    """Return the key as a Python identifier that is not taken and not a standard letter."""
-    name = re.sub(r"\W", "_", key, flags=re.ASCII)
+def _identifier(name: str, taken: set[str], is_letter: bool) -> str:
+    """Return a name as a Python identifier that is not taken and not a standard letter."""
+    name = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not name or name[0].isdigit() or keyword.iskeyword(name):
         name = f"_{name}"
-    while name in taken or name in _BY_LETTER:
+    while name in taken or (name in _NAMES and not is_letter):
         name += "_"
     return name

@@ -1,24 +1,16 @@
 """Repeated blocks: which numbered modules a letter multiplies, and counts with them in brackets."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from types import MappingProxyType
 
+from bertviewer.core.counts import Count
 from bertviewer.core.dimensions import Blueprint
-from bertviewer.core.polynomials import Polynomial, bracketed, join_terms, total
+from bertviewer.core.polynomials import Polynomial, total
 
 Shape = tuple[Polynomial, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A module's count: expanded, and as text where a repeated block is to stay in brackets."""
-
-    value: Polynomial
-    text: str | None = None
-
-    def __str__(self) -> str:
-        """Write it as Python reads it."""
-        return str(self.value) if self.text is None else self.text
+Resemblance = Mapping[str, tuple[int, ...]]
+"""For each path with numbered children, which child of a smaller model each one is like."""
 
 
 def template_path(path: str, lengths: Mapping[str, int]) -> str:
@@ -36,8 +28,61 @@ def template_path(path: str, lengths: Mapping[str, int]) -> str:
     return ".".join(parts)
 
 
+def like_path(path: str, likeness: Resemblance) -> str:
+    """Return the module or tensor of the smaller model that the one at ``path`` is like."""
+    found: list[str] = []
+    parts = path.split(".")
+    for place, part in enumerate(parts):
+        children = likeness.get(".".join(parts[:place])) if part.isdigit() else None
+        found.append(part if children is None else str(children[int(part)]))
+    return ".".join(found)
+
+
+def resemblance(model: Blueprint, smaller: Blueprint) -> Resemblance | None:
+    """Find for each numbered child of a model one in a smaller model with the same tensors.
+
+    Returns:
+        The likenesses, in which all of the smaller model's children occur; ``None`` if a child is
+        like none of them.
+    """
+    ours, theirs = _blocks(model), _blocks(smaller)
+    found: dict[str, tuple[int, ...]] = {}
+    # From the outside in: what holds a list may itself be one of several children.
+    for path in sorted(ours, key=lambda path: path.count(".")):
+        there = theirs.get(like_path(path, found))
+        if there is None:
+            return None
+        likes = []
+        for place, tensors in enumerate(ours[path]):
+            if place < len(there) and there[place] == tensors:
+                likes.append(place)
+            elif tensors in there:
+                likes.append(there.index(tensors))
+            else:
+                return None
+        found[path] = tuple(likes)
+    return found
+
+
+def _blocks(model: Blueprint) -> dict[str, list[frozenset[object]]]:
+    """Return the names and shapes of each numbered child's tensors, by the path that holds it."""
+    tensors: dict[str, dict[int, set[object]]] = {
+        path: {number: set() for number in range(length)} for path, length in model.lengths.items()
+    }
+    for name, shape in model.shapes.items():
+        parts = name.split(".")
+        for place, part in enumerate(parts):
+            if part.isdigit():
+                within = ".".join(parts[place + 1 :]), shape, name in model.first_names
+                tensors.get(".".join(parts[:place]), {}).setdefault(int(part), set()).add(within)
+    return {path: [frozenset(c) for _, c in sorted(d.items())] for path, d in tensors.items()}
+
+
 def count_modules(
-    model: Blueprint, shapes: Mapping[str, Shape], repeats: Mapping[str, Polynomial]
+    model: Blueprint,
+    shapes: Mapping[str, Shape],
+    repeats: Mapping[str, Polynomial],
+    likeness: Resemblance = MappingProxyType({}),
 ) -> dict[str, Count]:
     """Return every module's count, summed from its tensors and its children.
 
@@ -45,7 +90,8 @@ def count_modules(
         model: the model with few layers.
         shapes: its tensors' symbolic shapes. A module with a tensor that is not among them, and
             all modules above it, have no count.
-        repeats: how many blocks there are, by the path that holds them.
+        repeats: how many blocks there are, by the path that holds them; they are like the last.
+        likeness: for other paths, the blocks that each block of the real model is like.
 
     Returns:
         Counts by module path. A tied tensor counts at its first name.
@@ -58,14 +104,21 @@ def count_modules(
     for path in model.modules:
         if path:
             children[path.rpartition(".")[0]].append(path)
+    # In the smaller model the paths are its own, whatever block above them they are in.
+    copies = {like_path(path, likeness): likes for path, likes in likeness.items()}
     counts: dict[str, Count] = {}
     # Children stand after their parents in named_modules, so from the end they come first.
     for path in reversed(model.modules):
         tensors = [tensor for tensor in own[path] if tensor is not None]
         below = [counts[child] for child in children[path] if child in counts]
-        if len(tensors) == len(own[path]) and len(below) == len(children[path]):
-            count = _sum(total(tensors), below)
-            counts[path] = _repeated(repeats[path], below) if path in repeats else count
+        if len(tensors) != len(own[path]) or len(below) != len(children[path]):
+            continue
+        if path in repeats:
+            counts[path] = _repeated(repeats[path], below, total(tensors))
+        elif path in copies and len(copies[path]) > len(below):
+            counts[path] = _copied(copies[path], below, total(tensors))
+        else:
+            counts[path] = Count.of((total(tensors), *(p for count in below for p in count.parts)))
     return counts
 
 
@@ -78,16 +131,7 @@ def _product(shape: Shape | None) -> Polynomial | None:
     return product
 
 
-def _sum(own: Polynomial, children: Iterable[Count]) -> Count:
-    """Add up; one tidied sum, unless a repeated block below is to keep its brackets."""
-    parts = [part for part in (Count(own), *children) if part.value]
-    value = total(part.value for part in parts)
-    if all(part.text is None for part in parts):
-        return Count(value)
-    return Count(value, join_terms(map(str, parts)))
-
-
-def _repeated(times: Polynomial, blocks: list[Count]) -> Count:
+def _repeated(times: Polynomial, blocks: list[Count], own: Polynomial) -> Count:
     """Multiply the last block, the template, and add what the first ones have beyond it.
 
     T5's first layer alone holds the position biases, ModernBERT's lacks a norm; where all layers
@@ -95,9 +139,15 @@ def _repeated(times: Polynomial, blocks: list[Count]) -> Count:
     """
     template = blocks[-1]
     beyond = total(block.value - template.value for block in blocks)
-    if not template.value:
-        return Count(beyond)
-    parts = [f"{bracketed(str(times))}*{bracketed(str(template))}"]
-    if beyond:
-        parts.append(str(beyond))
-    return Count(times * template.value + beyond, join_terms(parts))
+    return Count.of((own, template.times(times), beyond))
+
+
+def _copied(likes: tuple[int, ...], blocks: list[Count], own: Polynomial) -> Count:
+    """Add up blocks of several kinds, each as often as it occurs in the real model."""
+    kinds: dict[str, tuple[Count, int]] = {}
+    for like in likes:
+        block = blocks[like]
+        _, times = kinds.get(str(block), (block, 0))
+        kinds[str(block)] = block, times + 1
+    parts = (block.times(Polynomial.constant(times)) for block, times in kinds.values())
+    return Count.of((own, *parts))

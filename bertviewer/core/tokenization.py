@@ -10,6 +10,7 @@ from tokenizers import pre_tokenizers
 
 from bertviewer.core.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.backend import transformers
+from bertviewer.core.configuration import position_limit
 from bertviewer.core.errors import UserError
 
 TOKENIZER_FILES = (
@@ -149,14 +150,3 @@ def check_tokens(tokens: tuple[Token, ...], config: Mapping[str, Any]) -> None:
                 f"the token {token.text!r} has the id {token.id}, but the embedding has only "
                 f"{rows:,} rows; the tokenizer belongs to another model"
             )
-
-
-def position_limit(config: Mapping[str, Any]) -> int | None:
-    """Return how many tokens the position table has room for, ``None`` if there is no table."""
-    for key in ("max_position_embeddings", "n_positions"):
-        if isinstance(limit := config.get(key), int):
-            if config.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
-                # Their positions start after the padding's row.
-                return limit - int(config.get("pad_token_id") or 0) - 1
-            return limit
-    return None

@@ -88,6 +88,7 @@ class TransformerBaseModel(transformers.PreTrainedModel):  # type: ignore[misc]
                 (self.transformer.decoder.layers, decoded),
             )
             for layer in layers
+            if output_hidden_states  # else they would be kept for nothing
         ]
         causal = nn.Transformer.generate_square_subsequent_mask(target.shape[1])
         try:

@@ -19,6 +19,8 @@ from bertviewer.plots.layer_plot import LayerPlot
 from bertviewer.plots.layers import layer_series
 from bertviewer.plots.paper import plot_pdf
 from bertviewer.plots.token_heatmap import TokenHeatmap, shortened
+from bertviewer.report.check import check_data
+from bertviewer.report.costs import cost_data, memory_rows, terms_data
 from bertviewer.report.formats import (
     RUN_FIGURES,
     number,
@@ -27,6 +29,7 @@ from bertviewer.report.formats import (
     tokenizer_note,
     totals,
 )
+from bertviewer.report.walk import walk_data
 
 SCHEMA = "bertviewer.report/1"
 
@@ -59,7 +62,9 @@ class DrawnRun:
 def build_document(architecture: Architecture, drawn: DrawnRun | None = None) -> ReportDocument:
     """Gather the report of a model, and of a run if there is one."""
     source = architecture.source
+    run = None if drawn is None else drawn.run
     tree = fold(architecture)
+    parts = (tree, *tree.children)
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "title": source.name,
@@ -72,10 +77,14 @@ def build_document(architecture: Architecture, drawn: DrawnRun | None = None) ->
         "totals": totals(architecture),
         "config": [[k, json.dumps(v, ensure_ascii=False)] for k, v in architecture.config.items()],
         "symbols": [asdict(symbol) for symbol in architecture.symbols],
-        "breakdown": [_breakdown_row(row, architecture) for row in (tree, *tree.children)],
+        "breakdown": [_breakdown_row(row, architecture) for row in parts],
+        "costs": cost_data([(row.label, row.node) for row in parts], architecture, run),
+        "memory": [list(row) for row in memory_rows(architecture.root.parameters)],
+        "walk": walk_data(architecture, run),
         "modules": list(_module_rows(tree, 0)),
         "formulas": list(_formulas(tree, architecture)),
         "run": None,
+        "check": None if drawn is None else check_data(drawn.run),
     }
     if drawn is None:
         return ReportDocument(data, {})
@@ -102,8 +111,7 @@ def _breakdown_row(row: TreeRow, architecture: Architecture) -> dict[str, Any]:
         "class": row.class_label,
         "parameters": f"{row.parameters:,}",
         "share": row.share,
-        "symbols": steps and steps.symbols,
-        "numbers": steps and steps.numbers,
+        "terms": [] if steps is None else terms_data(steps),
     }
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture, SourceInfo, bytes_by_dtype
+from bertviewer.core.check_step import Check
 from bertviewer.core.demo import MODEL_NAME
 from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.statistics import figure
 from bertviewer.core.tasks import find_task
+from bertviewer.report.check_summary import reasons, summarise
 
 Table = list[tuple[str, ...]]
 
@@ -97,7 +99,42 @@ def run_text(run: ActivationRun) -> str:
         "",
         f"Forward: {run.seconds_forward * 1000:.1f} ms",
     ]
+    if run.check is not None:
+        parts += ["", *_check_lines(run, run.check)]
     return "\n".join(parts)
+
+
+def check_verdict(check: Check) -> str:
+    """Return one line that says how the check came out."""
+    crosses = len(check.crosses)
+    if not check.steps:
+        return "Nothing could be checked."
+    if not crosses:
+        return f"✓ All {len(check.steps)} steps are within their tolerance."
+    return f"✗ {crosses} of {len(check.steps)} steps are NOT within their tolerance."
+
+
+def _check_lines(run: ActivationRun, check: Check) -> list[str]:
+    rows: Table = [
+        (
+            summary.kind,
+            str(summary.steps),
+            str(summary.crosses),
+            deviation(summary.worst.max_abs_error),
+            deviation(summary.worst.tolerance),
+        )
+        for summary in summarise(run, check)
+    ]
+    header = ("Check", "Steps", "Crosses", "Worst |Δ|", "Tolerance")
+    lines = [_aligned(header, rows, right=range(1, 5))] if rows else []
+    lines += ["", check_verdict(check)]
+    lines += [
+        f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| {deviation(step.max_abs_error)}, "
+        f"tolerance {deviation(step.tolerance)}"
+        for step in check.crosses
+    ]
+    lines += [f"Not checked ({count}): {reason}" for reason, count in reasons(check).items()]
+    return lines
 
 
 def provenance(source: SourceInfo) -> str:
@@ -150,6 +187,13 @@ def shape_text(shape: Sequence[int] | None) -> str:
 def number(value: float | None) -> str:
     """Return a figure with five significant digits; a dash for none."""
     return "–" if value is None else f"{value:.5g}"
+
+
+def deviation(value: float | None) -> str:
+    """Return a difference with two significant digits; a dash for none."""
+    if value is None:
+        return "–"
+    return f"{value:.1e}" if value else "0"
 
 
 def _rows(architecture: Architecture, depth: int | None, indent: str = "  ") -> Table:

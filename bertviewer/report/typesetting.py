@@ -53,7 +53,7 @@ def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes
     # Binary files can only be read from a folder.
     with TemporaryDirectory(prefix="bertviewer-") as name:
         folder = Path(name)
-        for template in ("report.typ", "maths.typ"):
+        for template in ("report.typ", "maths.typ", "counting.typ", "check.typ"):
             (folder / template).write_bytes(_template(template))
         # A file's name may hold bytes that are no Unicode, which Typst's JSON does not know.
         text = json.dumps(document, ensure_ascii=False)

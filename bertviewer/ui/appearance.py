@@ -46,6 +46,13 @@ _DARK_COLORS = {
     _Role.Link: "#f0a35e",
     _Role.Accent: "#3d8fd1",
 }
+# Fusion draws the frame of an empty box darker than the window: on dark it cannot be seen.
+_BOXES = f"""
+QCheckBox::indicator:unchecked {{
+    width: 12px; height: 12px; border-radius: 2px;
+    border: 1px solid {_DARK_COLORS[_Role.PlaceholderText]};
+}}
+"""
 _DISABLED = {
     LIGHT_NAME: "#a5afb9",
     DARK_NAME: "#5f6a75",
@@ -66,6 +73,7 @@ def apply_appearance(application: QApplication, appearance: str) -> PlotTheme:
         dark = appearance == DARK_NAME
     application.setStyle("Fusion")
     application.setPalette(_palette(dark))
+    application.setStyleSheet(_BOXES if dark else "")
     return DARK if dark else LIGHT
 
 

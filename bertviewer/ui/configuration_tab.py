@@ -5,6 +5,7 @@ import json
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.symbols import Symbol
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.workspace import Workspace
 
@@ -18,6 +19,7 @@ class ConfigurationTab(QWidget):
         columns = (
             Column(self.tr("Key")),
             Column(self.tr("Symbol")),
+            Column(self.tr("Meaning")),
             Column(self.tr("Value")),
         )
         self._model = TableModel(columns, self)
@@ -31,15 +33,17 @@ class ConfigurationTab(QWidget):
         row, architecture = self._workspace.row, self._workspace.architecture
         if row is None or architecture is None:
             return
-        letters = {symbol.key: symbol.letter for symbol in architecture.symbols}
+        symbols = {symbol.key: symbol for symbol in architecture.symbols}
         formula = formula_of(row.node, architecture)
         marked = formula.config_keys if formula else ()
         self._model.set_rows(
             [
-                Row(
-                    (key, letters.get(key, ""), json.dumps(value, ensure_ascii=False)),
-                    is_bold=key in marked,
-                )
+                Row(_cells(key, value, symbols.get(key)), is_bold=key in marked)
                 for key, value in architecture.config.items()
             ]
         )
+
+
+def _cells(key: str, value: object, symbol: Symbol | None) -> tuple[str, ...]:
+    text = json.dumps(value, ensure_ascii=False)
+    return (key, symbol.letter, symbol.meaning, text) if symbol else (key, "", "", text)

@@ -7,13 +7,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QWidget
 
+Fact = tuple[str, str | QWidget]
+"""A name, and a text or a widget."""
+
 
 @dataclass(frozen=True, slots=True)
 class FactGroup:
-    """A heading and its lines; a line without a name is a paragraph."""
+    """A heading and its lines, texts or widgets; a line without a name takes the whole width."""
 
     heading: str
-    facts: Sequence[tuple[str, str]]
+    facts: Sequence[Fact]
 
 
 class FactsView(QScrollArea):
@@ -42,11 +45,12 @@ class FactsView(QScrollArea):
                 grid.addWidget(heading_label(group.heading), line, 0, 1, 2)
             for name, value in group.facts:
                 line += 1
+                shown = plain_label(value) if isinstance(value, str) else value
                 if name:
                     grid.addWidget(_muted(plain_label(name)), line, 0, Qt.AlignmentFlag.AlignTop)
-                    grid.addWidget(plain_label(value), line, 1, Qt.AlignmentFlag.AlignTop)
+                    grid.addWidget(shown, line, 1, Qt.AlignmentFlag.AlignTop)
                 else:
-                    grid.addWidget(plain_label(value), line, 0, 1, 2)
+                    grid.addWidget(shown, line, 0, 1, 2)
             line += 1
         grid.setRowStretch(line, 1)
         self.setWidget(page)

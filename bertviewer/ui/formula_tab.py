@@ -3,9 +3,10 @@
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.made_of import made_of
+from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.facts import blank_page, heading_label, plain_label
 from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.workspace import Workspace
@@ -31,28 +32,35 @@ class FormulaTab(QScrollArea):
         layout.setSpacing(8)
         formula = formula_of(row.node, architecture)
         if formula is None:
-            layout.addWidget(plain_label(self._without_formula(row.node, architecture)))
+            self._without_formula(layout, made_of(row.node, architecture))
         else:
             self._fill(layout, formula)
+        layout.addWidget(CheckPanel(self._workspace, row))
         layout.addStretch(1)
         self.setWidget(page)
 
     def _fill(self, layout: QVBoxLayout, formula: Formula) -> None:
+        self._maths(layout, formula)
+        for note in formula.notes:
+            layout.addWidget(plain_label(note))
+        self._muted(layout, self.tr("Source: {0}").format(formula.source))
+
+    def _without_formula(self, layout: QVBoxLayout, parts: Formula) -> None:
+        self._maths(layout, parts)
+        for note in parts.notes:
+            layout.addWidget(plain_label(note))
+        text = self.tr("How {0} uses its parts stands in its code: see the tab Source.")
+        layout.addWidget(plain_label(text.format(parts.title)))
+        self._muted(layout, self.tr("Defined in {0}").format(parts.source))
+
+    def _maths(self, layout: QVBoxLayout, formula: Formula) -> None:
         layout.addWidget(heading_label(formula.title, points=2))
         layout.addWidget(plain_label(formula.summary))
         layout.addSpacing(6)
         layout.addWidget(FormulaView(formula))
         layout.addSpacing(6)
-        for note in formula.notes:
-            layout.addWidget(plain_label(note))
-        source = plain_label(self.tr("Source: {0}").format(formula.source))
-        source.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        layout.addWidget(source)
 
-    def _without_formula(self, node: ModuleNode, architecture: Architecture) -> str:
-        children = [child.name for child in architecture.children(node.path)]
-        if children:
-            return self.tr(
-                "No formula is known for {0}. It is made of {1}; each has a page of its own."
-            ).format(node.class_name, ", ".join(children))
-        return self.tr("No formula is known for {0}.").format(node.class_name)
+    def _muted(self, layout: QVBoxLayout, text: str) -> None:
+        label = plain_label(text)
+        label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        layout.addWidget(label)

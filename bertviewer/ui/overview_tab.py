@@ -5,12 +5,12 @@ import json
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.count_steps import count_steps
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.statistics import STATISTIC_NAMES, figure
 from bertviewer.report.formats import shape_text
-from bertviewer.ui.facts import FactGroup, FactsView
+from bertviewer.ui.count_facts import CountFacts
+from bertviewer.ui.facts import Fact, FactGroup, FactsView
 from bertviewer.ui.workspace import Workspace
 
 
@@ -21,6 +21,7 @@ class OverviewTab(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self._view = FactsView()
+        self._count_facts = CountFacts(workspace, self.refresh, self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._view)
@@ -33,7 +34,8 @@ class OverviewTab(QWidget):
         formula = formula_of(row.node, architecture)
         groups = [FactGroup("", [("", formula.summary)])] if formula else []
         groups.append(FactGroup(self.tr("Place"), self._place(row, architecture)))
-        groups.append(FactGroup(self.tr("Parameters"), self._counts(row, architecture)))
+        groups.append(FactGroup(self.tr("Parameters"), self._counts(row)))
+        groups += self._count_facts.groups(row, architecture)
         groups.append(FactGroup(self.tr("Output in the last run"), self._figures(row)))
         keys = formula.config_keys if formula else ()
         groups.append(
@@ -46,9 +48,9 @@ class OverviewTab(QWidget):
         groups.append(FactGroup(self.tr("Attributes of the module"), attributes))
         self._view.show_groups(groups)
 
-    def _place(self, row: TreeRow, architecture: Architecture) -> list[tuple[str, str]]:
+    def _place(self, row: TreeRow, architecture: Architecture) -> list[Fact]:
         node = row.node
-        facts = [(self.tr("Class"), row.class_label)]
+        facts: list[Fact] = [(self.tr("Class"), row.class_label)]
         facts.append((self.tr("Path"), row.key or self.tr("(the model itself)")))
         if node.repeat is not None and not row.is_folded:
             facts.append(
@@ -68,9 +70,11 @@ class OverviewTab(QWidget):
             facts.append((self.tr("Made of"), ", ".join(child.label for child in row.children)))
         return facts
 
-    def _counts(self, row: TreeRow, architecture: Architecture) -> list[tuple[str, str]]:
+    def _counts(self, row: TreeRow) -> list[Fact]:
         node = row.node
-        facts = [(self.tr("Total"), self.tr("{0} elements").format(f"{row.parameters:,}"))]
+        facts: list[Fact] = [
+            (self.tr("Total"), self.tr("{0} elements").format(f"{row.parameters:,}"))
+        ]
         if row.is_folded:
             each = self.tr("{0} elements").format(f"{node.parameters:,}")
             facts.append((self.tr("Each layer"), each))
@@ -79,17 +83,14 @@ class OverviewTab(QWidget):
             facts.append((self.tr("In its own tensors"), own))
         facts.append((self.tr("Trainable"), f"{row.trainable:,}"))
         facts.append((self.tr("Share of the model"), f"{row.share:.4%}"))
-        if (steps := count_steps(node, architecture)) is not None:
-            facts.append((self.tr("In symbols"), steps.symbols))
-            facts.append((self.tr("With numbers"), f"{steps.numbers} = {steps.result:,} ✓"))
         return facts
 
-    def _figures(self, row: TreeRow) -> list[tuple[str, str]]:
+    def _figures(self, row: TreeRow) -> list[Fact]:
         run = self._workspace.run
         activation = None if run is None else run.activation(row.node.path)
         if run is None or activation is None or row.is_folded:
             return []
-        facts = []
+        facts: list[Fact] = []
         if run.source.weights == "random":
             facts.append((self.tr("Weights"), self.tr("RANDOM: no figure comes from training")))
         elif run.source.random_tensors:

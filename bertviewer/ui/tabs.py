@@ -9,11 +9,14 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from bertviewer.ui.configuration_tab import ConfigurationTab
 from bertviewer.ui.formula_tab import FormulaTab
 from bertviewer.ui.overview_tab import OverviewTab
+from bertviewer.ui.source_tab import SourceTab
 from bertviewer.ui.tensors_tab import TensorsTab
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.walk_tab import WalkTab
+from bertviewer.ui.what_if_tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
 
-Page = OverviewTab | FormulaTab | TensorsTab | ConfigurationTab
+Page = OverviewTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,9 @@ TABS = (
     Tab(QT_TRANSLATE_NOOP("tabs", "Formula"), FormulaTab),
     Tab(QT_TRANSLATE_NOOP("tabs", "Tensors"), TensorsTab, shows_formulas=True),
     Tab(QT_TRANSLATE_NOOP("tabs", "Configuration"), ConfigurationTab, shows_formulas=True),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Source"), SourceTab),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Walk"), WalkTab, shows_formulas=True, shows_run=True),
+    Tab(QT_TRANSLATE_NOOP("tabs", "What if"), WhatIfTab, shows_formulas=True),
 )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.check_step import Check
 from bertviewer.core.progress import Progress
 from bertviewer.core.source import ModelSource
 from bertviewer.report import typesetting
@@ -29,18 +30,31 @@ def open_model(source: ModelSource, progress: Progress) -> "LoadedModel":
     return loading.open_model(source, progress)
 
 
-def derive_formulas(model: "LoadedModel", progress: Progress) -> Architecture:
+def derive_counts(model: "LoadedModel", progress: Progress) -> Architecture:
     """Derive the counting formulas of an open model."""
-    return model.with_formulas(progress)
+    return model.with_counts(progress)
+
+
+def derive_costs(model: "LoadedModel", progress: Progress) -> Architecture:
+    """Derive the formulas of what a forward pass costs, once the counts have theirs."""
+    return model.with_costs(progress)
 
 
 def run_sentence(
     model: "LoadedModel", sentence: Sentence, random_weights: bool, progress: Progress
 ) -> ActivationRun:
-    """Run a sentence through an open model."""
+    """Run a sentence through an open model, and keep what a check of it needs."""
     from bertviewer.core import running
+    from bertviewer.core.capture import WINDOW_BUDGET
 
-    return running.run_sentence(model, sentence, random_weights, progress)
+    return running.run_sentence(model, sentence, random_weights, progress, WINDOW_BUDGET)
+
+
+def check_module(model: "LoadedModel", path: str, progress: Progress) -> Check:
+    """Check what the module at ``path`` gave in the last run."""
+    from bertviewer.core.checking import check
+
+    return check.check_module(model, path, progress)
 
 
 def write_report(

@@ -10,8 +10,10 @@ from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.check_step import Check
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.folding import TreeRow, fold
+from bertviewer.core.progress import Progress
 from bertviewer.core.source import ModelSource
 from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
@@ -19,6 +21,10 @@ from bertviewer.ui.lane import Lane
 
 if TYPE_CHECKING:
     from bertviewer.core.loading import LoadedModel
+
+
+Derive = Callable[["LoadedModel", Progress], Architecture]
+"""Puts formulas into the architecture of an open model."""
 
 
 class Workspace(QObject):
@@ -31,6 +37,7 @@ class Workspace(QObject):
     formulas_changed = Signal()
     row_changed = Signal()
     run_changed = Signal()
+    check_changed = Signal()
     activity_changed = Signal()
     progressed = Signal(int, int, str)
     exported = Signal(str)
@@ -43,13 +50,20 @@ class Workspace(QObject):
         self.tree: TreeRow | None = None
         self.row: TreeRow | None = None
         self.run: ActivationRun | None = None
+        self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
         self.activity: str = ""
+        self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
-        self._derived = False
+        self._to_derive: list[Derive] = []
         self._wishes = 0
         self._lane = lane
         lane.progressed.connect(self.progressed)
         lane.busy_changed.connect(self._on_lane_busy)
+
+    @property
+    def is_deriving(self) -> bool:
+        """Whether the formulas of the open model are still to come."""
+        return bool(self._to_derive)
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
@@ -61,6 +75,19 @@ class Workspace(QObject):
             return
         task = partial(tasks.run_sentence, self._model, sentence, random_weights)
         self._start("run", task, self._on_run)
+
+    def check(self, path: str) -> None:
+        """Check what the module at ``path`` gave in the last run."""
+        if self._model is None or self.run is None:
+            return
+        run = self.run
+
+        def keep(check: Check) -> None:
+            if self.run is run:
+                self.checks[path] = check
+                self.check_changed.emit()
+
+        self._start("check", partial(tasks.check_module, self._model, path), keep)
 
     def export(self, path: Path, drawn: DrawnRun | None) -> None:
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
@@ -110,16 +137,18 @@ class Workspace(QObject):
 
     def _on_opened(self, model: "LoadedModel") -> None:
         self._model = model
-        self._derived = False
+        self._to_derive = [tasks.derive_counts, tasks.derive_costs]
         self.architecture = model.architecture
         self.tree = self.row = fold(model.architecture)
         self.run = None
+        self.checks = {}
         self.architecture_changed.emit()
         self.run_changed.emit()
         self.row_changed.emit()
 
     def _on_run(self, run: ActivationRun) -> None:
         self.run = run
+        self.checks = {}
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)
@@ -128,12 +157,13 @@ class Workspace(QObject):
     def _on_lane_busy(self, busy: bool) -> None:
         # The formulas are derived whenever there is nothing else to do, and again after
         # something else has interrupted them.
-        if not busy and not self._derived and self._model is not None:
-            task = partial(tasks.derive_formulas, self._model)
+        if not busy and self._to_derive and self._model is not None:
+            task = partial(self._to_derive[0], self._model)
             self._lane.start(task, self._on_derived, self._on_not_derived)
 
     def _on_derived(self, architecture: Architecture) -> None:
-        self._derived = True
+        # A cache has all formulas at once.
+        self._to_derive = [] if architecture.compute else self._to_derive[1:]
         self.architecture = architecture
         self.tree = fold(architecture)
         if self.row is not None:
@@ -142,7 +172,7 @@ class Workspace(QObject):
 
     def _on_not_derived(self, error: BaseException) -> None:
         if not isinstance(error, Cancelled):
-            self._derived = True
+            self._to_derive = []
             self.failed.emit(error)
 
 

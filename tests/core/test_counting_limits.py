@@ -25,7 +25,7 @@ def linear(rows: Callable[[int], int]) -> Build:
 @pytest.mark.parametrize(
     "rows",
     [
-        lambda d: d * d,
+        lambda d: d**4,
         # Doubling and tripling look linear; only values that are no multiples show the rounding.
         lambda d: (d + 3) // 4 * 4 + 1,
         lambda d: 64 if d < 200 else 65,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bertviewer.core.activation_run import Sentence, Token
+from bertviewer.core.configuration import position_limit
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
@@ -16,7 +17,6 @@ from bertviewer.core.tokenization import (
     ModelTokenizer,
     StandInTokenizer,
     check_tokens,
-    position_limit,
 )
 
 BERT = {

@@ -30,9 +30,13 @@ PARTS = {
     "config",
     "symbols",
     "breakdown",
+    "costs",
+    "memory",
+    "walk",
     "modules",
     "formulas",
     "run",
+    "check",
 }
 
 
@@ -84,9 +88,60 @@ def test_breakdown_adds_up(document: ReportDocument) -> None:
         ("pooler", "147,840"),
     ]
     assert sum(part["share"] for part in parts) == pytest.approx(root["share"]) == 1.0
-    assert parts[2]["symbols"] == "D² + D"
-    assert parts[2]["numbers"] == "384² + 384"
-    assert all(row["symbols"] and row["numbers"] for row in (root, *parts))
+    assert parts[2]["terms"] == [["", "D²", "384²", "147,456"], ["+", "D", "384", "384"]]
+    for row in (root, *parts):
+        values = [int(value.replace(",", "")) for *_, value in row["terms"]]
+        assert f"{sum(values):,}" == row["parameters"]
+
+
+def test_memory_by_dtype(document: ReportDocument) -> None:
+    """22,713,216 elements; MB are 10^6 bytes and MiB 2^20."""
+    assert document.data["memory"] == [
+        ["float32", "90.85 MB", "86.64 MiB"],
+        ["float16, bfloat16", "45.43 MB", "43.32 MiB"],
+        ["int8", "22.71 MB", "21.66 MiB"],
+        ["int4", "11.36 MB", "10.83 MiB"],
+    ]
+
+
+def test_costs_are_those_of_the_run(
+    document: ReportDocument, demo: tuple[Architecture, ActivationRun]
+) -> None:
+    costs = document.data["costs"]
+    assert costs["sentence"] == "B = 1, S = 11"
+    # Embeddings are looked up, which is no multiplication.
+    assert [row["name"] for row in costs["rows"]] == ["BertModel", "encoder", "pooler"]
+    for row in costs["rows"]:
+        activation = demo[1].activation("" if row["name"] == "BertModel" else row["name"])
+        assert activation is not None
+        assert activation.macs is not None
+        assert row["macs"] == f"{activation.macs:,}"
+        assert row["flops"] == f"{2 * activation.macs:,}"
+    assert costs["rows"][2]["terms"] == [["", "B·D²", "1·384²", "147,456"]]
+
+
+def test_the_walk(document: ReportDocument) -> None:
+    walk = document.data["walk"]
+    assert (walk["total"], walk["reconciles"]) == ("22,713,216", True)
+    assert [(part["title"], part["times"], part["parameters"]) for part in walk["parts"]] == [
+        ("Embeddings", "", "11,918,592"),
+        ("One layer", "N = 6", "1,774,464"),
+        ("The rest", "", "9,020,160"),
+    ]
+    steps = [step for part in walk["parts"] for step in part["steps"]]
+    assert steps[0]["values"] == "101 2023 2003 1037 13092 12521 12521 2487 … 102"
+    assert steps[1]["values"] == "0 0 0 0 0 0 0 0 … 0"
+    attention = steps[8]
+    assert attention["name"] == "MultiHeadSelfAttention"
+    assert attention["input"] == ["[B, S, D]", "[1, 11, 384]"]
+    assert (attention["symbols"], attention["numbers"]) == ("4*(D*D+D)", "4*(384*384+384)")
+    assert attention["trainable"] == "591,360"
+    assert (walk["relations"], walk["tensors"]) == ("I = 4*D, T = 2", 103)
+    assert [group["collected"] for group in walk["groups"]] == [
+        "V*D + L*D + 4*D",
+        "N*(12*D*D + 13*D)",
+        "",
+    ]
 
 
 def test_modules_are_the_folded_tree(document: ReportDocument) -> None:
@@ -189,7 +244,11 @@ def test_tensors_that_the_checkpoint_lacks_are_flagged(
 
 def test_a_model_without_counting_formulas(qapp: QApplication, tiny_bert_folder: Path) -> None:
     data = opened(tiny_bert_folder).data
-    assert all(row["symbols"] is row["numbers"] is None for row in data["breakdown"])
+    assert all(row["terms"] == [] for row in data["breakdown"])
+    assert data["costs"] is None
+    assert not any(step["symbols"] for part in data["walk"]["parts"] for step in part["steps"])
+    assert data["walk"]["reconciles"] is True
+    assert data["walk"]["groups"][0]["spelled"] == ""
 
 
 def test_nan_and_inf_are_counted_and_shown_as_dashes(

@@ -21,7 +21,7 @@ from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.pdf import write_document, write_report
 from bertviewer.report.typesetting import report_pdf
 from tests.report.conftest import TEXT
-from tests.report.reading import Report, short
+from tests.report.reading import Report, short, squeezed
 
 RANDOM_NOTE = "The activations in this report pass through random weights."
 
@@ -46,8 +46,28 @@ class TestDemoModel:
             assert row in report.text
 
     def test_counting_formulas(self, report: Report) -> None:
-        assert "pooler D² + D = 384² + 384 = 147,840" in report.text
+        # Column by column: in symbols, with numbers put in, the value.
+        assert "pooler D² 384² 147,456 + D + 384 + 384 = 147,840 ✓" in report.text
         assert "D hidden_size 384" in report.text
+
+    def test_costs_and_memory(self, report: Report) -> None:
+        assert "For B = 1, S = 11, where B is the number of sentences" in report.text
+        assert "pooler B·D² 1·384² = 147,456 multiply-adds = 294,912 FLOPs" in report.text
+        assert "float16, bfloat16 45.43 MB 43.32 MiB" in report.text
+
+    def test_the_walk(self, report: Report) -> None:
+        squeezed_text = squeezed(report.text)
+        assert "One layer, of N = 6 1,774,464 ✓" in report.text
+        for row in (
+            "3 Embedding-Token embeddings.word_embeddings [B, S] [1, 11] [B, S, D]"
+            " [1, 11, 384] V*D 30522*384 11,720,448",
+            "9 MultiHeadSelfAttention encoder.layer.0.attention [B, S, D] [1, 11, 384]"
+            " [B, S, D] [1, 11, 384] 4*(D*D+D) 4*(384*384+384) 591,360",
+            "Blocks N*(4*(D*D+D) + 2*D + D*4D + 4D + 4D*D + D + 2*D) = N*(12*D*D + 13*D)"
+            " 10,646,784",
+            "Total in 103 tensors 22,713,216 ✓",
+        ):
+            assert squeezed(row) in squeezed_text
 
     def test_module_table(self, report: Report) -> None:
         for row in (
@@ -89,20 +109,25 @@ class TestDemoModel:
         headings = report.headings()
         assert [h for h in headings if re.match(r"\d+ ", h)] == [
             "1 Parameters",
-            "2 Configuration",
-            "3 Modules",
-            "4 Formulas",
-            "5 Activations",
+            "2 Walk",
+            "3 Configuration",
+            "4 Modules",
+            "5 Formulas",
+            "6 Activations",
         ]
         assert {
             "1.1 Counting formulas",
             "1.2 Symbols",
-            "4.1 Encoder model",
-            "4.8 Multi-head self-attention",
-            "5.1 Sentence",
-            "5.2 Per layer",
-            "5.3 Token norms",
-            "5.4 Output of the model",
+            "1.3 Multiply-adds and FLOPs",
+            "1.4 Memory of the weights",
+            "2.1 Step by step",
+            "2.2 By groups",
+            "5.1 Encoder model",
+            "5.8 Multi-head self-attention",
+            "6.1 Sentence",
+            "6.2 Per layer",
+            "6.3 Token norms",
+            "6.4 Output of the model",
         } <= set(headings)
 
     def test_every_page(self, report: Report) -> None:
@@ -177,7 +202,7 @@ def test_a_pair_of_sentences(demo_source: ModelSource, qapp: QApplication) -> No
     run = run_sentence(model, Sentence("the first one", "and a second"))
     document = build_document(model.architecture, draw_run(model.architecture, run))
     report = Report.of(report_pdf(document.data, document.plots))
-    assert "5.1 Sentence the first one and a second" in report.text
+    assert "6.1 Sentence the first one and a second" in report.text
     assert "and 1998 · 1" in report.text
     assert "the 1996 · 0" in report.text
     assert report.text.count("[SEP] 102") == 2

@@ -13,7 +13,7 @@ TANH_GELU = (
     "PytorchGELUTanh",
 )
 
-# Class name, or a configuration's name for the function -> operator in a formula.
+# Class name -> operator in a formula.
 _OPERATORS = {
     **dict.fromkeys(EXACT_GELU, 'op("GELU")'),
     **dict.fromkeys(TANH_GELU, GELU_TANH),
@@ -22,6 +22,16 @@ _OPERATORS = {
     "SiLU": 'op("SiLU")',
     "SiLUActivation": 'op("SiLU")',
     "Tanh": "tanh",
+}
+
+# As transformers.activations.ACT2FN reads them.
+_NAMES = {
+    "gelu": 'op("GELU")',
+    "gelu_new": GELU_TANH,
+    "gelu_pytorch_tanh": GELU_TANH,
+    "relu": 'op("ReLU")',
+    "silu": 'op("SiLU")',
+    "tanh": "tanh",
 }
 
 ACTIVATION_MEANINGS = {
@@ -43,6 +53,11 @@ def operator_of(subject: Subject, child: str) -> str:
     if name == "GELU":
         return _torch_gelu(subject.below(child))
     return _OPERATORS.get(name or "", "phi")
+
+
+def operator_named(name: str) -> str:
+    """Return the operator for a configuration's name of an activation."""
+    return _NAMES.get(name, "phi")
 
 
 def gelu(subject: Subject) -> Formula:
@@ -89,6 +104,29 @@ def gelu_tanh(subject: Subject) -> Formula:
         ),
         config_keys=subject.keys("activation"),
         source="Hendrycks & Gimpel 2016, section 2",
+    )
+
+
+def clipped_gelu(subject: Subject) -> Formula:
+    """Exact GELU, cut off at both ends (transformers' "gelu_10", for small integer types)."""
+    low, high = subject.attribute("min"), subject.attribute("max")
+    return Formula(
+        role="gelu",
+        title="GELU, clipped",
+        summary="A smooth gate: the exact GELU, cut off below and above.",
+        maths=(
+            'y = min(max(op("GELU")(x), a), b), quad '
+            f'op("GELU")(x) = x Phi(x), quad a = {low}, quad b = {high}',
+        ),
+        terms=(
+            _INPUT,
+            Term("a", "lowest value", str(low)),
+            Term("b", "highest value", str(high)),
+            Term("Phi", "distribution function of the standard normal distribution"),
+        ),
+        notes=("The bounds keep numbers in the range of small types.", "It has no parameters."),
+        config_keys=subject.keys("activation"),
+        source="Hendrycks & Gimpel 2016, section 2; bounds: Wu et al. 2020",
     )
 
 

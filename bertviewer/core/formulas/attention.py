@@ -1,26 +1,36 @@
 """Self-attention and cross-attention: reads the forms in which models store them."""
 
+from dataclasses import replace
+
 from bertviewer.core.formulas.attention_maths import Heads, attention_formula
+from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.subject import Subject
 
+PAPER = "Vaswani et al. 2017, sections 3.2.1 and 3.2.2"
+
 
 def bert_attention(subject: Subject) -> Formula:
     """BERT's self-attention, without the output projection (Vaswani et al. 2017, section 3.2)."""
-    return attention_formula(subject, _separate(subject, ("query", "key", "value"), None))
+    return _formula(subject, separate(subject, ("query", "key", "value"), None))
 
 
 def projected_attention(subject: Subject) -> Formula:
     """DistilBERT's: the same with the output projection (Vaswani et al. 2017, section 3.2.2)."""
-    return attention_formula(subject, _separate(subject, ("q_lin", "k_lin", "v_lin"), "out_lin"))
+    return _formula(subject, separate(subject, ("q_lin", "k_lin", "v_lin"), "out_lin"))
 
 
 def albert_attention(subject: Subject) -> Formula:
     """ALBERT's: projection, residual and layer norm are in the same module."""
-    return attention_formula(
-        subject, _separate(subject, ("query", "key", "value"), "dense", normed=True)
-    )
+    heads = replace(separate(subject, ("query", "key", "value"), "dense"), normed=True)
+    return _formula(subject, heads, f"{PAPER}; Lan et al. 2020 and their code")
+
+
+def bart_attention(subject: Subject) -> Formula:
+    """BART's: the same module looks at the sequence itself or at the encoder's output."""
+    heads = separate(subject, ("q_proj", "k_proj", "v_proj"), "out_proj")
+    return _formula(subject, replace(heads, cross=subject.node.name == "encoder_attn"))
 
 
 def gpt2_attention(subject: Subject) -> Formula:
@@ -29,7 +39,7 @@ def gpt2_attention(subject: Subject) -> Formula:
     cross = "q_attn" in subject.children
     width = stored.inputs
     part = Affine((width, width), stored.bias, transposed=False)
-    count, size = _head_counts(subject, width)
+    count, size = head_counts(subject, width)
     parts = "key, value" if cross else "query, key, value"
     heads = Heads(
         query=subject.affine("q_attn") if cross else part,
@@ -43,9 +53,9 @@ def gpt2_attention(subject: Subject) -> Formula:
         output=subject.affine("c_proj"),
         causal=not cross,
         cross=cross,
-        scale=_scale(subject, size),
+        scale=scale_of(subject, size),
     )
-    return attention_formula(subject, heads)
+    return _formula(subject, heads)
 
 
 def torch_attention(subject: Subject) -> Formula:
@@ -55,7 +65,7 @@ def torch_attention(subject: Subject) -> Formula:
     width = output.outputs
     stacked = subject.shape("in_proj_weight") is not None
     key, value = (subject.shape(f"{letter}_proj_weight") or (width, width) for letter in ("k", "v"))
-    count, size = _head_counts(subject, width)
+    count, size = head_counts(subject, width)
     held = (
         f"The tensor in_proj_weight stacks the weights of query, key and value, {width} rows each"
         if stacked
@@ -74,15 +84,13 @@ def torch_attention(subject: Subject) -> Formula:
         cross=subject.node.name == "multihead_attn",
         masked_by_caller=True,
     )
-    return attention_formula(subject, heads)
+    return _formula(subject, heads)
 
 
-def _separate(
-    subject: Subject, names: tuple[str, str, str], output: str | None, *, normed: bool = False
-) -> Heads:
+def separate(subject: Subject, names: tuple[str, str, str], output: str | None) -> Heads:
     """Read an attention module that has one linear layer for each of query, key and value."""
     query, key, value = (subject.affine(name) for name in names)
-    count, size = _head_counts(subject, query.outputs)
+    count, size = head_counts(subject, query.outputs)
     return Heads(
         query=query,
         key=key,
@@ -93,14 +101,13 @@ def _separate(
         f"{size}h+{size - 1} of W_Q, W_K and W_V are head h, so the first head has rows 0 to "
         f"{size - 1}.",
         output=None if output is None else subject.affine(output),
-        normed=normed,
         causal=bool(subject.attribute("is_causal") or subject.attribute("is_decoder")),
         cross="Cross" in subject.node.class_name,
-        scale=_scale(subject, size),
+        scale=scale_of(subject, size),
     )
 
 
-def _head_counts(subject: Subject, width: int) -> tuple[int, int]:
+def head_counts(subject: Subject, width: int) -> tuple[int, int]:
     """Return the number of heads and each head's size."""
     count = subject.integer("num_attention_heads", "num_heads", "n_heads")
     if count is None:
@@ -109,9 +116,13 @@ def _head_counts(subject: Subject, width: int) -> tuple[int, int]:
     return count, width // count
 
 
-def _scale(subject: Subject, size: int) -> float | None:
+def scale_of(subject: Subject, size: int) -> float | None:
     """Return the factor on the scores, ``None`` where it is the usual 1 / sqrt(d_k)."""
     value = subject.attribute("scaling")
     if not isinstance(value, float) or abs(value - size**-0.5) < 1e-9:
         return None
     return value
+
+
+def _formula(subject: Subject, heads: Heads, source: str = PAPER) -> Formula:
+    return attention_formula(subject, heads, attention_notes(heads), source)

@@ -2,22 +2,35 @@
 
 from dataclasses import dataclass
 
-from bertviewer.core.formulas.blocks import norm_terms
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.norms import norm_terms
 from bertviewer.core.formulas.notation import (
     LAYER_NORM,
+    RMS_NORM,
     SOFTMAX,
     TOKENS,
     Affine,
     indices,
     listing,
     number_maths,
-    shape_text,
     sized,
 )
 from bertviewer.core.formulas.subject import Subject
 
-_KEYS = ("width", "heads", "attention dropout", "decoder", "scale")
+ROTATION = 'op("RoPE")'
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """A learnt bias on the scores by how far apart two positions are (T5, MPNet).
+
+    ``table`` is the shape [buckets, heads]; ``holder`` says in words where it is, if elsewhere.
+    """
+
+    table: tuple[int, ...]
+    furthest: int
+    both_ways: bool
+    holder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +38,10 @@ class Heads:
     """What an attention module is made of, however it stores it.
 
     ``where`` says in plain words where head 0 to the last find their part of the three weights.
+    ``scale`` is the factor on the scores, ``None`` for the usual 1 / sqrt(d_k); ``unscaled`` says
+    why there is none. ``key_heads`` counts the heads of keys and values where several queries
+    share one; ``rotated`` says that queries and keys turn with their position; ``window`` is how
+    many positions back can be seen.
     """
 
     query: Affine
@@ -39,42 +56,67 @@ class Heads:
     cross: bool = False
     scale: float | None = None
     masked_by_caller: bool = False
+    unscaled: str = ""
+    key_heads: int | None = None
+    rotated: bool = False
+    head_norm: bool = False
+    window: int | None = None
+    distances: Distances | None = None
+
+    @property
+    def shared(self) -> int:
+        """How many query heads share a head of keys and values."""
+        return self.count // self.key_heads if self.key_heads else 1
+
+    @property
+    def key_index(self) -> str:
+        """The index of the keys and values that query head h meets."""
+        return "h" if self.shared == 1 else "(g(h))"
 
 
-def attention_formula(subject: Subject, heads: Heads) -> Formula:
+def attention_formula(
+    subject: Subject, heads: Heads, notes: tuple[str, ...], source: str
+) -> Formula:
     """Scaled dot-product attention in several heads (Vaswani et al. 2017, section 3.2)."""
     kind = "cross-attention" if heads.cross else "self-attention"
     after = ", added to its input and normalised" if heads.normed else ""
     whom = "the encoder's output" if heads.cross else "the sequence itself"
+    manner = "Multi-head" if heads.shared == 1 else "Grouped-query"
     return Formula(
         role="self-attention",
-        title=f"Multi-head {kind}{after}",
+        title=f"{manner} {kind}{after}",
         summary=f"Each position looks at {whom} and takes a weighted mean of what it finds, "
         f"{heads.count} times in parallel.",
         maths=_maths(heads),
         terms=_terms(heads, subject),
-        notes=_notes(heads),
-        config_keys=subject.keys(*_KEYS, *(("epsilon",) if heads.normed else ())),
-        source="Vaswani et al. 2017, sections 3.2.1 and 3.2.2"
-        + ("; Lan et al. 2020 and their code" if heads.normed else ""),
+        notes=notes,
+        config_keys=_keys(subject, heads),
+        source=source,
     )
+
+
+def _keys(subject: Subject, heads: Heads) -> tuple[str, ...]:
+    choices = ["width", "heads", "key/value heads", "head size"]
+    choices += ["attention dropout", "decoder", "scale"]
+    choices += ["epsilon"] if heads.normed or heads.head_norm else []
+    choices += ["rotation"] if heads.rotated else []
+    choices += ["window"] if heads.window else []
+    choices += ["distances"] if heads.distances else []
+    return subject.keys(*choices)
 
 
 def _maths(heads: Heads) -> tuple[str, ...]:
     other = 'X_"enc"' if heads.cross else "X"
-    source = "S'" if heads.cross else "S"
-    score = "Q_h K_h^top"
-    scaled = f"({score}) / sqrt(d_k)" if heads.scale is None else f"c thin {score}"
-    factor = f"d_k = {heads.size}" if heads.scale is None else f"c = {number_maths(heads.scale)}"
     lines = [
         f"{sized('Q', 'S', heads.query.outputs)} = "
         f"{heads.query.maths(sized('X', 'S', heads.query.inputs), 'Q')}",
-        f"K = {heads.key.maths(other, 'K', sizes=False)}, quad "
-        f"V = {heads.value.maths(other, 'V', sizes=False)}",
-        f"{sized('P_h', 'S', source)} = {SOFTMAX} ({scaled} + M), quad "
-        f"{sized('O_h', 'S', heads.size)} = P_h V_h",
-        f"h = {indices(heads.count)}, quad {factor}",
+        f"{_projected('K', heads.key, other, heads)}, quad "
+        f"{_projected('V', heads.value, other, heads)}",
+        *_weighted(heads),
+        f"h = {indices(heads.count)}{_values(heads)}",
     ]
+    if heads.distances is not None:
+        lines.append('B_(h, i j) = W_"rel" [b(j - i), h]')
     joined = f'op("Concat")({listing("O_{}", heads.count)})'
     if heads.output is None:
         lines.append(f"{sized('Y', 'S', heads.query.outputs)} = {joined}")
@@ -85,6 +127,50 @@ def _maths(heads: Heads) -> tuple[str, ...]:
         projected = f"{LAYER_NORM}(X + {projected})"
     lines.append(f"{sized('Y', 'S', heads.output.outputs)} = {projected}")
     return tuple(lines)
+
+
+def _projected(letter: str, layer: Affine, other: str, heads: Heads) -> str:
+    """Return the line of keys or values, with sizes where they differ from the queries'."""
+    sizes = heads.shared > 1
+    result = sized(letter, "S", layer.outputs) if sizes else letter
+    return f"{result} = {layer.maths(other, letter, sizes=sizes)}"
+
+
+def _weighted(heads: Heads) -> tuple[str, ...]:
+    """Return the probabilities and what they weight: one line is too narrow for a long score."""
+    source = "S'" if heads.cross else "S"
+    probabilities = f"{sized('P_h', 'S', source)} = {SOFTMAX} ({_scores(heads)} + M)"
+    output = f"{sized('O_h', 'S', heads.size)} = P_h V_{heads.key_index}"
+    if heads.head_norm:
+        return (probabilities, output)
+    return (f"{probabilities}, quad {output}",)
+
+
+def _scores(heads: Heads) -> str:
+    """Return what goes into the softmax, but for the mask."""
+    query, key = "Q_h", f"K_{heads.key_index}"
+    if heads.head_norm:
+        query, key = f"{RMS_NORM}({query})", f"{RMS_NORM}({key})"
+    if heads.rotated:
+        query, key = f"{ROTATION}({query})", f"{ROTATION}({key})"
+    score = f"{query} {key}^top"
+    if heads.scale is None:
+        score = f"({score}) / sqrt(d_k)"
+    elif heads.scale != 1.0:
+        score = f"c thin {score}"
+    return score if heads.distances is None else f"{score} + B_h"
+
+
+def _values(heads: Heads) -> str:
+    """Return the small definitions that follow the range of h."""
+    values = ""
+    if heads.shared > 1:
+        values += f", quad g(h) = floor(h \\/ {heads.shared})"
+    if heads.scale is None:
+        values += f", quad d_k = {heads.size}"
+    elif heads.scale != 1.0:
+        values += f", quad c = {number_maths(heads.scale)}"
+    return values
 
 
 def _terms(heads: Heads, subject: Subject) -> tuple[Term, ...]:
@@ -99,9 +185,25 @@ def _terms(heads: Heads, subject: Subject) -> tuple[Term, ...]:
     terms += heads.query.terms("the queries", "Q")
     terms += heads.key.terms("the keys", "K")
     terms += heads.value.terms("the values", "V")
+    terms.append(Term("h", "head, counted from 0", f"{heads.count} heads"))
+    if heads.shared > 1:
+        terms += [
+            Term("Q_h", f"head h's {heads.size} columns of Q", head),
+            Term("g(h)", "the head of keys and values that h meets", f"{heads.key_heads} heads"),
+            Term("K_(g(h)), V_(g(h))", f"that head's {heads.size} columns of K and V", head),
+        ]
+    else:
+        columns = f"head h's {heads.size} columns of Q, K and V"
+        terms.append(Term("Q_h, K_h, V_h", columns, head))
+    if heads.head_norm:
+        size = f"[{heads.size}]"
+        terms.append(Term(RMS_NORM, "root-mean-square norm of each head's vectors", size))
+    if heads.rotated:
+        turned = "turns pairs of features by an angle that grows with the position"
+        terms.append(Term(ROTATION, f"{turned}; no parameters"))
+    if heads.distances is not None:
+        terms += _distance_terms(heads.distances)
     terms += [
-        Term("h", "head, counted from 0", f"{heads.count} heads"),
-        Term("Q_h, K_h, V_h", f"head h's {heads.size} columns of Q, K and V", head),
         Term("M", _mask(heads)),
         Term("P_h", "attention probabilities of head h; each row sums to 1"),
         Term("O_h", "output of head h", head),
@@ -109,10 +211,9 @@ def _terms(heads: Heads, subject: Subject) -> tuple[Term, ...]:
     if heads.scale is None:
         text = "features of one head; its root divides the scores"
         terms.append(Term("d_k", text, str(heads.size)))
-    else:
-        terms.append(
-            Term("c", "factor on the scores, in place of 1 / sqrt(d_k)", f"{heads.scale:g}")
-        )
+    elif heads.scale != 1.0:
+        text = "factor on the scores, in place of 1 / sqrt(d_k)"
+        terms.append(Term("c", text, f"{heads.scale:g}"))
     if heads.output is not None:
         terms += heads.output.terms("the output projection", "O")
     if heads.normed:
@@ -120,43 +221,23 @@ def _terms(heads: Heads, subject: Subject) -> tuple[Term, ...]:
     return tuple(terms)
 
 
+def _distance_terms(distances: Distances) -> tuple[Term, ...]:
+    buckets, heads = distances.table
+    return (
+        Term("B_h", "bias of head h, by the distance from position i to position j"),
+        Term('W_"rel"', "learnt: a row per bucket, a column per head", f"[{buckets}, {heads}]"),
+        Term("b(j - i)", "the bucket of that distance", f"0 to {buckets - 1}"),
+    )
+
+
 def _mask(heads: Heads) -> str:
     if heads.masked_by_caller:
         hidden = "as the caller asks; a decoder's hides later positions"
     else:
         hidden = "padding and all later positions" if heads.causal else "padding"
+        if heads.window:
+            hidden += f", and what is {heads.window} or more positions away"
     return (
         f"mask: 0 where a position may be looked at, hugely negative where not ({hidden}), so that "
         "the softmax gives it probability 0"
     )
-
-
-def _notes(heads: Heads) -> tuple[str, ...]:
-    notes = [
-        "Why divide by the root of d_k: if the entries of a query and a key are independent with "
-        f"mean 0 and variance 1, their dot product has variance d_k = {heads.size}. Scores that "
-        "large would push the softmax to 0 and 1, where its gradient vanishes; the division brings "
-        "their variance back to 1.",
-        f"{heads.where} {shape_text((heads.count, heads.size))} is how the {heads.query.outputs} "
-        "features are split: the number of heads changes no parameter count.",
-    ]
-    if heads.scale is not None:
-        notes[0] = "This configuration scales the scores by a factor other than 1 / sqrt(d_k)."
-    if heads.output is None:
-        notes.append(
-            "Concat sets the heads side by side. The linear layer that mixes them is the dense "
-            "layer of the sibling module 'output'."
-        )
-    if heads.causal:
-        notes.append(
-            "Attention is causal: position s sees positions 0 to s only, so that the model can be "
-            "trained to predict the next token."
-        )
-    if heads.normed:
-        notes.append(
-            "This module holds the whole sub-layer: attention, projection, residual and layer norm."
-        )
-    notes.append(
-        "While training, dropout sets some probabilities in P to 0; in evaluation it does nothing."
-    )
-    return tuple(notes)

@@ -5,6 +5,8 @@ from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, shape
 from bertviewer.core.formulas.stacks import INTO, LAYER_TERM, STEP, stack
 from bertviewer.core.formulas.subject import Subject
 
+_ENC = 'X_"enc"'
+
 
 def base_model(subject: Subject) -> Formula:
     """Embeddings, stack and, if there is one, pooler (Devlin et al. 2019, section 3)."""
@@ -137,6 +139,55 @@ def transformer_base(subject: Subject) -> Formula:
         ),
         config_keys=subject.keys("vocabulary", "width", "heads", "feed-forward", "dropout"),
         source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5",
+    )
+
+
+def encoder_decoder(subject: Subject) -> Formula:
+    """BART's or T5's model: an encoder and a decoder that share a table (Lewis et al. 2020)."""
+    table = subject.tensors["shared.weight"].shape
+    if "decoder" not in subject.children:
+        return _encoder_only(subject, table)
+    subject.below("encoder")
+    return Formula(
+        role="base model",
+        title="Encoder-decoder with embeddings",
+        summary="Reads one sequence of token ids with the encoder and writes another with the "
+        "decoder, which looks at the encoder's output.",
+        maths=(
+            f'{sized(_ENC, "S", table[1])} = "Encoder"(t)',
+            f'{sized("Y", "T", table[1])} = "Decoder"(u, {_ENC})',
+        ),
+        terms=(
+            Term("S", "number of tokens that the encoder reads"),
+            Term("T", "number of tokens that the decoder reads"),
+            Term("t", "token ids of the source", "[S]"),
+            Term("u", "token ids of the target so far, shifted by one place", "[T]"),
+            Term(_ENC, "the encoder's output"),
+            Term("Y", "the decoder's last hidden state, one row for each target position"),
+        ),
+        notes=(
+            f"Encoder and decoder look tokens up in the same table, 'shared', {list(table)}: it is "
+            "listed at each of its places and counted once.",
+            "The target starts with the id decoder_start_token_id, so that position s predicts "
+            "token s of the target.",
+        ),
+        config_keys=subject.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
+        source="Vaswani et al. 2017, section 3.1; Lewis et al. 2020; Raffel et al. 2020",
+    )
+
+
+def _encoder_only(subject: Subject, table: tuple[int, ...]) -> Formula:
+    """T5's encoder alone."""
+    subject.below("encoder")
+    return Formula(
+        role="base model",
+        title="Encoder model",
+        summary="Turns a sequence of token ids into one vector per token that knows its context.",
+        maths=(f'{sized("Y", "S", table[1])} = "Encoder"(t)',),
+        terms=(TOKENS, Term("t", "token ids", "[S]"), Term("Y", "last hidden state")),
+        notes=("It is the encoder of an encoder-decoder; there is no decoder in this model.",),
+        config_keys=subject.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
+        source="Raffel et al. 2020, section 2.1",
     )
 
 

@@ -1,13 +1,19 @@
-"""The halves of a layer: add & norm, and the feed-forward network."""
+"""The halves of a layer: attention and feed-forward network, each with its add & norm."""
 
 from bertviewer.core.formulas.activations import ACTIVATION_MEANINGS, operator_of
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.norms import norm_of, norm_terms
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, Affine, sized
 from bertviewer.core.formulas.subject import Subject
 
 POST_NORM = (
     "Post-norm: the layer norm comes after the addition, as in the Transformer of 2017, so the "
     "residual path itself is normalised in every layer."
+)
+RESIDUAL = (
+    "The residual is the sub-layer's own input, added to what the sub-layer makes of it: each "
+    "sub-layer only has to learn what to change. The sum needs equal shapes, and gradients pass it "
+    "undiminished."
 )
 DROPOUT = "Dropout acts in training only; in evaluation it does nothing and is left out here."
 ROW_WISE = "Each position goes through it on its own; only attention mixes positions."
@@ -30,7 +36,9 @@ def add_and_norm(subject: Subject) -> Formula:
             *norm_terms(subject, "LayerNorm"),
         ),
         notes=(
-            "The addition gives gradients a way past the attention.",
+            "The module is called with two inputs. Z comes from the sibling 'self'; R is what the "
+            "attention itself was given: the output of the layer before, or of the embeddings.",
+            RESIDUAL,
             POST_NORM,
             DROPOUT,
         ),
@@ -83,50 +91,70 @@ def narrowing(subject: Subject) -> Formula:
             *dense.terms("the second linear layer", "2"),
             *norm_terms(subject, "LayerNorm"),
         ),
-        notes=(ROW_WISE, POST_NORM, DROPOUT),
+        notes=(
+            "The module is called with two inputs. H comes from the first half; R is what the "
+            "first half was given: the output of the attention block.",
+            RESIDUAL,
+            ROW_WISE,
+            POST_NORM,
+            DROPOUT,
+        ),
         config_keys=subject.keys("width", "feed-forward", "epsilon", "dropout"),
         source="Vaswani et al. 2017, sections 3.1 and 3.3",
     )
 
 
-def feed_forward(subject: Subject) -> Formula:
-    """A whole feed-forward network, without residual (Vaswani et al. 2017, section 3.3)."""
-    distil = "lin1" in subject.children
-    names = ("lin1", "lin2", "activation") if distil else ("c_fc", "c_proj", "act")
-    first, second = subject.affine(names[0]), subject.affine(names[1])
-    act = operator_of(subject, names[2])
-    return Formula(
-        role="feed-forward",
-        title="Feed-forward network",
-        summary=f"Widens each position's vector from {first.inputs} to {first.outputs} features, "
-        "bends it and brings it back.",
-        maths=(
-            f"{sized('H', 'S', first.outputs)} = {act}("
-            f"{first.maths(sized('X', 'S', first.inputs), '1')})",
-            f"{sized('Y', 'S', second.outputs)} = {second.maths('H', '2')}",
-        ),
-        terms=(
-            TOKENS,
-            Term("X", "input, one row for each position", f"[S, {first.inputs}]"),
-            *first.terms("the first linear layer", "1"),
-            *second.terms("the second linear layer", "2"),
-            *activation_terms(act),
-        ),
-        notes=(
-            ROW_WISE,
-            "The residual is added by the layer around it, not here.",
-            DROPOUT,
-        ),
-        config_keys=subject.keys("width", "feed-forward", "activation", "dropout"),
-        source="Vaswani et al. 2017, section 3.3",
+def attention_block(subject: Subject) -> Formula:
+    """Self-attention with its projection and add & norm (Vaswani et al. 2017, section 3.1)."""
+    output = subject.below("output")
+    cross = "Cross" in (subject.class_of("self") or "")
+    inner = '"CrossAttention"(X, X_"enc")' if cross else '"SelfAttention"(X)'
+    children = (
+        "The children hold the parts: 'self' is the attention, 'output' the projection with "
+        "add & norm."
+    )
+    norm = norm_terms(output, "LayerNorm")
+    return _block(subject, output.affine("dense"), inner, norm, children)
+
+
+def mpnet_attention_block(subject: Subject) -> Formula:
+    """MPNet's: the attention holds the projection, the block the add & norm."""
+    inner = '"Concat"(O_0, O_1, dots)'
+    children = (
+        "The child 'attn' is the attention with its projection; the norm is this module's own."
+    )
+    projection = subject.below("attn").affine("o")
+    return _block(subject, projection, inner, norm_terms(subject, "LayerNorm"), children)
+
+
+def pre_norm_attention(subject: Subject) -> Formula:
+    """T5's attention sub-layer: norm, attention, residual (Raffel et al. 2020, section 2.1)."""
+    cross = "EncDecAttention" in subject.children
+    attention = subject.below("EncDecAttention" if cross else "SelfAttention")
+    width = attention.affine("o").outputs
+    name = '"CrossAttention"' if cross else '"SelfAttention"'
+    enc = (Term('X_"enc"', "the encoder's output"),) if cross else ()
+    return _pre_norm(
+        subject,
+        name,
+        width=width,
+        terms=(*enc, Term(name, "attention in several heads, with its output projection")),
+        more='X_"enc"' if cross else "",
     )
 
 
-def attention_block(subject: Subject) -> Formula:
-    """Self-attention with its projection and add & norm (Vaswani et al. 2017, section 3.1)."""
-    dense = subject.below("output").affine("dense")
-    cross = "Cross" in (subject.class_of("self") or "")
-    inner = '"CrossAttention"(X, X_"enc")' if cross else '"SelfAttention"(X)'
+def pre_norm_feed_forward(subject: Subject) -> Formula:
+    """T5's feed-forward sub-layer: norm, network, residual (Raffel et al. 2020, section 2.1)."""
+    width = subject.below("DenseReluDense").affine("wo").outputs
+    name = '"FeedForward"'
+    network = Term(name, "the network of the child 'DenseReluDense', applied row by row")
+    return _pre_norm(subject, name, width=width, terms=(network,))
+
+
+def _block(
+    subject: Subject, dense: Affine, inner: str, norm: tuple[Term, ...], children: str
+) -> Formula:
+    cross = "Cross" in inner
     return Formula(
         role="attention block",
         title="Attention block",
@@ -142,24 +170,40 @@ def attention_block(subject: Subject) -> Formula:
             *((Term('X_"enc"', "the encoder's output"),) if cross else ()),
             Term("Z", "the heads' outputs, side by side", f"[S, {dense.inputs}]"),
             *dense.terms("the output projection", "O"),
-            *norm_terms(subject.below("output"), "LayerNorm"),
+            *norm,
         ),
-        notes=(
-            "The children hold the parts: 'self' is the attention, 'output' the projection with "
-            "add & norm.",
-            POST_NORM,
-        ),
+        notes=(children, RESIDUAL, POST_NORM),
         config_keys=subject.keys("width", "heads", "epsilon"),
         source="Vaswani et al. 2017, sections 3.1 and 3.2",
     )
 
 
-def norm_terms(subject: Subject, *names: str) -> tuple[Term, ...]:
-    """Return a term for the layer norm, the first child of these names, with its epsilon."""
-    name = next((name for name in names if name in subject.children), None)
-    eps = subject.below(name).attribute("eps") if name else None
-    value = f"epsilon {eps:g}" if isinstance(eps, float) else None
-    return (Term(LAYER_NORM, "layer normalisation of each position's vector", value),)
+def _pre_norm(
+    subject: Subject, name: str, *, width: int, terms: tuple[Term, ...], more: str = ""
+) -> Formula:
+    norm = norm_of(subject, "layer_norm")
+    inner = f"{norm.operator}(X)" + (f", {more}" if more else "")
+    kind = "feed-forward network" if "Feed" in name else "attention"
+    return Formula(
+        role="sub-layer",
+        title=("Feed-forward" if "Feed" in name else "Attention") + " sub-layer, pre-norm",
+        summary=f"Normalises its input, runs it through the {kind} and adds the "
+        " result to the input (the residual).",
+        maths=(f"{sized('Y', 'S', width)} = {sized('X', 'S', width)} + {name}({inner})",),
+        terms=(
+            TOKENS,
+            Term("X", "input, one row for each position", f"[S, {width}]"),
+            *terms,
+            *norm.terms,
+        ),
+        notes=(
+            RESIDUAL,
+            "Pre-norm: the norm acts on what the sub-layer reads, not on the sum.",
+            DROPOUT,
+        ),
+        config_keys=subject.keys("width", "feed-forward" if "Feed" in name else "heads", "epsilon"),
+        source="Raffel et al. 2020, section 2.1",
+    )
 
 
 def activation_terms(operator: str) -> tuple[Term, ...]:

@@ -1,7 +1,7 @@
 """Modules that turn token ids into vectors."""
 
-from bertviewer.core.formulas.blocks import norm_terms
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.norms import norm_terms
 from bertviewer.core.formulas.notation import LAYER_NORM, shape_text, sized
 from bertviewer.core.formulas.subject import Subject
 
@@ -10,6 +10,8 @@ _WORD = Term("t_s", "token id at position s")
 
 def embeddings(subject: Subject) -> Formula:
     """Word, segment and position vectors added, then normalised (Devlin et al. 2019, section 3)."""
+    if "embed_proj" in subject.children:
+        raise LookupError("embeddings of another make")
     word = subject.tensors["word_embeddings.weight"].shape
     width = word[1]
     offset = _offset(subject)
@@ -30,11 +32,7 @@ def embeddings(subject: Subject) -> Formula:
     return Formula(
         role="embeddings",
         title="Embeddings",
-        summary="Turns token ids into vectors: looks up a vector for each token, its place and "
-        "its segment, adds them and normalises the sum."
-        if types
-        else "Turns token ids into vectors: looks up a vector for each token and its place, adds "
-        "them and normalises the sum.",
+        summary=_summary(types is not None, places is not None),
         maths=(
             f"{sized('e_s', width)} = {' + '.join(parts)}{shift}",
             f"{sized('y_s', width)} = {LAYER_NORM}(e_s)",
@@ -55,6 +53,13 @@ def embeddings(subject: Subject) -> Formula:
     )
 
 
+def _summary(types: bool, places: bool) -> str:
+    parts = ["each token", *(["its place"] if places else []), *(["its segment"] if types else [])]
+    listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+    added = "adds them and normalises the sum" if len(parts) > 1 else "normalises it"
+    return f"Turns token ids into vectors: looks up a vector for {listed}, {added}."
+
+
 def _table(name: str) -> str:
     return f'W_"{name}"'
 
@@ -69,12 +74,11 @@ def _offset(subject: Subject) -> int | None:
 def _notes(
     types: tuple[int, ...] | None, places: tuple[int, ...] | None, offset: int | None
 ) -> tuple[str, ...]:
-    notes = [
-        "The vectors are added, not joined end to end, so the width stays the same.",
-        "Square brackets look up a row of a table; all three tables are learnt."
-        if types
-        else "Square brackets look up a row of a table.",
-    ]
+    notes = ["Square brackets look up a row of a table; the tables are learnt."]
+    if types or places:
+        notes.insert(
+            0, "The vectors are added, not joined end to end, so the width stays the same."
+        )
     if types:
         notes.append(
             "With one sentence every g is 0, so the same segment vector is added everywhere."
@@ -85,9 +89,12 @@ def _notes(
         )
     if places and offset is not None:
         notes.append(
-            f"Positions are counted from {offset + 1}, after the padding row {offset}: of the "
-            f"{places[0]} rows, {places[0] - offset - 1} can hold tokens. Padding tokens take row "
-            f"{offset} and are not counted."
+            f"Positions are counted from padding_idx + 1 = {offset + 1}, after the padding row "
+            f"{offset}: of the {places[0]} rows, {places[0] - offset - 1} can hold tokens. Padding "
+            f"tokens take row {offset} and are not counted, so a token's position does not depend "
+            "on how much padding stands before it."
         )
+    if places and not types:
+        notes.append("This model has no segments: two sentences are told apart by the separator.")
     notes.append("Dropout follows the layer norm in training; in evaluation it does nothing.")
     return tuple(notes)

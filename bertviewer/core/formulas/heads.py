@@ -1,8 +1,9 @@
 """Modules on top of a base model: poolers and prediction heads."""
 
-from bertviewer.core.formulas.activations import operator_of
-from bertviewer.core.formulas.blocks import activation_terms, norm_terms
+from bertviewer.core.formulas.activations import operator_named, operator_of
+from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.norms import norm_terms
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, shape_text, sized
 from bertviewer.core.formulas.subject import Subject
 
@@ -28,6 +29,8 @@ def pooler(subject: Subject) -> Formula:
         notes=(
             "Only the first token is read. Attention in every layer let that token gather from all "
             "the others, so its vector can stand for the sequence.",
+            "What it is for: next sentence prediction, and classifiers of whole sequences, need "
+            "one vector of fixed size however long the sequence is.",
             "BERT's pooler was trained with next sentence prediction; it is not a mean of the "
             "token vectors, and similarity of meaning was not its aim.",
         ),
@@ -39,8 +42,8 @@ def pooler(subject: Subject) -> Formula:
 def transform(subject: Subject) -> Formula:
     """Linear layer, activation and layer norm before the vocabulary's scores."""
     dense = subject.affine("dense")
-    child = "transform_act_fn" if "transform_act_fn" in subject.children else "activation"
-    act = operator_of(subject, child)
+    names = ("transform_act_fn", "activation", "act")
+    act = operator_of(subject, next(name for name in names if name in subject.children))
     return Formula(
         role="head transform",
         title="Prediction head's transform",
@@ -54,11 +57,37 @@ def transform(subject: Subject) -> Formula:
             Term("X", "last hidden state", f"[S, {dense.inputs}]"),
             *dense.terms("the transform"),
             *activation_terms(act),
-            *norm_terms(subject, "LayerNorm"),
+            *norm_terms(subject, "LayerNorm", "norm"),
         ),
         notes=("The paper does not mention this step; it comes from the code published with it.",),
         config_keys=subject.keys("width", "embedding width", "activation", "epsilon"),
         source=f"{MASKED_LM}; the transform as in the published code",
+    )
+
+
+def context_pooler(subject: Subject) -> Formula:
+    """DeBERTa's pooler: a linear layer and an activation on the first token (published code)."""
+    dense = subject.affine("dense")
+    act = operator_named(str(subject.config["pooler_hidden_act"]))
+    return Formula(
+        role="pooler",
+        title="Context pooler",
+        summary="Makes one vector that stands for the whole sequence, from the first token's "
+        "vector.",
+        maths=(f"{sized('p', dense.outputs)} = {act}({dense.maths(sized('x_0', dense.inputs))})",),
+        terms=(
+            Term("x_0", "last hidden state of the first token, [CLS]", shape_text((dense.inputs,))),
+            *dense.terms("the pooler"),
+            *activation_terms(act),
+            Term("p", "pooled output", shape_text((dense.outputs,))),
+        ),
+        notes=(
+            "Only the first token is read. Attention in every layer let that token gather from all "
+            "the others, so its vector can stand for the sequence.",
+            "It belongs to the head: the base model has no pooler.",
+        ),
+        config_keys=subject.keys("width"),
+        source="Devlin et al. 2019, section 3.1 (the vector C); He et al. 2021 and their code",
     )
 
 
@@ -151,25 +180,39 @@ def pooled_scores(subject: Subject) -> Formula:
 
 def classification(subject: Subject) -> Formula:
     """Class scores from the first token: two linear layers with an activation in between."""
+    note = "It takes the place of a pooler: this model has none."
+    return _two_layers(subject, "x_0", "first token", note)
+
+
+def end_classification(subject: Subject) -> Formula:
+    """BART's: the same from the decoder's vector for the last end token (Lewis et al. 2020)."""
+    note = (
+        "The decoder's last token has seen the whole sequence; an encoder's first token would do "
+        "as well, but here it is the decoder that is read."
+    )
+    return _two_layers(subject, "x_e", "last end-of-sequence token", note)
+
+
+def _two_layers(subject: Subject, vector: str, token: str, note: str) -> Formula:
     dense, out = subject.affine("dense"), subject.affine("out_proj")
     # RoBERTa calls torch.tanh itself; ELECTRA holds an activation module.
     act = operator_of(subject, "activation") if "activation" in subject.children else "tanh"
-    hidden = f"{act}({dense.maths(sized('x_0', dense.inputs), '1')})"
+    hidden = f"{act}({dense.maths(sized(vector, dense.inputs), '1')})"
     return Formula(
         role="head",
         title="Classification head",
-        summary="Scores the classes from the first token's vector.",
+        summary=f"Scores the classes from the {token}'s vector.",
         maths=(
             f"{sized('h', dense.outputs)} = {hidden}",
             f"{sized('z', out.outputs)} = {out.maths('h', '2')}",
         ),
         terms=(
-            Term("x_0", "last hidden state of the first token", shape_text((dense.inputs,))),
+            Term(vector, f"last hidden state of the {token}", shape_text((dense.inputs,))),
             *dense.terms("the first linear layer", "1"),
             *out.terms("the second linear layer", "2"),
             *activation_terms(act),
         ),
-        notes=("It takes the place of a pooler: this model has none.",),
+        notes=(note,),
         config_keys=subject.keys("width", "labels"),
         source="Devlin et al. 2019, section 4.1; the extra layer as in transformers' code",
     )

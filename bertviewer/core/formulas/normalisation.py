@@ -1,6 +1,7 @@
 """Layer normalisation, the step that learners ask about most."""
 
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.norms import epsilon_of
 from bertviewer.core.formulas.notation import number_maths, shape_text, sized
 from bertviewer.core.formulas.subject import Subject
 
@@ -9,8 +10,7 @@ def layer_norm(subject: Subject) -> Formula:
     """Layer normalisation over the last axis (Ba et al. 2016, section 3.1; torch.nn.LayerNorm)."""
     shape = subject.shape("weight")
     width = None if shape is None else shape[-1]
-    eps = subject.attribute("eps")
-    epsilon = eps if isinstance(eps, float) else None
+    epsilon = epsilon_of(subject)
     return Formula(
         role="layer norm",
         title="Layer normalisation",
@@ -59,21 +59,29 @@ def _terms(subject: Subject, width: int | None, epsilon: float | None) -> tuple[
 
 def _notes(subject: Subject, width: int | None) -> tuple[str, ...]:
     size = f"{width:,}" if width else "D"
-    notes = [
+    return (
+        *_parameter_notes(subject, size),
+        "Mean and variance are taken for each position over its own features. No other position "
+        "and no other sequence of the batch takes part.",
         "torch divides by the root of (variance + epsilon). Hand-written versions often divide by "
         "(standard deviation + epsilon) instead. Inside the root, epsilon keeps the gradient "
         "finite too: the slope of a square root grows without bound as its argument goes to 0.",
         f"The variance is the population variance: the squares are divided by {size}, not by one "
         "less. These features are the whole population, not a sample that stands for more.",
-        "Mean and variance are taken for each position over its own features. No other position "
-        "and no other sequence of the batch takes part.",
-    ]
-    if subject.shape("weight"):
-        held = subject.node.own_parameters
-        notes.append(
-            f"Every position shares the same learnt numbers, so their count does not grow with the "
-            f"sequence. An input of [1, 512, {width}] has 512 means and 512 variances, and still "
-            f"meets these {held:,} parameters: feature i of every position is multiplied by "
-            "gamma i" + (" and shifted by beta i." if subject.shape("bias") else ".")
-        )
-    return tuple(notes)
+    )
+
+
+def _parameter_notes(subject: Subject, size: str) -> tuple[str, ...]:
+    """Answer what gamma multiplies."""
+    if not subject.shape("weight"):
+        return ()
+    shifted = subject.shape("bias") is not None
+    each = "a gamma and a beta of its own" if shifted else "a gamma of its own"
+    product = f"2 times {size}" if shifted else size
+    return (
+        f"Each of the {size} features has {each}, shared by all positions: {product} are "
+        f"{subject.node.own_parameters:,} parameters, however long the sequence is. An input of "
+        f"[1, 512, {size.replace(',', '')}] has 512 means and 512 variances, and feature i of "
+        "every position is multiplied by the same gamma i"
+        + (" and shifted by the same beta i." if shifted else "."),
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bertviewer.core.formulas.formula import Term
 
 LAYER_NORM = 'op("LayerNorm")'
+RMS_NORM = 'op("RMSNorm")'
 SOFTMAX = 'op("softmax")'
 
 # Typst reads a parenthesis right after a subscript as part of it, so the index is inside op().

@@ -10,13 +10,20 @@ from dataclasses import dataclass
 from bertviewer.core.formulas import (
     activations,
     attention,
+    attention_families,
     base_models,
     blocks,
+    disentangled,
+    embedding_tables,
     embeddings,
+    family_stacks,
+    feed_forward,
     heads,
     layers,
     normalisation,
     primitives,
+    rms_classes,
+    rms_normalisation,
     stacks,
     task_models,
 )
@@ -25,8 +32,17 @@ from bertviewer.core.formulas.subject import Subject
 
 # Families whose modules are BERT's, word for word but for the name in front.
 _PREFIXES = ("Bert", "Roberta", "Electra", "XLMRoberta", "Camembert")
+# Encoder-decoders after BART: the norms stand after the sub-layers, or before them.
+_BART, _MBART = "Bart", "MBart"
+_T5 = ("T5", "MT5")
+# Decoders after Llama: pre-norm, rotated queries and keys, a gated network.
+_LLAMA = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma")
 # Families whose models with a head end in the same names.
-_MODEL_PREFIXES = (*_PREFIXES, "Albert", "DistilBert", "GPT2")
+_MODEL_PREFIXES = (
+    *_PREFIXES,
+    *("Albert", "DistilBert", "GPT2", "MPNet", "DebertaV2", "ModernBert"),
+    *(_BART, _MBART, *_T5, *_LLAMA),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +55,55 @@ class Role:
 
 
 def _bert(*endings: str) -> tuple[str, ...]:
-    return tuple(f"{prefix}{ending}" for ending in endings for prefix in _PREFIXES)
+    return _named(_PREFIXES, *endings)
+
+
+def _named(prefixes: tuple[str, ...], *endings: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}{ending}" for ending in endings for prefix in prefixes)
 
 
 def _models(*endings: str) -> tuple[str, ...]:
-    return tuple(f"{prefix}{ending}" for ending in endings for prefix in _MODEL_PREFIXES)
+    return _named(_MODEL_PREFIXES, *endings)
 
 
 ROLES: tuple[Role, ...] = (
     # torch's own small modules
     Role("linear", primitives.linear, ("Linear", "NonDynamicallyQuantizableLinear", "Conv1D")),
-    Role("embedding", primitives.embedding, ("Embedding",)),
+    Role("embedding", embedding_tables.embedding, ("Embedding",)),
+    Role(
+        "embedding",
+        embedding_tables.scaled_embedding,
+        (*_named((_BART, _MBART), "ScaledWordEmbedding"), "GemmaTextScaledWordEmbedding"),
+    ),
+    Role(
+        "embedding",
+        embedding_tables.offset_positions,
+        _named((_BART, _MBART), "LearnedPositionalEmbedding"),
+    ),
+    Role(
+        "embedding",
+        embedding_tables.sinusoids,
+        _named(("Marian", "Pegasus", "RoFormer"), "SinusoidalPositionalEmbedding"),
+    ),
+    Role(
+        "rotary positions",
+        embedding_tables.rotation,
+        _named((*_LLAMA, "ModernBert"), "RotaryEmbedding"),
+    ),
     Role("dropout", primitives.dropout, ("Dropout",)),
     Role("identity", primitives.identity, ("Identity",)),
     Role("loss", primitives.loss, ("CrossEntropyLoss",)),
-    Role("layer norm", normalisation.layer_norm, ("LayerNorm",)),
+    Role(
+        "layer norm",
+        normalisation.layer_norm,
+        ("LayerNorm", "CohereLayerNorm", "Cohere2LayerNorm", "DebertaLayerNorm"),
+    ),
+    Role("RMS norm", rms_normalisation.rms_norm, rms_classes.PLAIN),
+    Role("RMS norm", rms_normalisation.rms_norm_one_plus, rms_classes.ONE_PLUS_WEIGHT),
     Role("gelu", activations.gelu, ("GELU", *activations.EXACT_GELU)),
     Role("gelu", activations.gelu_tanh, activations.TANH_GELU),
     Role("gelu", activations.quick_gelu, ("QuickGELUActivation",)),
+    Role("gelu", activations.clipped_gelu, ("ClippedGELUActivation",)),
     Role("relu", activations.relu, ("ReLU",)),
     Role("silu", activations.silu, ("SiLU", "SiLUActivation")),
     Role("tanh", activations.tanh, ("Tanh",)),
@@ -71,54 +118,129 @@ ROLES: tuple[Role, ...] = (
     ),
     Role("self-attention", attention.gpt2_attention, ("GPT2Attention",)),
     Role("self-attention", attention.torch_attention, ("MultiheadAttention",)),
+    Role("self-attention", attention.bart_attention, _named((_BART, _MBART), "Attention")),
+    Role("self-attention", attention_families.t5_attention, _named(_T5, "Attention")),
+    Role("self-attention", attention_families.mpnet_attention, ("MPNetSelfAttention",)),
+    Role("self-attention", attention_families.rotary_attention, _named(_LLAMA, "Attention")),
+    Role("self-attention", attention_families.modernbert_attention, ("ModernBertAttention",)),
+    Role("self-attention", disentangled.disentangled_attention, ("DisentangledSelfAttention",)),
     # parts of a layer
-    Role("attention block", blocks.attention_block, _bert("Attention")),
-    Role("add & norm", blocks.add_and_norm, _bert("SelfOutput")),
-    Role("feed-forward, first half", blocks.widening, _bert("Intermediate")),
-    Role("feed-forward, second half", blocks.narrowing, _bert("Output")),
-    Role("feed-forward", blocks.feed_forward, ("FFN", "GPT2MLP")),
+    Role("attention block", blocks.attention_block, (*_bert("Attention"), "DebertaV2Attention")),
+    Role("attention block", blocks.mpnet_attention_block, ("MPNetAttention",)),
+    Role("add & norm", blocks.add_and_norm, (*_bert("SelfOutput"), "DebertaV2SelfOutput")),
+    Role(
+        "sub-layer",
+        blocks.pre_norm_attention,
+        _named(_T5, "LayerSelfAttention", "LayerCrossAttention"),
+    ),
+    Role("sub-layer", blocks.pre_norm_feed_forward, _named(_T5, "LayerFF")),
+    Role(
+        "feed-forward, first half",
+        blocks.widening,
+        (*_bert("Intermediate"), "MPNetIntermediate", "DebertaV2Intermediate"),
+    ),
+    Role(
+        "feed-forward, second half",
+        blocks.narrowing,
+        (*_bert("Output"), "MPNetOutput", "DebertaV2Output"),
+    ),
+    Role(
+        "feed-forward",
+        feed_forward.feed_forward,
+        (
+            *("FFN", "GPT2MLP"),
+            *_named(_T5, "DenseActDense", "DenseGatedActDense"),
+            *_named(_LLAMA, "MLP"),
+        ),
+    ),
+    Role("feed-forward", feed_forward.split_feed_forward, ("ModernBertMLP",)),
     # layers and stacks
-    Role("layer", layers.bert_layer, _bert("Layer")),
+    Role("layer", layers.bert_layer, (*_bert("Layer"), "MPNetLayer", "DebertaV2Layer")),
     Role("layer", layers.albert_layer, ("AlbertLayer",)),
     Role("layer", layers.distilbert_layer, ("TransformerBlock",)),
     Role("layer", layers.gpt2_layer, ("GPT2Block",)),
     Role("layer", layers.torch_layer, ("TransformerEncoderLayer", "TransformerDecoderLayer")),
+    Role("layer", layers.bart_layer, _named((_BART,), "EncoderLayer", "DecoderLayer")),
+    Role("layer", layers.mbart_layer, _named((_MBART,), "EncoderLayer", "DecoderLayer")),
+    Role("layer", layers.t5_block, _named(_T5, "Block")),
+    Role("layer", layers.llama_layer, _named(_LLAMA, "DecoderLayer")),
+    Role("layer", layers.modernbert_layer, ("ModernBertEncoderLayer",)),
     Role("stack", stacks.stack, (*_bert("Encoder"), "TransformerEncoder", "TransformerDecoder")),
     Role("stack", stacks.albert_stack, ("AlbertTransformer",)),
     Role("stack", stacks.albert_group, ("AlbertLayerGroup",)),
+    Role("stack", stacks.mpnet_stack, ("MPNetEncoder",)),
+    Role("stack", stacks.deberta_stack, ("DebertaV2Encoder",)),
+    Role("stack", family_stacks.bart_stack, _named((_BART, _MBART), "Encoder", "Decoder")),
+    Role("stack", family_stacks.t5_stack, _named(_T5, "Stack")),
     # base models
     Role(
         "embeddings",
         embeddings.embeddings,
-        (*_bert("Embeddings"), "AlbertEmbeddings", "Embeddings"),
+        (
+            *_bert("Embeddings"),
+            *("AlbertEmbeddings", "Embeddings", "MPNetEmbeddings", "DebertaV2Embeddings"),
+        ),
     ),
-    Role("base model", base_models.base_model, (*_bert("Model"), "AlbertModel", "DistilBertModel")),
+    Role("embeddings", family_stacks.modernbert_embeddings, ("ModernBertEmbeddings",)),
+    Role(
+        "base model",
+        base_models.base_model,
+        (*_bert("Model"), "AlbertModel", "DistilBertModel", "MPNetModel", "DebertaV2Model"),
+    ),
+    Role(
+        "base model",
+        base_models.encoder_decoder,
+        (*_named((_BART, _MBART), "Model"), *_named(_T5, "Model", "EncoderModel")),
+    ),
+    Role("base model", family_stacks.decoder_model, _named(_LLAMA, "Model")),
+    Role("base model", family_stacks.modernbert_model, ("ModernBertModel",)),
     Role("base model", base_models.gpt2_model, ("GPT2Model",)),
     # DistilBERT's stack and torch's encoder-decoder are both called Transformer.
     Role("base model", base_models.transformer, ("Transformer",)),
     Role("base model", base_models.transformer_base, ("TransformerBaseModel",)),
     # heads
-    Role("pooler", heads.pooler, _bert("Pooler")),
+    Role("pooler", heads.pooler, (*_bert("Pooler"), "MPNetPooler")),
+    Role("pooler", heads.context_pooler, ("ContextPooler",)),
     Role(
         "head transform",
         heads.transform,
-        ("BertPredictionHeadTransform", "ElectraGeneratorPredictions"),
+        (
+            "BertPredictionHeadTransform",
+            "ElectraGeneratorPredictions",
+            "LegacyDebertaV2PredictionHeadTransform",
+            "ModernBertPredictionHead",
+        ),
     ),
     Role(
         "language-model head",
         heads.lm_head,
-        ("BertLMPredictionHead", "AlbertMLMHead", *_bert("LMHead")),
+        (
+            "BertLMPredictionHead",
+            "LegacyDebertaV2LMPredictionHead",
+            "AlbertMLMHead",
+            "MPNetLMHead",
+            *_bert("LMHead"),
+        ),
     ),
-    Role("head", heads.mlm_only, ("BertOnlyMLMHead",)),
+    Role("head", heads.mlm_only, ("BertOnlyMLMHead", "LegacyDebertaV2OnlyMLMHead")),
     Role("head", heads.pretraining, ("BertPreTrainingHeads",)),
     Role("head", heads.pooled_scores, ("BertOnlyNSPHead", "AlbertSOPHead")),
-    Role("head", heads.classification, _bert("ClassificationHead")),
+    Role(
+        "head",
+        heads.classification,
+        (*_bert("ClassificationHead"), "MPNetClassificationHead"),
+    ),
+    Role(
+        "head",
+        heads.end_classification,
+        _named((_BART, _MBART, *_T5), "ClassificationHead"),
+    ),
     Role("head", heads.discriminator, ("ElectraDiscriminatorPredictions",)),
     # models with a head
     Role(
         "task model",
         task_models.language_model,
-        _models("ForMaskedLM", "LMHeadModel", "ForCausalLM"),
+        _models("ForMaskedLM", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration"),
     ),
     Role(
         "task model",

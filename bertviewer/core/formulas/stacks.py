@@ -1,5 +1,7 @@
 """Modules that run other modules one after another."""
 
+from dataclasses import replace
+
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, listing, sized
 from bertviewer.core.formulas.subject import Subject
@@ -36,6 +38,45 @@ def composition(subject: Subject) -> Formula:
 
 def stack(subject: Subject) -> Formula:
     """A stack of layers, with a last layer norm where the module has one."""
+    return _stack(subject, "", (), ())
+
+
+def mpnet_stack(subject: Subject) -> Formula:
+    """MPNet's: the bias by distance is looked up once, for all layers (Song et al. 2020)."""
+    buckets, heads = subject.tensors["relative_attention_bias.weight"].shape
+    term = Term("B", "bias on the scores by distance, one per head and pair of positions")
+    note = (
+        f"The table relative_attention_bias, [{buckets}, {heads}], has a row for each bucket of "
+        "distances and a column for each head. What it gives is added to the scores of every layer."
+    )
+    return _stack(subject, ", B", (term,), (note,))
+
+
+def deberta_stack(subject: Subject) -> Formula:
+    """DeBERTa's: one table of distances for all layers (He et al. 2021, section 3.1)."""
+    if "conv" in subject.children or not subject.attribute("relative_attention"):
+        raise LookupError("a stack of another make")
+    rows, width = subject.tensors["rel_embeddings.weight"].shape
+    table = sized('W_"rel"', rows, width)
+    normed = "LayerNorm" in subject.children
+    line = f"R = {LAYER_NORM}({table})" if normed else f"R = {table}"
+    terms = (
+        Term("R", "vectors of the distances, for all layers", f"[{rows}, {width}]"),
+        Term('W_"rel"', "learnt: a row for each distance or bucket of them", f"[{rows}, {width}]"),
+    )
+    note = (
+        "Position comes in here and not with the embeddings: every layer compares its tokens with "
+        "the vectors of the distances between them."
+    )
+    found = _stack(subject, ", R", terms, (note,))
+    source = "He et al. 2021 (DeBERTa), section 3.1"
+    return replace(found, maths=(line, *found.maths), source=source)
+
+
+def _stack(
+    subject: Subject, given: str, extra: tuple[Term, ...], notes: tuple[str, ...]
+) -> Formula:
+    """Return the formula of a stack; ``given`` is what every layer gets besides X."""
     layers = subject.below("layer" if "layer" in subject.children else "layers")
     count = len(layers.children)
     normed = "norm" in subject.children
@@ -44,7 +85,7 @@ def stack(subject: Subject) -> Formula:
         for child in subject.architecture.modules
         if child.path.startswith(f"{layers.node.path}.")
     )
-    more = ', X_"enc"' if decoder else ""
+    more = ', X_"enc"' if decoder else given
     result = f"{LAYER_NORM}(X_{count})" if normed else f"X_{count}"
     terms = [TOKENS, LAYER_TERM, Term("l", "layer, counted from 0", f"{count} layers")]
     if decoder:
@@ -58,8 +99,9 @@ def stack(subject: Subject) -> Formula:
             f'{STEP} = "Layer"_l (X_l{more}), quad l = {indices(count)}',
             f"{sized('Y', 'S', subject.width)} = {result}",
         ),
-        terms=tuple(terms),
+        terms=(*terms, *extra),
         notes=(
+            *notes,
             f"There are {count + 1} hidden states: state 0 is the input, state {count} the "
             f"output of the last layer; {last}.",
             "All hidden states have the same shape, so that each layer refines the same vectors.",

@@ -1,64 +1,50 @@
 """Base models with a head: what the whole model gives for its task."""
 
-from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, Affine, sized
+from bertviewer.core.formulas.notation import TOKENS, sized
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.formulas.task_scores import class_scores, language_scores, rows
 
 _HIDDEN = Term("X", "last hidden state of the base model, one row for each position")
-_IDS = Term("t", "token ids", "[S]")
 _POOLED = Term("p", "pooled output: one vector for the sequence")
-_FIRST = Term("x_0", "row of X for the first token")
 
 
 def language_model(subject: Subject) -> Formula:
     """Masked or causal language model: a score for every vocabulary entry at every position."""
-    causal = not subject.node.class_name.endswith("ForMaskedLM")
-    lines, terms, layer = _language_scores(subject)
+    masked = subject.node.class_name.endswith("ForMaskedLM")
+    both = _is_encoder_decoder(subject)
+    causal = not masked or both
+    lines, terms, layer = language_scores(subject)
+    kind = "Encoder-decoder language model" if both else "Causal language model"
     return Formula(
         role="task model",
-        title="Causal language model" if causal else "Masked language model",
+        title=kind if causal else "Masked language model",
         summary="Scores at each position what the next token may be."
         if causal
         else "Scores at each position what the token there may be, from its whole surroundings.",
         maths=(_base(subject), *lines),
-        terms=(TOKENS, _IDS, _HIDDEN, *terms, Term("L", "logits, one for each vocabulary entry")),
+        terms=(
+            TOKENS,
+            *_ids(subject),
+            _HIDDEN,
+            *terms,
+            Term("L", "logits, one for each vocabulary entry"),
+        ),
         notes=(*(tying_notes(subject, f"{layer}.weight") if layer else ()), LOGITS),
         config_keys=subject.keys("vocabulary", "width", "tying"),
-        source="Radford et al. 2019, section 2" if causal else MASKED_LM,
+        source=_language_source(both, causal),
     )
 
 
 def sequence_classification(subject: Subject) -> Formula:
     """One score per class for the whole sequence (Devlin et al. 2019, section 4.1)."""
-    if "score" in subject.children:
-        layer = subject.affine("score")
-        lines: tuple[str, ...] = (_base(subject), _scores(layer, "x_e"))
-        terms: tuple[Term, ...] = (Term("x_e", "row of X for the last token that is not padding"),)
-        terms += layer.terms("the score layer")
-    elif "pre_classifier" in subject.children:
-        first, layer = subject.affine("pre_classifier"), subject.affine("classifier")
-        hidden = f'op("ReLU")({first.maths(sized("x_0", first.inputs), "1")})'
-        lines = (
-            _base(subject),
-            f"{sized('h', first.outputs)} = {hidden}",
-            f"{sized('z', layer.outputs)} = {layer.maths('h', '2')}",
-        )
-        terms = (_FIRST, *first.terms("the first linear layer", "1"))
-        terms += layer.terms("the classifier", "2")
-    elif subject.class_of("classifier") == "Linear":
-        layer = subject.affine("classifier")
-        lines = (_base(subject, pooled=True), _scores(layer, "p"))
-        terms = (_POOLED, *layer.terms("the classifier"))
-    else:
-        lines = (_base(subject), 'z = "Classifier"(X)')
-        terms = ()
+    lines, terms = class_scores(subject)
     return _task(
         subject,
         "Sequence classification model",
         "Scores the classes for the whole sequence.",
-        maths=lines,
+        maths=(_base(subject, pooled="p" in {term.symbol for term in terms}), *lines),
         terms=(*terms, Term("z", "logits, one for each class")),
         source="Devlin et al. 2019, section 4.1",
         note="Softmax over the classes turns the scores into probabilities.",
@@ -68,13 +54,18 @@ def sequence_classification(subject: Subject) -> Formula:
 
 def token_classification(subject: Subject) -> Formula:
     """One score per class for every token (Devlin et al. 2019, section 5.3)."""
-    layer = subject.affine("classifier")
+    layer = subject.affine("classifier" if "classifier" in subject.children else "score")
+    lines, terms, argument = _transformed(subject)
     return _task(
         subject,
         "Token classification model",
         "Scores the classes for every token.",
-        maths=(_base(subject), _rows("Z", layer)),
-        terms=(*layer.terms("the classifier"), Term("Z", "logits", f"[S, {layer.outputs}]")),
+        maths=(_base(subject), *lines, rows("Z", layer, argument)),
+        terms=(
+            *terms,
+            *layer.terms("the classifier"),
+            Term("Z", "logits", f"[S, {layer.outputs}]"),
+        ),
         source="Devlin et al. 2019, section 5.3",
         note="Every token is scored from its own hidden state with the same weights.",
         labels=True,
@@ -83,13 +74,19 @@ def token_classification(subject: Subject) -> Formula:
 
 def question_answering(subject: Subject) -> Formula:
     """Where an answer starts and ends (Devlin et al. 2019, section 4.2)."""
-    layer = subject.affine("qa_outputs")
+    layer = subject.affine("qa_outputs" if "qa_outputs" in subject.children else "classifier")
+    lines, terms, argument = _transformed(subject)
     return _task(
         subject,
         "Question answering model",
         "Scores for every token whether the answer starts or ends there.",
-        maths=(_base(subject), _rows("Z", layer), '(z_"start", z_"end") = (Z_(:, 0), Z_(:, 1))'),
-        terms=(*layer.terms("the span head"), Term("Z", "logits", f"[S, {layer.outputs}]")),
+        maths=(
+            _base(subject),
+            *lines,
+            rows("Z", layer, argument),
+            '(z_"start", z_"end") = (Z_(:, 0), Z_(:, 1))',
+        ),
+        terms=(*terms, *layer.terms("the span head"), Term("Z", "logits", f"[S, {layer.outputs}]")),
         source="Devlin et al. 2019, section 4.2",
         note="Softmax runs over the positions here: where is the start, where is the end.",
         labels=True,
@@ -139,10 +136,43 @@ def pretraining_model(subject: Subject) -> Formula:
     )
 
 
+def _is_encoder_decoder(subject: Subject) -> bool:
+    """Tell whether the model reads two sequences: its decoder is a child, or its base model's."""
+    return any(
+        node.name == "decoder" and "embed_tokens" in Subject.of(node, subject.architecture).children
+        for child in (subject.node, *subject.children.values())
+        for node in subject.architecture.children(child.path)
+    )
+
+
+def _ids(subject: Subject) -> tuple[Term, ...]:
+    if not _is_encoder_decoder(subject):
+        return (Term("t", "token ids", "[S]"),)
+    return (
+        Term("t", "token ids that the encoder reads"),
+        Term("u", "token ids that the decoder reads, shifted by one place", "[S]"),
+    )
+
+
 def _base(subject: Subject, *, pooled: bool = False) -> str:
     """Return the line in which the base model gives its last hidden state, and a pooled one."""
     result = sized("X", "S", subject.width) + (f", {sized('p', subject.width)}" if pooled else "")
+    if _is_encoder_decoder(subject):
+        return f'{result} = "Base"(t, {sized("u", "S")})'
     return f'{result} = "Base"({sized("t", "S")})'
+
+
+def _transformed(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
+    """Return the line of ModernBERT's head before the scores, its term, and what it gives."""
+    if "head" not in subject.children:
+        return (), (), "X"
+    return ('T = "Head"(X)',), (Term("T", "output of the head's transform"),), "T"
+
+
+def _language_source(both: bool, causal: bool) -> str:
+    if both:
+        return "Vaswani et al. 2017, section 3.4; Lewis et al. 2020; Raffel et al. 2020"
+    return "Radford et al. 2019, section 2" if causal else MASKED_LM
 
 
 def _task(
@@ -161,38 +191,8 @@ def _task(
         title=title,
         summary=summary,
         maths=maths,
-        terms=(TOKENS, _IDS, _HIDDEN, *terms),
+        terms=(TOKENS, *_ids(subject), _HIDDEN, *terms),
         notes=(note,),
         config_keys=subject.keys("width", *(("labels",) if labels else ())),
         source=source,
     )
-
-
-def _language_scores(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
-    """Return lines, terms and the name of the last linear layer, where it is a child itself."""
-    last = next((n for n in ("vocab_projector", "generator_lm_head") if n in subject.children), "")
-    if "vocab_transform" in subject.children:
-        first = subject.affine("vocab_transform")
-        act = operator_of(subject, "activation")
-        inner = first.maths(sized("X", "S", first.inputs), "1")
-        line = f"{sized('T', 'S', first.outputs)} = {LAYER_NORM}({act}({inner}))"
-        terms = first.terms("the transform", "1")
-    elif last:
-        line, terms = 'T = "Transform"(X)', (Term("T", "output of the head's transform"),)
-    elif subject.class_of("lm_head") == "Linear":
-        layer = subject.affine("lm_head")
-        return (_rows("L", layer),), layer.terms("the language-model head"), "lm_head"
-    else:
-        return ('L = "Head"(X)',), (), ""
-    layer = subject.affine(last)
-    scores = f"{sized('L', 'S', layer.outputs)} = {layer.maths('T', '2')}"
-    return (line, scores), (*terms, *layer.terms("the vocabulary's scores", "2")), last
-
-
-def _scores(layer: Affine, argument: str) -> str:
-    return f"{sized('z', layer.outputs)} = {layer.maths(sized(argument, layer.inputs))}"
-
-
-def _rows(result: str, layer: Affine) -> str:
-    scores = layer.maths(sized("X", "S", layer.inputs))
-    return f"{sized(result, 'S', layer.outputs)} = {scores}"

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import cache
+from typing import Any
 
 import torch
 import transformers
@@ -9,8 +10,11 @@ import transformers
 from bertviewer.core.architecture import Architecture, SourceInfo
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.tasks import TASKS
+from bertviewer.core.transformer_base import register
 
-TINY = {
+register()
+
+TINY: dict[str, dict[str, Any]] = {
     "bert": {
         "vocab_size": 97,
         "hidden_size": 24,
@@ -29,8 +33,62 @@ TINY = {
     },
     "gpt2": {"vocab_size": 97, "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 32},
 }
-TINY["roberta"] = TINY["bert"]
+TINY["roberta"] = TINY["xlm-roberta"] = TINY["camembert"] = TINY["mpnet"] = TINY["bert"]
 TINY["electra"] = TINY["albert"] = {**TINY["bert"], "embedding_size": 16}
+TINY["deberta-v2"] = {
+    **TINY["bert"],
+    "type_vocab_size": 0,
+    "relative_attention": True,
+    "position_biased_input": False,
+    "position_buckets": 8,
+    "pos_att_type": ["c2p", "p2c"],
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+}
+# One token may be padding, and the ids that are special by default lie outside of 97 rows.
+_IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1}
+TINY["gpt2"] |= {"bos_token_id": 1, "eos_token_id": 2}
+TINY["modernbert"] = {**TINY["bert"], **_IDS, "sep_token_id": 2, "num_hidden_layers": 4}
+TINY["bart"] = TINY["mbart"] = {
+    "vocab_size": 97,
+    "d_model": 24,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 3,
+    "decoder_attention_heads": 3,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 40,
+    "max_position_embeddings": 32,
+}
+TINY["t5"] = {
+    "vocab_size": 97,
+    "d_model": 24,
+    "d_kv": 6,
+    "d_ff": 40,
+    "num_layers": 2,
+    "num_heads": 3,
+    "tie_word_embeddings": True,
+}
+TINY["mt5"] = {**TINY["t5"], "feed_forward_proj": "gated-gelu"}
+TINY["transformer-base"] = {
+    "vocab_size": 97,
+    "d_model": 24,
+    "nhead": 3,
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 2,
+    "dim_feedforward": 40,
+}
+TINY["llama"] = {
+    **TINY["bert"],
+    "hidden_size": 24,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+TINY["mistral"] = {**TINY["llama"], "sliding_window": 5}
+TINY["qwen2"] = TINY["llama"]
+TINY["qwen3"] = TINY["gemma"] = {**TINY["llama"], "head_dim": 8}
 
 
 @cache

@@ -1,6 +1,8 @@
 """Every module of every family has a formula that compiles and shows its own values."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import typst
@@ -12,6 +14,8 @@ from bertviewer.core.formulas.roles import ROLE_BY_CLASS, ROLES
 from tests.core.formulas.formula_models import all_architectures, architecture_of, torch_transformer
 
 ARCHITECTURES = all_architectures()
+# They keep several weights in one tensor.
+PACKED = ("MultiheadAttention", "ModernBertAttention", "ModernBertMLP", "ModernBertEncoderLayer")
 
 
 def node_at(architecture: Architecture, path: str) -> ModuleNode:
@@ -77,6 +81,39 @@ def test_every_formula_compiles(name: str) -> None:
         lines[maths_of(node, architecture) or ""] = None
     source = "\n\n".join(f"$ {line} $" for line in lines)
     assert typst.compile(source.encode(), format="svg")
+
+
+SIZED_WEIGHT = re.compile(r"limits\((W[^()]*?)(\^top)?\)_\((\d+) times (\d+)\)")
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_sizes_below_a_weight_are_those_of_a_tensor(name: str) -> None:
+    architecture = ARCHITECTURES[name]
+    seen = 0
+    for node, formula in formulas_of(architecture):
+        shapes = {t.shape for t in architecture.tensors_below(node.path)}
+        # GPT-2, torch and ModernBERT keep two or three weights in one tensor.
+        parts = {(s[0] // n, s[1]) for s in shapes if len(s) == 2 for n in (2, 3) if s[0] % n == 0}
+        parts |= {(s[0], s[1] // n) for s in shapes if len(s) == 2 for n in (2, 3) if s[1] % n == 0}
+        for symbol, transposed, *size in SIZED_WEIGHT.findall(" ".join(formula.maths)):
+            shape = tuple(map(int, size))
+            stored = shape[::-1] if transposed else shape
+            held = shapes if node.class_name in ("Linear", "Embedding") else shapes | parts
+            assert stored in held, f"{node.path}: {symbol} is shown as {stored}"
+            seen += 1
+    assert seen > 10
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_shapes_of_weights_in_the_legend_are_those_of_tensors(name: str) -> None:
+    architecture = ARCHITECTURES[name]
+    for node, formula in formulas_of(architecture):
+        shapes = {str(list(t.shape)) for t in architecture.tensors_below(node.path)}
+        for term in formula.terms:
+            if term.meaning.endswith("stored [out, in]") and node.class_name not in PACKED:
+                assert term.value in shapes, (
+                    f"{node.path}: {term.symbol} is said to be {term.value}"
+                )
 
 
 def test_each_line_compiles_by_itself() -> None:
@@ -159,6 +196,70 @@ def test_robertas_positions_start_after_the_padding_row() -> None:
     assert "p_s" not in formula_at(architecture_of("bert"), "embeddings").maths[0]
 
 
+def test_t5_neither_divides_nor_counts_positions() -> None:
+    t5 = architecture_of("t5")
+    first = formula_at(t5, "encoder.block.0.layer.0.SelfAttention")
+    assert "sqrt" not in " ".join(first.maths)
+    assert "B_h" in first.maths[2]
+    assert values(first)['W_"rel"'] == "[32, 3]"
+    assert "first 8 stand for one distance each" in " ".join(first.notes)
+    decoder = formula_at(t5, "decoder.block.1.layer.0.SelfAttention")
+    assert "all 32 buckets look back" in " ".join(decoder.notes)
+    assert "first layer holds the table" in " ".join(decoder.notes)
+    cross = formula_at(t5, "decoder.block.1.layer.1.EncDecAttention")
+    assert cross.title == "Multi-head cross-attention"
+    assert "B_h" not in " ".join(cross.maths)
+
+
+def test_t5_scales_its_scores_where_the_table_is_tied() -> None:
+    formula = formula_at(architecture_of("t5", "pretraining"), "")
+    assert "c = 1 / sqrt(24)" in formula.maths[1]
+    assert "shared.weight" in " ".join(formula.notes)
+
+
+def test_bart_and_mbart_norm_at_different_places() -> None:
+    bart = formula_at(architecture_of("bart"), "decoder.layers.0")
+    assert bart.title == "Decoder layer, post-norm"
+    assert formula_at(architecture_of("mbart"), "decoder.layers.0").title.endswith("pre-norm")
+    crossing = formula_at(architecture_of("bart"), "decoder.layers.1.encoder_attn")
+    assert crossing.title == "Multi-head cross-attention"
+    assert formula_at(architecture_of("bart"), "encoder.embed_positions").maths[0].count("s + 2")
+
+
+def test_llamas_queries_share_keys() -> None:
+    formula = formula_at(architecture_of("llama"), "layers.0.self_attn")
+    shown = values(formula)
+    assert formula.title == "Grouped-query self-attention"
+    assert (shown["h"], shown["g(h)"], shown["d_k"]) == ("4 heads", "2 heads", "6")
+    assert (shown["W_Q"], shown["W_K"]) == ("[24, 24]", "[12, 24]")
+    assert "2 query heads in a row" in " ".join(formula.notes)
+    assert "10000^" in formula_at(architecture_of("llama"), "rotary_emb").maths[2]
+
+
+def test_mistral_sees_through_a_window() -> None:
+    formula = formula_at(architecture_of("mistral"), "layers.0.self_attn")
+    assert "less than 5 away" in " ".join(formula.notes)
+    assert "sliding_window" in formula.config_keys
+
+
+def test_gemma_scales_by_one_plus_its_weight() -> None:
+    assert "1 + limits(gamma)" in formula_at(architecture_of("gemma"), "norm").maths[0]
+    assert "1 +" not in formula_at(architecture_of("llama"), "norm").maths[0]
+
+
+def test_a_stretched_rotation_has_no_formula() -> None:
+    llama = architecture_of("llama")
+    stretched = {**llama.config["rope_parameters"], "rope_type": "yarn"}
+    other = replace(llama, config={**llama.config, "rope_parameters": stretched})
+    assert formula_of(node_at(other, "rotary_emb"), other) is None
+
+
+def test_modernberts_first_layer_has_no_first_norm() -> None:
+    modern = architecture_of("modernbert")
+    assert formula_at(modern, "layers.0").maths[0].count("LayerNorm") == 0
+    assert formula_at(modern, "layers.1").maths[0].count("LayerNorm") == 1
+
+
 def test_gelu_forms_are_told_apart() -> None:
     exact = formula_at(architecture_of("bert"), "encoder.layer.0.intermediate.intermediate_act_fn")
     tanh = formula_at(architecture_of("gpt2"), "h.0.mlp.act")
@@ -179,3 +280,10 @@ def test_an_unknown_class_has_no_formula() -> None:
     assert formula_of(stranger, bert) is None
     assert formula_of(impostor, bert) is None
     assert maths_of(stranger, bert) is None
+
+
+def test_a_known_name_on_a_strangers_module_never_raises() -> None:
+    for class_name in ROLE_BY_CLASS:
+        for name in ("bert", "llama", "t5"):
+            impostor = ModuleNode("x", class_name, 1, 0, 0, 0, 0.0, None, {}, "0", None)
+            formula_of(impostor, architecture_of(name))

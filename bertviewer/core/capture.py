@@ -1,0 +1,120 @@
+"""What the modules took and gave in a run: references to the tensors, no copies."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import Tensor, nn
+
+WINDOW_BUDGET = 512_000_000
+"""Bytes of activations that the window keeps of its last run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a module: its arguments as they came, and its output.
+
+    ``versions`` belong to the tensors of both, in order, from before and after the call.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    output: Any
+    versions: tuple[int, ...]
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether no tensor was changed in place since it was given."""
+        return self.versions == versions((self.args, self.kwargs, self.output))
+
+
+class Capture:
+    """The calls of every module in one run, by path, until a budget of bytes is spent.
+
+    The budget counts each storage once, however many modules hand it on. ``inputs`` are what the
+    model itself was called with.
+    """
+
+    def __init__(self, inputs: Mapping[str, Any], budget: float) -> None:
+        self.inputs = inputs
+        self.budget = budget
+        self.calls: dict[str, list[Call]] = {}
+        self.refused: set[str] = set()
+        self._storages: dict[int, int] = {}
+
+    @property
+    def bytes(self) -> int:
+        """The size of all storages that are kept alive."""
+        return sum(self._storages.values())
+
+    def add(self, path: str, call: Call) -> None:
+        """Keep a call of the module at ``path``, if it fits into the budget."""
+        tensors = tensors_in((call.args, call.kwargs, call.output))
+        storages = {s.data_ptr(): s.nbytes() for t in tensors if (s := t.untyped_storage())}
+        new = sum(size for key, size in storages.items() if key not in self._storages)
+        if self.bytes + new > self.budget:
+            self.refused.add(path)
+            return
+        self._storages |= storages
+        self.calls.setdefault(path, []).append(call)
+
+    @contextmanager
+    def watching(self, modules: Mapping[str, nn.Module]) -> Iterator[None]:
+        """Keep the calls of these modules inside the ``with``; the hooks are gone after it."""
+        handles = []
+        try:
+            for path, module in modules.items():
+                hooks = _Hooks(self, path)
+                handles.append(module.register_forward_pre_hook(hooks.before, with_kwargs=True))
+                handles.append(module.register_forward_hook(hooks.after, with_kwargs=True))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+class _Hooks:
+    """Notes the versions of a module's arguments before a call, and keeps the call after it."""
+
+    def __init__(self, capture: Capture, path: str) -> None:
+        self._capture = capture
+        self._path = path
+        self._before: list[tuple[int, ...]] = []
+
+    def before(self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._before.append(versions((args, kwargs)))
+
+    def after(
+        self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> None:
+        # Plain copies of what holds the tensors: a model adds to its output after the call.
+        call = Call(plain(args), plain(kwargs), plain(output), ())
+        noted = self._before.pop() + versions(call.output)
+        self._capture.add(self._path, replace(call, versions=noted))
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in a value of tuples, lists and mappings, in order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from tensors_in(item)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors_in(item)
+
+
+def plain(value: Any) -> Any:
+    """Return the same tensors in dicts and tuples of their own."""
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple(plain(item) for item in value)
+    return value
+
+
+def versions(value: Any) -> tuple[int, ...]:
+    """Return how often each tensor in ``value`` was changed in place so far."""
+    return tuple(tensor._version for tensor in tensors_in(value))

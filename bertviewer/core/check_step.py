@@ -1,0 +1,55 @@
+"""What a check found: plain data, free of torch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CheckStep:
+    """One comparison: what a module gave, and the same recomputed in float64.
+
+    ``step`` says what of the module at ``path`` is compared. ``max_abs_error`` is the largest
+    difference, ``None`` where there is none to give: shapes differ, or NaN and Inf stand in
+    different places. ``tolerance`` is what rounding may do.
+    """
+
+    path: str
+    step: str
+    max_abs_error: float | None
+    tolerance: float
+    ok: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contract's object."""
+        return {
+            "path": self.path,
+            "step": self.step,
+            "max_abs_error": self.max_abs_error,
+            "tolerance": self.tolerance,
+            "ok": self.ok,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """A module that was called and not checked, and why, in plain words."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The steps that were checked, in the order of ``named_modules()``, and what was not."""
+
+    steps: tuple[CheckStep, ...]
+    unchecked: tuple[Unchecked, ...] = ()
+
+    @property
+    def crosses(self) -> tuple[CheckStep, ...]:
+        """The steps that failed."""
+        return tuple(step for step in self.steps if not step.ok)
+
+    def at(self, path: str) -> tuple[CheckStep, ...]:
+        """Return the steps of the module at ``path``."""
+        return tuple(step for step in self.steps if step.path == path)

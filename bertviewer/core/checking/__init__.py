@@ -1,0 +1,1 @@
+"""Every formula once more as arithmetic on tensors, to compare with what the modules gave."""

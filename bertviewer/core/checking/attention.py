@@ -1,0 +1,248 @@
+"""Self-attention and cross-attention, read from the forms in which models store them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from bertviewer.core.checking import deberta, modernbert, torch_attention
+from bertviewer.core.checking.attention_maths import (
+    Attention,
+    Projection,
+    check_cache,
+    head_count,
+)
+from bertviewer.core.checking.families import BART, BERT, LLAMA, T5, named
+from bertviewer.core.checking.part import Part
+from bertviewer.core.checking.position_bias import t5_position_bias
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionKind:
+    """One way to store attention.
+
+    ``read`` takes what the module's ``forward`` takes. ``output`` names the child that mixes the
+    heads' outputs, so that its input is where they can be seen; ``None`` where the module gives
+    them itself, and "" where they cannot be seen. ``finish`` makes the module's result.
+    """
+
+    read: Callable[..., Attention]
+    output: str | None
+    finish: Callable[[Part, Attention, Tensor, Tensor], Any]
+
+    def __call__(self, part: Part, *args: Any, **kwargs: Any) -> Any:
+        """Recompute the module's whole result."""
+        attention = self.read(part, *args, **kwargs)
+        weights, mixed = attention.attend(part)
+        return self.finish(part, attention, mixed, weights)
+
+
+def _read(
+    part: Part,
+    names: tuple[str, str, str],
+    heads: int,
+    x: Tensor,
+    source: Tensor | None = None,
+    mask: Tensor | None = None,
+    **more: Any,
+) -> Attention:
+    """Read a module that has one linear layer for each of query, key and value."""
+    query, key, value = (Projection.of(part.below(name)) for name in names)
+    size = query.weight.shape[0] // heads
+    other = x if source is None else source
+    # Where no mask is given, a causal module hides later positions by itself.
+    causal = bool(part.attribute("is_causal")) and mask is None and source is None
+    usual: dict[str, Any] = {
+        "key_heads": heads,
+        "scale": size**-0.5,
+        "is_causal": causal and x.shape[1] > 1,
+    }
+    return Attention(
+        query, key, value, heads, x=x, keys=other, values=other, mask=mask, **usual | more
+    )
+
+
+def _bert(
+    part: Part,
+    hidden_states: Tensor,
+    encoder_hidden_states: Tensor | None = None,
+    attention_mask: Tensor | None = None,
+    past_key_values: Any = None,
+    **_: Any,
+) -> Attention:
+    check_cache(past_key_values, hidden_states.shape[1])
+    heads = head_count(part, "num_attention_heads")
+    source = encoder_hidden_states if "Cross" in part.node.class_name else None
+    names = ("query", "key", "value")
+    return _read(part, names, heads, hidden_states, source, attention_mask)
+
+
+def _bert_self(
+    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, *args: Any, **more: Any
+) -> Attention:
+    """BERT's self-attention has its mask second; its cross-attention has it third."""
+    if args:
+        more["past_key_values"] = args[0]
+    return _bert(part, hidden_states, attention_mask=attention_mask, **more)
+
+
+def _distilbert(
+    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+) -> Attention:
+    names = ("q_lin", "k_lin", "v_lin")
+    return _read(part, names, head_count(part, "n_heads"), hidden_states, None, attention_mask)
+
+
+def _gpt2(
+    part: Part,
+    hidden_states: Tensor,
+    past_key_values: Any = None,
+    attention_mask: Tensor | None = None,
+    encoder_hidden_states: Tensor | None = None,
+    encoder_attention_mask: Tensor | None = None,
+    **_: Any,
+) -> Attention:
+    check_cache(past_key_values, hidden_states.shape[1])
+    heads = head_count(part, "n_head", "num_attention_heads")
+    stored = part.below("c_attn")
+    # Conv1D stores [in, out], the parts side by side.
+    weight, bias = stored.weight().transpose(0, 1), stored.tensor("bias")
+    crosses = encoder_hidden_states is not None
+    width = weight.shape[0] // (2 if crosses else 3)
+    parts = [Projection(weight, bias).rows(start, width) for start in range(0, len(weight), width)]
+    if crosses:
+        asked = part.below("q_attn")
+        parts.insert(0, Projection(asked.weight().transpose(0, 1), asked.tensor("bias")))
+    query, key, value = parts
+    scale = (width // heads) ** -0.5 if part.config.get("scale_attn_weights", True) else 1.0
+    if part.config.get("scale_attn_by_inverse_layer_idx"):
+        scale /= part.number("layer_idx") + 1
+    other = hidden_states if encoder_hidden_states is None else encoder_hidden_states
+    mask = encoder_attention_mask if crosses else attention_mask
+    causal = not crosses and mask is None and hidden_states.shape[1] > 1
+    return Attention(
+        query, key, value, heads, heads, scale, hidden_states, other, other, mask, is_causal=causal
+    )
+
+
+def _bart(
+    part: Part,
+    hidden_states: Tensor,
+    key_value_states: Tensor | None = None,
+    past_key_values: Any = None,
+    attention_mask: Tensor | None = None,
+    **_: Any,
+) -> Attention:
+    check_cache(past_key_values, hidden_states.shape[1])
+    side = "decoder" if "decoder" in part.path.split(".") else "encoder"
+    heads = head_count(part, f"{side}_attention_heads")
+    names = ("q_proj", "k_proj", "v_proj")
+    return _read(part, names, heads, hidden_states, key_value_states, attention_mask)
+
+
+def _llama(
+    part: Part,
+    hidden_states: Tensor,
+    position_embeddings: tuple[Tensor, Tensor],
+    attention_mask: Tensor | None = None,
+    past_key_values: Any = None,
+    **_: Any,
+) -> Attention:
+    check_cache(past_key_values, hidden_states.shape[1])
+    heads = head_count(part, "num_attention_heads")
+    # Qwen3 normalises every head's queries and keys before it turns them.
+    norms = (part.below("q_norm"), part.below("k_norm")) if part.has("q_norm") else None
+    return _read(
+        part,
+        ("q_proj", "k_proj", "v_proj"),
+        heads,
+        hidden_states,
+        None,
+        attention_mask,
+        key_heads=head_count(part, "num_key_value_heads", "num_attention_heads"),
+        rotation=position_embeddings,
+        norms=norms,
+    )
+
+
+def _t5(
+    part: Part,
+    hidden_states: Tensor,
+    mask: Tensor | None = None,
+    key_value_states: Tensor | None = None,
+    position_bias: Tensor | None = None,
+    past_key_values: Any = None,
+    **_: Any,
+) -> Attention:
+    check_cache(past_key_values, hidden_states.shape[1])
+    heads = head_count(part, "num_heads")
+    other = hidden_states if key_value_states is None else key_value_states
+    if position_bias is None:
+        position_bias = t5_position_bias(part, hidden_states.shape[1], other.shape[1])
+    return _read(
+        part,
+        ("q", "k", "v"),
+        heads,
+        hidden_states,
+        key_value_states,
+        mask,
+        # T5 does not divide the scores; the initial weights are smaller instead.
+        scale=1.0,
+        bias=position_bias,
+    )
+
+
+def _mpnet(
+    part: Part,
+    hidden_states: Tensor,
+    attention_mask: Tensor | None = None,
+    position_bias: Tensor | None = None,
+    **_: Any,
+) -> Attention:
+    heads = head_count(part, "num_attention_heads")
+    return _read(
+        part, ("q", "k", "v"), heads, hidden_states, None, attention_mask, bias=position_bias
+    )
+
+
+def _itself(_part: Part, _attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+    return mixed, weights
+
+
+def _projected(name: str) -> Callable[[Part, Attention, Tensor, Tensor], Any]:
+    def finish(part: Part, _attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+        return part.below(name)(mixed), weights
+
+    return finish
+
+
+def _finish_albert(part: Part, attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+    """ALBERT's attention holds add & norm as well."""
+    return part.below("LayerNorm")(attention.x + part.below("dense")(mixed)), weights
+
+
+def _finish_t5(part: Part, attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+    return part.below("o")(mixed), attention.bias, weights
+
+
+ATTENTIONS: Mapping[str, AttentionKind] = {
+    **dict.fromkeys(named(BERT, "SelfAttention"), AttentionKind(_bert_self, None, _itself)),
+    **dict.fromkeys(named(BERT, "CrossAttention"), AttentionKind(_bert, None, _itself)),
+    "AlbertAttention": AttentionKind(_bert_self, "dense", _finish_albert),
+    "DistilBertSelfAttention": AttentionKind(_distilbert, "out_lin", _projected("out_lin")),
+    "MultiHeadSelfAttention": AttentionKind(_distilbert, "out_lin", _projected("out_lin")),
+    "GPT2Attention": AttentionKind(_gpt2, "c_proj", _projected("c_proj")),
+    **dict.fromkeys(
+        named(BART, "Attention"), AttentionKind(_bart, "out_proj", _projected("out_proj"))
+    ),
+    **dict.fromkeys(
+        named(LLAMA, "Attention"), AttentionKind(_llama, "o_proj", _projected("o_proj"))
+    ),
+    **dict.fromkeys(named(T5, "Attention"), AttentionKind(_t5, "o", _finish_t5)),
+    "MPNetSelfAttention": AttentionKind(_mpnet, "o", _projected("o")),
+    "ModernBertAttention": AttentionKind(modernbert.read_attention, "Wo", _projected("Wo")),
+    "DisentangledSelfAttention": AttentionKind(deberta.read_attention, None, _itself),
+    "MultiheadAttention": AttentionKind(torch_attention.read, "", torch_attention.finish),
+}
+"""Every class of attention that can be recomputed; adding one is adding a line."""

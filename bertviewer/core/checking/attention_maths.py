@@ -1,0 +1,135 @@
+"""Scaled dot-product attention in several heads (Vaswani et al. 2017, section 3.2)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.checking.arithmetic import affine, softmax
+from bertviewer.core.checking.part import NoFormulaError, Part
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """One of W_Q, W_K and W_V as [out, in]; head h has the rows h·d to h·d + d - 1."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    @classmethod
+    def of(cls, part: Part) -> "Projection":
+        """Read a linear layer."""
+        return cls(part.weight(), part.tensor("bias"))
+
+    def rows(self, start: int, count: int) -> "Projection":
+        """Return some of the rows."""
+        bias = None if self.bias is None else self.bias[start : start + count]
+        return Projection(self.weight[start : start + count], bias)
+
+    def split(self, heads: int, head: int | None) -> tuple["Projection", int]:
+        """Return one head's rows or all of them, and how many heads that is."""
+        if head is None:
+            return self, heads
+        size = self.weight.shape[0] // heads
+        return self.rows(head * size, size), 1
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """An attention, however a module stores it, and what it is applied to.
+
+    ``x`` [B, S, D] makes the queries, ``keys`` and ``values`` [B, S', D] the rest. ``mask`` is
+    true or 0 where a position may be looked at; ``bias`` is added to the scores. Several heads
+    of queries share one of keys where there are fewer of those. ``rotation`` holds the cosines and
+    sines of the positions; ``norms`` are applied to queries and keys before it.
+    """
+
+    query: Projection
+    key: Projection
+    value: Projection
+    heads: int
+    key_heads: int
+    scale: float
+    x: Tensor
+    keys: Tensor
+    values: Tensor
+    mask: Tensor | None = None
+    bias: Tensor | None = None
+    is_causal: bool = False
+    rotation: tuple[Tensor, Tensor] | None = None
+    norms: tuple[Part, Part] | None = None
+
+    def attend(self, part: Part, head: int | None = None) -> tuple[Tensor, Tensor]:
+        """Return the probabilities [B, A, S, S'] and the heads side by side [B, S, A·d].
+
+        With ``head`` only that one is calculated, from its own rows of the three weights.
+        """
+        shared = self.heads // self.key_heads
+        key_head = None if head is None else head // shared
+        q = in_heads(part, self.x, *self.query.split(self.heads, head))
+        k = in_heads(part, self.keys, *self.key.split(self.key_heads, key_head))
+        v = in_heads(part, self.values, *self.value.split(self.key_heads, key_head))
+        if self.norms is not None:
+            q, k = self.norms[0](q), self.norms[1](k)
+        if self.rotation is not None:
+            cosine, sine = (table[:, None] for table in self.rotation)
+            q, k = (part.round(_rotate(side, cosine, sine)) for side in (q, k))
+        if head is None and shared > 1:
+            k, v = (side.repeat_interleave(shared, dim=1) for side in (k, v))
+        scores = part.round(q @ k.transpose(-1, -2)) * self.scale
+        if self.bias is not None:
+            scores = scores + _of_head(self.bias, head)
+        scores = _masked(scores, None if self.mask is None else _of_head(self.mask, head))
+        if self.is_causal:
+            queries, keys = scores.shape[-2:]
+            later = torch.ones(queries, keys, dtype=torch.bool).triu(keys - queries + 1)
+            scores = scores.masked_fill(later, -torch.inf)
+        weights = part.round(softmax(scores))
+        mixed = (weights @ v).transpose(1, 2)
+        return weights, part.round(mixed.reshape(*mixed.shape[:2], -1))
+
+
+def head_count(part: Part, *keys: str) -> int:
+    """Return the number of heads by the configuration."""
+    return int(part.setting_value(*keys))
+
+
+def check_cache(cache: Any, length: int) -> None:
+    """Refuse a cache of keys and values that held something before this call.
+
+    After a call that began with an empty one it holds as many positions as were read.
+
+    Raises:
+        NoFormulaError: it holds others.
+    """
+    if cache is not None and cache.get_seq_length() != length:
+        raise NoFormulaError("the recomputation does not know keys and values of earlier calls")
+
+
+def in_heads(part: Part, x: Tensor, projection: Projection, heads: int) -> Tensor:
+    """Project [B, S, D] and split the result into heads: [B, A, S, d]."""
+    y = part.round(affine(x, projection.weight, projection.bias))
+    return y.reshape(*y.shape[:-1], heads, -1).transpose(1, 2)
+
+
+def _of_head(table: Tensor, head: int | None) -> Tensor:
+    """Return one head's part of what is added to all scores [B, A or 1, S, S']."""
+    if head is None or table.dim() < 4 or table.shape[1] == 1:
+        return table
+    return table[:, head : head + 1]
+
+
+def _masked(scores: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return scores
+    if mask.dtype == torch.bool:
+        return scores.masked_fill(~mask, -torch.inf)
+    return scores + mask
+
+
+def _rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Turn the features in pairs (i, i + d/2) by the angle of the position (Su et al. 2021)."""
+    half = x.shape[-1] // 2
+    turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+    return x * cosine + turned * sine

@@ -1,0 +1,102 @@
+"""Checks a run: every module that was captured, or some of them."""
+
+from collections.abc import Sequence
+
+import torch
+
+from bertviewer.core.capture import Capture
+from bertviewer.core.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.checking.attention import ATTENTIONS
+from bertviewer.core.checking.blocks import BLOCKS
+from bertviewer.core.checking.checker import Checker
+from bertviewer.core.checking.layer_steps import LAYER_STEPS
+from bertviewer.core.checking.part import NoFormulaError
+from bertviewer.core.checking.second_pass import second_pass
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
+
+_BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
+"""What comes of a stranger's module that carries a known name and is built otherwise."""
+
+
+def check_run(
+    model: LoadedModel, paths: Sequence[str] | None = None, progress: Progress = no_progress
+) -> Check:
+    """Compare what the modules gave in the last run with their recomputation in float64.
+
+    The inputs and outputs are those of the run, the weights those of this moment. ``paths``
+    chooses modules; without it all are checked that were called. Attention is checked under
+    the implementation that the run used, and once more under the other one.
+
+    Raises:
+        UserError: no run was captured.
+        Cancelled: ``progress`` said so.
+    """
+    capture = model.capture
+    if capture is None:
+        raise UserError("there is nothing to check: run a sentence first")
+    module = model.module(random_weights=True)
+    nodes = {node.path: node for node in model.architecture.modules}
+    if paths is None:
+        chosen = [p for p in nodes if p in capture.calls or p in capture.refused]
+    else:
+        chosen = [p for p in paths if p in nodes]
+    checker = Checker(module, model.architecture, capture)
+    attentions = {
+        path: nodes[path].class_name
+        for path in chosen
+        if path in capture.calls and nodes[path].class_name in ATTENTIONS
+    }
+    steps: list[CheckStep] = []
+    unchecked: list[Unchecked] = []
+    with torch.no_grad():
+        try:
+            name, other = second_pass(module, capture, attentions, progress)
+        except _BUILT_OTHERWISE as error:
+            name, other = "", Capture(capture.inputs, 0)
+            reason = f"attention could not be run a second time, in another way: {_line(error)}"
+            unchecked.append(Unchecked("", reason))
+        for number, path in enumerate(chosen):
+            progress(number, len(chosen), path or nodes[path].class_name)
+            try:
+                if path in capture.refused:
+                    raise NoFormulaError(_too_large(capture))
+                steps += checker.steps(path)
+                if path in other.calls:
+                    steps += checker.again(path, other, name)
+            except NoFormulaError as error:
+                unchecked.append(Unchecked(path, str(error)))
+            except _BUILT_OTHERWISE as error:
+                reason = f"it is built otherwise than expected: {_line(error)}"
+                unchecked.append(Unchecked(path, reason))
+    return Check(tuple(steps), tuple(unchecked))
+
+
+def check_module(model: LoadedModel, path: str, progress: Progress = no_progress) -> Check:
+    """Check one module of the last run; of a layer also its attentions, down to each head.
+
+    Raises:
+        UserError: no run was captured.
+        Cancelled: ``progress`` said so.
+    """
+    nodes = {node.path: node for node in model.architecture.modules}
+    below = [
+        node.path
+        for node in model.architecture.modules
+        if node.path.startswith(f"{path}.")
+        and node.class_name in ATTENTIONS
+        and nodes[path].class_name in (*LAYER_STEPS, *BLOCKS)
+    ]
+    return check_run(model, (path, *below), progress)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _too_large(capture: Capture) -> str:
+    return (
+        f"its tensors were not kept: the sentence is too long for the {capture.budget / 1e6:,.0f} "
+        "MB that are kept of a run"
+    )

@@ -1,0 +1,239 @@
+"""Checks single modules of a run that was captured."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.capture import Call, Capture, tensors_in
+from bertviewer.core.check_step import CheckStep
+from bertviewer.core.checking.arithmetic import EXACT, Arithmetic, rounded
+from bertviewer.core.checking.attention import ATTENTIONS, AttentionKind
+from bertviewer.core.checking.attention_maths import Attention
+from bertviewer.core.checking.comparison import Comparison, compare
+from bertviewer.core.checking.layer_steps import LAYER_STEPS, NEXT, Child, Formula, Seen, next_state
+from bertviewer.core.checking.part import NoFormulaError, Part, Setting
+from bertviewer.core.checking.recomputations import IN_FLOAT32, recomputation
+
+_LAST_NORMS = ("ln_f", "norm", "final_norm", "layer_norm", "final_layer_norm")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One call of one module, and the parts that recompute it."""
+
+    path: str
+    number: int
+    call: Call
+    stored: torch.dtype
+    exact: Part
+    rough: Part
+
+    def both(self, recompute: Callable[[Part], Any]) -> tuple[Any, Any]:
+        """Recompute something in float64 and as the model rounds."""
+        return recompute(self.exact), recompute(self.rough)
+
+    def again(self, part: Part) -> Any:
+        """Recompute the module from the arguments of the call."""
+        take = part.setting.arithmetic.take
+        return part(*take(self.call.args), **take(dict(self.call.kwargs)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Attended:
+    """An attention's steps, and what its single heads are compared with afterwards."""
+
+    found: list[tuple[str, Comparison]]
+    exact: Attention
+    mixed: Tensor
+
+
+class Checker:
+    """Recomputes modules of one captured run; remembers what two steps have in common."""
+
+    def __init__(self, module: nn.Module, architecture: Architecture, capture: Capture) -> None:
+        self._module = module
+        self._architecture = architecture
+        self._capture = capture
+        self._nodes = {node.path: node for node in architecture.modules}
+        self._known: dict[tuple[str, int], Comparison] = {}
+
+    def steps(self, path: str) -> Iterator[CheckStep]:
+        """Yield the steps of the module at ``path``, of each of its calls.
+
+        Raises:
+            NoFormulaError: it cannot be checked; the error says why.
+        """
+        calls = self._capture.calls.get(path)
+        if calls is None:
+            raise NoFormulaError("it was not called in this run")
+        name = self._nodes[path].class_name
+        for number, call in enumerate(calls):
+            place = self._place(path, number, call)
+            found: Iterable[tuple[str, Comparison]]
+            if name in ATTENTIONS:
+                found = self._attention(place, ATTENTIONS[name])
+            elif name in LAYER_STEPS:
+                found = self._layer(place)
+            else:
+                found = [("output", self._output(place))]
+            for step, comparison in found:
+                # A shared layer is called once for every layer of the stack.
+                told = step if len(calls) == 1 else f"{step}, call {number}"
+                yield CheckStep(path, told, comparison.error, comparison.tolerance, comparison.ok)
+
+    def again(self, path: str, other: Capture, suffix: str) -> Iterator[CheckStep]:
+        """Yield an attention's steps in another capture, the steps of single heads left out."""
+        kind = ATTENTIONS[self._nodes[path].class_name]
+        calls = other.calls.get(path, [])
+        for number, call in enumerate(calls):
+            place = self._place(path, number, call)
+            for step, found in self._results(place, kind).found:
+                told = f"{step} ({suffix})"
+                if len(calls) > 1:
+                    told += f", call {number}"
+                yield CheckStep(path, told, found.error, found.tolerance, found.ok)
+
+    def _place(self, path: str, number: int, call: Call) -> _Place:
+        if not call.is_intact:
+            raise NoFormulaError("a tensor that it took or gave was changed in place after it")
+        module = self._module.get_submodule(path)
+        stored = _coarsest(module, call)
+        exact, rough = (self._part(path, used) for used in (EXACT, rounded(stored)))
+        return _Place(path, number, call, stored, exact, rough)
+
+    def _part(self, path: str, arithmetic: Arithmetic) -> Part:
+        return Setting(
+            self._module, self._architecture, self._nodes, arithmetic, recomputation
+        ).part(path)
+
+    def _compare(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Comparison | None:
+        inputs = tensors_in((place.call.args, place.call.kwargs))
+        return compare(exact, rough, actual, inputs, place.stored)
+
+    def _output(self, place: _Place) -> Comparison:
+        """Compare the whole of what a module gave; once, though layers ask again."""
+        key = (place.path, place.number)
+        if key not in self._known:
+            kind = ATTENTIONS.get(self._nodes[place.path].class_name)
+            if kind is not None:
+                # The head's outputs are compared with the layer's step, the weights are not.
+                self._known[key] = dict(self._results(place, kind).found)["output"]
+            else:
+                exact, rough = place.both(place.again)
+                self._known[key] = self._needed(place, exact, rough, place.call.output)
+        return self._known[key]
+
+    def _needed(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Comparison:
+        comparison = self._compare(place, exact, rough, actual)
+        if comparison is None:
+            raise NoFormulaError("it gives nothing that can be compared")
+        return comparison
+
+    def _results(self, place: _Place, kind: AttentionKind) -> _Attended:
+        """Compare an attention's output and its weights."""
+
+        def read(part: Part) -> Attention:
+            take = part.setting.arithmetic.take
+            return kind.read(part, *take(place.call.args), **take(dict(place.call.kwargs)))
+
+        def finish(part: Part, attention: Attention) -> tuple[Any, Tensor]:
+            weights, mixed = attention.attend(part)
+            result = kind.finish(part, attention, mixed, weights)
+            return part.setting.arithmetic.round(result), mixed
+
+        exact, rough = place.both(read)
+        (a, _), (b, mixed) = finish(place.exact, exact), finish(place.rough, rough)
+        given = place.call.output
+        last = len(a) - 1
+        found = [("output", self._needed(place, a[:last], b[:last], given[:last]))]
+        weights = self._compare(place, a[last:], b[last:], given[last:])
+        if weights is not None:
+            found.append(("weights", weights))
+        return _Attended(found, exact, mixed)
+
+    def _attention(self, place: _Place, kind: AttentionKind) -> Iterator[tuple[str, Comparison]]:
+        attended = self._results(place, kind)
+        self._known[place.path, place.number] = dict(attended.found)["output"]
+        yield from attended.found
+        mixed = self._mixed(place, kind)
+        if mixed is None:
+            return
+        size = mixed.shape[-1] // attended.exact.heads
+        for head in range(attended.exact.heads):
+            columns = slice(head * size, (head + 1) * size)
+            # From the head's own rows of the weights; rounding is that of the heads together.
+            alone = attended.exact.attend(place.exact, head)[1]
+            rough = attended.mixed[..., columns]
+            yield f"head {head}", self._needed(place, alone, rough, mixed[..., columns])
+
+    def _mixed(self, place: _Place, kind: AttentionKind) -> Tensor | None:
+        """Return the heads' outputs side by side, where the run lets them be seen."""
+        if kind.output is None:
+            given: Tensor = place.call.output[0]
+            return given
+        call = self._find(place, kind.output) if kind.output else None
+        if call is None or not call.is_intact:
+            return None
+        mixed: Tensor = call.args[0]
+        return mixed
+
+    def _find(self, place: _Place, name: str) -> Call | None:
+        """Return the call of a module below that belongs to this call."""
+        path = f"{place.path}.{name}" if place.path else name
+        calls = self._capture.calls.get(path, [])
+        return calls[place.number] if place.number < len(calls) else None
+
+    def _layer(self, place: _Place) -> Iterator[tuple[str, Comparison]]:
+        def seen(part: Part | None) -> Seen:
+            arithmetic = None if part is None else part.setting.arithmetic
+            return Seen(place.call, lambda name: self._find(place, name), arithmetic)
+
+        for step in LAYER_STEPS[place.exact.node.class_name](place.exact):
+            if isinstance(step, Child):
+                child = self._find(place, step.child)
+                if child is None:
+                    continue
+                below = place.exact.below(step.child).path
+                yield step.name, self._output(self._place(below, place.number, child))
+            elif isinstance(step, Formula):
+                a, b = (step.expected(part, seen(part)) for part in (place.exact, place.rough))
+                yield step.name, self._needed(place, a, b, step.actual(seen(None)))
+        a, b = place.both(place.again)
+        given = [place.call.output]
+        state = self._next_state(place)
+        if state is not None:
+            given.append(state)
+        yield NEXT, self._needed(place, [a] * len(given), [b] * len(given), given)
+
+    def _next_state(self, place: _Place) -> Tensor | None:
+        """Return the hidden state after this layer, as the model gave it."""
+        roots = self._capture.calls.get("", [])
+        stack = place.path.rpartition(".")[0].rpartition(".")[0]
+        number = place.path.rpartition(".")[2]
+        if not roots or not isinstance(roots[0].output, dict) or not number.isdecimal():
+            return None
+        sides = {"encoder": "encoder_hidden_states", "decoder": "decoder_hidden_states"}
+        output = roots[0].output
+        keys = (*(sides[p] for p in place.path.split(".") if p in sides), "hidden_states")
+        states = next((output[key] for key in keys if output.get(key) is not None), None)
+        layer = int(number)
+        if len(self._capture.calls[place.path]) > 1:
+            same = self._nodes[place.path].class_name
+            if sum(node.class_name == same for node in self._nodes.values()) > 1:
+                return None  # several shared layers take turns
+            layer = place.number
+        above = self._part(stack, EXACT)
+        return next_state(states, layer, any(above.has(name) for name in _LAST_NORMS))
+
+
+def _coarsest(module: nn.Module, call: Call) -> torch.dtype:
+    """Return the dtype that rounds the most of those that a module works in."""
+    tensors = (*tensors_in((call.args, call.kwargs, call.output)), *module.parameters())
+    floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
+    if any(type(inner).__name__ in IN_FLOAT32 for inner in module.modules()):
+        floats.append(torch.float32)
+    return max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)

@@ -1,0 +1,187 @@
+"""DeBERTa: scores from contents and from distances (He et al. 2021, section 3.1)."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.checking.attention_maths import Attention, Projection, head_count, in_heads
+from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
+from bertviewer.core.checking.primitives import ACTIVATIONS
+
+
+def read_attention(
+    part: Part,
+    hidden_states: Tensor,
+    attention_mask: Tensor,
+    output_attentions: bool = False,
+    query_states: Tensor | None = None,
+    relative_pos: Tensor | None = None,
+    rel_embeddings: Tensor | None = None,
+) -> Attention:
+    """Contents to contents, plus what contents make of the distance, as a bias."""
+    del output_attentions
+    heads = head_count(part, "num_attention_heads")
+    x = hidden_states
+    asked = x if query_states is None else query_states
+    q, k, v = (Projection.of(part.below(f"{name}_proj")) for name in ("query", "key", "value"))
+    kinds = part.config.get("pos_att_type") or ()
+    # The paper's sqrt(3 d): one d for each kind of score that is added.
+    scale = (q.weight.shape[0] // heads * (1 + len(kinds))) ** -0.5
+    bias = None
+    if part.config.get("relative_attention"):
+        if relative_pos is None or rel_embeddings is None or asked.shape[1] != x.shape[1]:
+            raise NoFormulaError("the recomputation needs the distances that the encoder gives")
+        query, key = in_heads(part, asked, q, heads), in_heads(part, x, k, heads)
+        bias = scale * _distances(part, query, key, heads, relative_pos, rel_embeddings)
+    return Attention(q, k, v, heads, heads, scale, asked, x, x, attention_mask.bool(), bias)
+
+
+def _distances(
+    part: Part, query: Tensor, key: Tensor, heads: int, relative_pos: Tensor, table: Tensor
+) -> Tensor:
+    """Content to position and position to content, of every head: [B, A, S, S']."""
+    span = table.shape[0] // 2
+    length = query.shape[-2]
+    distance = relative_pos.reshape(-1, length, length)[0]
+    shared = bool(part.config.get("share_att_key"))
+    total = torch.zeros(1, dtype=query.dtype)
+    kinds = part.config.get("pos_att_type") or ()
+    if "c2p" in kinds:
+        name = "key_proj" if shared else "pos_key_proj"
+        places = in_heads(part, table[None], Projection.of(part.below(name)), heads)
+        scores = part.round(query @ places.transpose(-1, -2))
+        index = (distance + span).clamp(0, 2 * span - 1)
+        total = total + scores.gather(-1, index.expand(*scores.shape[:2], -1, -1))
+    if "p2c" in kinds:
+        name = "query_proj" if shared else "pos_query_proj"
+        places = in_heads(part, table[None], Projection.of(part.below(name)), heads)
+        scores = part.round(key @ places.transpose(-1, -2))
+        index = (span - distance).clamp(0, 2 * span - 1)
+        total = total + scores.gather(-1, index.expand(*scores.shape[:2], -1, -1)).transpose(-1, -2)
+    return total
+
+
+def attention_block(
+    part: Part, hidden_states: Tensor, attention_mask: Tensor, *args: Any, **more: Any
+) -> Any:
+    """The attention with its projection and add & norm."""
+    if more.get("query_states") is not None:
+        raise NoFormulaError("the recomputation does not know queries from elsewhere")
+    mixed, weights = part.below("self")(hidden_states, attention_mask, *args, **more)
+    return part.below("output")(mixed, hidden_states), weights
+
+
+def layer(part: Part, hidden_states: Tensor, attention_mask: Tensor, **more: Any) -> Any:
+    """BERT's layer, with the distances handed on."""
+    x, weights = part.below("attention")(hidden_states, attention_mask, **more)
+    return part.below("output")(part.below("intermediate")(x), x), weights
+
+
+def encoder(part: Part, hidden_states: Tensor, attention_mask: Tensor, *_: Any, **more: Any) -> Any:
+    """The stack: one table of distances serves all layers."""
+    if part.has("conv") or more.get("query_states") is not None:
+        raise NoFormulaError("the recomputation does not know the encoder's convolution")
+    if attention_mask.dim() <= 2:
+        row = attention_mask[:, None, None, :]
+        attention_mask = row * row.transpose(-1, -2)
+    given = {}
+    if part.config.get("relative_attention"):
+        table = part.below("rel_embeddings").weight()
+        if "layer_norm" in str(part.config.get("norm_rel_ebd", "none")).lower():
+            table = part.below("LayerNorm")(table)
+        given = {"relative_pos": _positions(part, hidden_states.shape[1]), "rel_embeddings": table}
+    states = [hidden_states]
+    for inner in part.below("layer").children:
+        states.append(inner(states[-1], attention_mask, **given)[0])
+    return {"last_hidden_state": states[-1], "hidden_states": tuple(states)}
+
+
+def _positions(part: Part, length: int) -> Tensor:
+    """Return the distances q - k, far ones in buckets that grow with the logarithm: [1, S, S]."""
+    farthest = int(part.config.get("max_relative_positions", -1))
+    if farthest < 1:
+        farthest = int(part.setting_value("max_position_embeddings"))
+    buckets = int(part.config.get("position_buckets", -1))
+    rows = [
+        [_bucket(query - key, buckets, farthest) for key in range(length)]
+        for query in range(length)
+    ]
+    return torch.tensor(rows)[None]
+
+
+def _bucket(distance: int, buckets: int, farthest: int) -> int:
+    near = buckets // 2
+    if buckets <= 0 or abs(distance) <= near:
+        return distance
+    share = math.log(abs(distance) / near) / math.log((farthest - 1) / near)
+    # Rounded first, so that 3.0000000001 stays 3 before it is rounded up.
+    place = math.ceil(round(share * (near - 1), 6)) + near
+    return place if distance > 0 else -place
+
+
+def embeddings(
+    part: Part,
+    input_ids: Tensor | None = None,
+    token_type_ids: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    mask: Tensor | None = None,
+    inputs_embeds: Tensor | None = None,
+) -> Tensor:
+    """Words, and positions and segments where there are tables for them; padding becomes 0."""
+    x = part.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    if part.has("position_embeddings"):
+        if position_ids is None:
+            position_ids = torch.arange(x.shape[1])[None]
+        x = x + part.below("position_embeddings")(position_ids)
+    if part.has("token_type_embeddings"):
+        if token_type_ids is None:
+            token_type_ids = torch.zeros(x.shape[:2], dtype=torch.long)
+        x = x + part.below("token_type_embeddings")(token_type_ids)
+    if part.has("embed_proj"):
+        x = part.below("embed_proj")(part.round(x))
+    x = part.below("LayerNorm")(part.round(x))
+    result: Tensor = x if mask is None else x * mask.reshape(*x.shape[:2], 1).to(x.dtype)
+    return result
+
+
+def model(
+    part: Part,
+    input_ids: Tensor | None = None,
+    attention_mask: Tensor | None = None,
+    token_type_ids: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    inputs_embeds: Tensor | None = None,
+    **_: Any,
+) -> dict[str, Any]:
+    """Embeddings and stack."""
+    if (part.attribute("z_steps") or 0) not in (0, 1):
+        raise NoFormulaError("the recomputation does not know repeated last layers")
+    if attention_mask is None and input_ids is not None:
+        attention_mask = torch.ones_like(input_ids)
+    x = part.below("embeddings")(
+        input_ids, token_type_ids, position_ids, attention_mask, inputs_embeds
+    )
+    result: dict[str, Any] = part.below("encoder")(x, attention_mask)
+    return result
+
+
+def pooler(part: Part, hidden_states: Tensor) -> Tensor:
+    """f(dense(x_0))."""
+    name = str(part.setting_value("pooler_hidden_act"))
+    if name not in ACTIVATIONS:
+        raise NoFormulaError(f"the recomputation does not know the activation {name!r}")
+    result: Tensor = ACTIVATIONS[name](part.below("dense")(hidden_states[:, 0]))
+    return result
+
+
+DEBERTA: Mapping[str, Recomputation] = {
+    "DebertaV2Attention": attention_block,
+    "DebertaV2Layer": layer,
+    "DebertaV2Encoder": encoder,
+    "DebertaV2Embeddings": embeddings,
+    "DebertaV2Model": model,
+    "ContextPooler": pooler,
+}

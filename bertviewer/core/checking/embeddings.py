@@ -1,0 +1,143 @@
+"""Modules that turn token ids into vectors, and what gives positions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.checking.families import LLAMA, named
+from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
+
+
+def _added(
+    part: Part,
+    input_ids: Tensor | None,
+    token_type_ids: Tensor | None,
+    position_ids: Tensor,
+    inputs_embeds: Tensor | None,
+) -> Tensor:
+    """Words, segments and positions, added and normalised (Devlin et al. 2019, section 3)."""
+    x = part.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    if part.has("token_type_embeddings"):
+        if token_type_ids is None:
+            token_type_ids = torch.zeros(x.shape[:-1], dtype=torch.long)
+        x = x + part.below("token_type_embeddings")(token_type_ids)
+    if part.has("position_embeddings"):
+        x = x + part.below("position_embeddings")(position_ids)
+    result: Tensor = part.below("LayerNorm")(part.round(x))
+    return result
+
+
+def _length(input_ids: Tensor | None, inputs_embeds: Tensor | None) -> int:
+    given = input_ids if input_ids is not None else inputs_embeds
+    if given is None:
+        raise NoFormulaError("there are neither ids nor vectors")
+    return int(given.shape[1])
+
+
+def bert(
+    part: Part,
+    input_ids: Tensor | None = None,
+    token_type_ids: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    inputs_embeds: Tensor | None = None,
+    past_key_values_length: int = 0,
+) -> Tensor:
+    """BERT, ELECTRA and ALBERT: positions count from 0."""
+    if position_ids is None:
+        length = _length(input_ids, inputs_embeds)
+        position_ids = torch.arange(past_key_values_length, past_key_values_length + length)[None]
+    return _added(part, input_ids, token_type_ids, position_ids, inputs_embeds)
+
+
+def roberta(
+    part: Part,
+    input_ids: Tensor | None = None,
+    token_type_ids: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    inputs_embeds: Tensor | None = None,
+    past_key_values_length: int = 0,
+) -> Tensor:
+    """RoBERTa: positions count from the row after padding's; padding tokens take that row."""
+    padding = int(part.below("position_embeddings").number("padding_idx"))
+    if position_ids is None:
+        if input_ids is None:
+            length = _length(input_ids, inputs_embeds)
+            position_ids = torch.arange(padding + 1, padding + 1 + length)[None]
+        else:
+            real = (input_ids != padding).long()
+            position_ids = (real.cumsum(1) + past_key_values_length) * real + padding
+    return _added(part, input_ids, token_type_ids, position_ids, inputs_embeds)
+
+
+def distilbert(
+    part: Part,
+    input_ids: Tensor | None,
+    inputs_embeds: Tensor | None = None,
+    position_ids: Tensor | None = None,
+) -> Tensor:
+    """DistilBERT: no segments."""
+    if position_ids is None:
+        position_ids = torch.arange(_length(input_ids, inputs_embeds))[None]
+    return _added(part, input_ids, None, position_ids, inputs_embeds)
+
+
+def llama_rotation(part: Part, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of position times frequency (Su et al. 2021, section 3.2.2)."""
+    return rotation(part, x, position_ids, part.config.get("rope_parameters") or {})
+
+
+def rotation(
+    part: Part, x: Tensor, position_ids: Tensor, rope: Mapping[str, Any]
+) -> tuple[Tensor, Tensor]:
+    """Return the tables [B, S, d] for one kind of rotation."""
+    if rope.get("rope_type", "default") != "default":
+        raise NoFormulaError(f"the recomputation does not know {rope['rope_type']!r} positions")
+    heads = int(part.setting_value("num_attention_heads"))
+    size = int(part.config.get("head_dim") or part.setting_value("hidden_size") // heads)
+    steps = torch.arange(0, size, 2, dtype=x.dtype) / size
+    frequencies = float(rope.get("rope_theta", 10_000.0)) ** -steps
+    angles = position_ids[..., None].to(x.dtype) * frequencies
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos(), angles.sin()
+
+
+def sinusoids(length: int, width: int, dtype: torch.dtype) -> Tensor:
+    """Return the fixed position encodings [S, D] (Vaswani et al. 2017, section 3.5)."""
+    position = torch.arange(length, dtype=dtype)[:, None]
+    feature = torch.arange(width)
+    angles = position / 10_000.0 ** ((feature - feature % 2).to(dtype) / width)
+    return torch.where(feature % 2 == 0, angles.sin(), angles.cos())
+
+
+def sum_of_embeddings(
+    part: Part, words: str, places: str, input_ids: Tensor | None, **given: Any
+) -> Tensor:
+    """Return words plus positions, as GPT-2 adds them in the model itself."""
+    embeds = given.get("inputs_embeds")
+    x = part.below(words)(input_ids) if embeds is None else embeds
+    positions = given.get("position_ids")
+    if positions is None:
+        positions = torch.arange(x.shape[1])[None]
+    x = x + part.below(places)(positions)
+    if given.get("token_type_ids") is not None:
+        x = x + part.below(words)(given["token_type_ids"])
+    result: Tensor = part.round(x)
+    return result
+
+
+_LIKE_BERT = ("BertEmbeddings", "ElectraEmbeddings", "AlbertEmbeddings")
+_LIKE_ROBERTA = (
+    "RobertaEmbeddings",
+    "XLMRobertaEmbeddings",
+    "CamembertEmbeddings",
+    "MPNetEmbeddings",
+)
+
+EMBEDDINGS: Mapping[str, Recomputation] = {
+    **dict.fromkeys(_LIKE_BERT, bert),
+    **dict.fromkeys(_LIKE_ROBERTA, roberta),
+    "Embeddings": distilbert,
+    **dict.fromkeys(named(LLAMA, "RotaryEmbedding"), llama_rotation),
+}

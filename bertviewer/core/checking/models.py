@@ -1,0 +1,164 @@
+"""Whole models, from token ids to hidden states and scores."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.checking.embeddings import sinusoids, sum_of_embeddings
+from bertviewer.core.checking.families import BART, BERT, LLAMA, T5, named
+from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
+from bertviewer.core.checking.stacks import run, visible
+
+Result = dict[str, Any]
+
+
+def bert(
+    part: Part,
+    input_ids: Tensor | None = None,
+    *,
+    attention_mask: Tensor | None = None,
+    token_type_ids: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    inputs_embeds: Tensor | None = None,
+    **_: Any,
+) -> Result:
+    """BERT and its kin: embeddings, stack, and a pooler where there is one."""
+    embeddings = part.below("embeddings")
+    segments = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
+    x = embeddings(input_ids, position_ids=position_ids, inputs_embeds=inputs_embeds, **segments)
+    if part.has("embeddings_project"):
+        x = part.below("embeddings_project")(x)
+    shown = visible(attention_mask, x.shape[1], bool(part.config.get("is_decoder")))
+    result: Result = part.first("encoder", "transformer")(x, shown)
+    last = result["last_hidden_state"]
+    if part.has("pooler_activation"):
+        # ALBERT's pooler is a linear layer and a tanh in the model itself.
+        pooled = part.below("pooler_activation")(part.below("pooler")(last[:, 0]))
+        return result | {"pooler_output": pooled}
+    if part.has("pooler"):
+        return result | {"pooler_output": part.below("pooler")(last)}
+    return result
+
+
+def gpt2(
+    part: Part,
+    input_ids: Tensor | None = None,
+    *,
+    attention_mask: Tensor | None = None,
+    encoder_hidden_states: Tensor | None = None,
+    encoder_attention_mask: Tensor | None = None,
+    **given: Any,
+) -> Result:
+    """GPT-2: words and positions, blocks, a last layer norm."""
+    x = sum_of_embeddings(part, "wte", "wpe", input_ids, **given)
+    mask = visible(attention_mask, x.shape[1], True)
+    other = visible(encoder_attention_mask, x.shape[1], False)
+    states = run(part.below("h"), x, None, mask, encoder_hidden_states, other)
+    return _normed(part.below("ln_f"), states)
+
+
+def llama(
+    part: Part,
+    input_ids: Tensor | None = None,
+    *,
+    attention_mask: Tensor | None = None,
+    inputs_embeds: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    **_: Any,
+) -> Result:
+    """Llama: words, layers with rotated queries and keys, a last RMSNorm."""
+    x = part.below("embed_tokens")(input_ids) if inputs_embeds is None else inputs_embeds
+    length = x.shape[1]
+    positions = torch.arange(length)[None] if position_ids is None else position_ids
+    turns = part.below("rotary_emb")(x, positions)
+    mask = visible(attention_mask, length, True)
+    states = [x]
+    layers = part.below("layers").children
+    for layer, window in zip(layers, _windows(part, len(layers)), strict=True):
+        shown = mask if window is None or mask is None else mask & _within(length, window)
+        states.append(layer(states[-1], shown, position_embeddings=turns))
+    return _normed(part.below("norm"), tuple(states))
+
+
+def _windows(part: Part, layers: int) -> list[int | None]:
+    """Return how many positions back each layer sees, ``None`` for all: Mistral's and Qwen's."""
+    window = part.config.get("sliding_window")
+    kinds = part.config.get("layer_types")
+    if kinds is None:
+        return [window] * layers
+    return [window if kind == "sliding_attention" else None for kind in kinds]
+
+
+def _within(length: int, window: int) -> Tensor:
+    places = torch.arange(length)
+    return (places > places[:, None] - window)[None, None]
+
+
+def _normed(norm: Part, states: tuple[Tensor, ...]) -> Result:
+    """Put the last hidden state through the last norm, as transformers reports it."""
+    last = norm(states[-1])
+    return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
+
+
+def encoder_decoder(
+    part: Part,
+    input_ids: Tensor | None = None,
+    *,
+    attention_mask: Tensor | None = None,
+    decoder_input_ids: Tensor | None = None,
+    decoder_attention_mask: Tensor | None = None,
+    encoder_outputs: object = None,
+    **_: Any,
+) -> Result:
+    """BART and T5: the decoder looks at the encoder's last hidden state."""
+    if decoder_input_ids is None or encoder_outputs is not None:
+        raise NoFormulaError("the recomputation needs the ids of both sides")
+    encoded = part.below("encoder")(input_ids=input_ids, attention_mask=attention_mask)
+    memory = encoded["last_hidden_state"]
+    decoded = part.below("decoder")(
+        input_ids=decoder_input_ids,
+        attention_mask=decoder_attention_mask,
+        encoder_hidden_states=memory,
+        encoder_attention_mask=attention_mask,
+    )
+    return {
+        "last_hidden_state": decoded["last_hidden_state"],
+        "decoder_hidden_states": decoded["hidden_states"],
+        "encoder_last_hidden_state": memory,
+        "encoder_hidden_states": encoded["hidden_states"],
+    }
+
+
+def encoder_only(part: Part, *args: Any, **kwargs: Any) -> Result:
+    """T5's encoder as a model of its own."""
+    result: Result = part.below("encoder")(*args, **kwargs)
+    return result
+
+
+def transformer_base(part: Part, input_ids: Tensor, decoder_input_ids: Tensor, **_: Any) -> Result:
+    """The Transformer of 2017: scaled words plus sinusoids on both sides."""
+
+    def embed(ids: Tensor) -> Tensor:
+        x = part.below("embedding")(ids)
+        width = x.shape[-1]
+        return part.round(x * width**0.5 + part.round(sinusoids(ids.shape[1], width, x.dtype)))
+
+    source, target = embed(input_ids), embed(decoder_input_ids)
+    shown = visible(None, target.shape[1], True)
+    # torch's masks say what is hidden.
+    hidden = None if shown is None else ~shown[0, 0]
+    return {"last_hidden_state": part.below("transformer")(source, target, tgt_mask=hidden)}
+
+
+_ENCODERS = (*BERT, "Albert", "DistilBert", "MPNet")
+
+MODELS: Mapping[str, Recomputation] = {
+    **dict.fromkeys(named(_ENCODERS, "Model"), bert),
+    **dict.fromkeys(named(LLAMA, "Model"), llama),
+    **dict.fromkeys(named((*BART, *T5), "Model"), encoder_decoder),
+    **dict.fromkeys(named(T5, "EncoderModel"), encoder_only),
+    "GPT2Model": gpt2,
+    "TransformerBaseModel": transformer_base,
+}

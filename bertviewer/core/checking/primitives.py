@@ -1,0 +1,115 @@
+"""torch's own small modules, and the activation functions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.checking import arithmetic
+from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
+
+
+def linear(part: Part, x: Tensor) -> Tensor:
+    """Y = X Wᵀ + b."""
+    return arithmetic.affine(x, part.weight(), part.tensor("bias"))
+
+
+def conv1d(part: Part, x: Tensor) -> Tensor:
+    """Y = X W + b: Conv1D stores its weight as [in, out]."""
+    product = x @ part.weight()
+    bias = part.tensor("bias")
+    return product if bias is None else product + bias
+
+
+def embedding(part: Part, ids: Tensor) -> Tensor:
+    """Y = W[ids]."""
+    if part.attribute("max_norm") is not None:
+        raise NoFormulaError("this table shortens its rows (max_norm), which the formula does not")
+    return part.rows(ids)
+
+
+def scaled_embedding(part: Part, ids: Tensor) -> Tensor:
+    """Y = c W[ids]: BART's table of words."""
+    # Gemma keeps the factor beside a buffer that holds it as the model rounds it.
+    scale = part.tensor("embed_scale")
+    return embedding(part, ids) * (part.number("embed_scale") if scale is None else scale)
+
+
+def offset_embedding(
+    part: Part, ids: Tensor, past_key_values_length: int = 0, position_ids: Tensor | None = None
+) -> Tensor:
+    """Y = W[s + 2]: BART's table of positions; of ``ids`` only the shape counts."""
+    if position_ids is None:
+        batch, length = ids.shape[:2]
+        start = past_key_values_length
+        positions = torch.arange(start, start + length).expand(batch, -1)
+    else:
+        positions = position_ids[None]
+    return part.rows(positions + int(part.number("offset")))
+
+
+def position_table(
+    part: Part,
+    shape: Sequence[int],
+    past_key_values_length: int = 0,
+    position_ids: Tensor | None = None,
+) -> Tensor:
+    """Y = W[s]: a table of fixed sinusoids, asked with the shape of the ids."""
+    if position_ids is None:
+        start = past_key_values_length
+        position_ids = torch.arange(start, start + shape[1])
+    return part.rows(position_ids)
+
+
+def clipped_gelu(part: Part, x: Tensor) -> Tensor:
+    """GELU, cut off below and above."""
+    return arithmetic.gelu(x).clamp(part.number("min"), part.number("max"))
+
+
+def identity(_part: Part, x: Tensor, *_: Any, **__: Any) -> Tensor:
+    """Y = X: a dropout too, in evaluation."""
+    return x
+
+
+def sequence(part: Part, x: Any) -> Any:
+    """Run the children in order."""
+    for child in part.children:
+        x = child(x)
+    return x
+
+
+def elementwise(function: Any) -> Recomputation:
+    """Return the recomputation of an activation."""
+
+    def recompute(_part: Part, x: Tensor) -> Tensor:
+        result: Tensor = function(x)
+        return result
+
+    return recompute
+
+
+def gelu(part: Part, x: Tensor) -> Tensor:
+    """GELU of torch, in the form that it is asked for."""
+    tanh = part.attribute("approximate") == "tanh"
+    return arithmetic.gelu_tanh(x) if tanh else arithmetic.gelu(x)
+
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """Return x σ(1.702 x) (Hendrycks & Gimpel 2016, section 2)."""
+    return x * arithmetic.sigmoid(1.702 * x)
+
+
+def silu(x: Tensor) -> Tensor:
+    """Return x σ(x)."""
+    return x * arithmetic.sigmoid(x)
+
+
+ACTIVATIONS: dict[str, Any] = {
+    "relu": arithmetic.relu,
+    "gelu": arithmetic.gelu,
+    "gelu_new": arithmetic.gelu_tanh,
+    "tanh": torch.tanh,
+    "silu": silu,
+}
+"""Activations that a layer calls as functions, by the names that configurations use."""

@@ -1,0 +1,74 @@
+"""Runs the model once more with the other way to calculate attention: eager, or SDPA."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from bertviewer.core.capture import Call, Capture, versions
+from bertviewer.core.progress import Progress
+
+EAGER = "eager"
+SDPA = "sdpa"
+
+
+def second_pass(
+    module: nn.Module, first: Capture, paths: Mapping[str, str], progress: Progress
+) -> tuple[str, Capture]:
+    """Return the other way's name, and the calls of the attentions under it.
+
+    ``paths`` are the attentions' paths with their classes. The model gets the first run's inputs
+    and is left as it was, whatever happens.
+    """
+    own = {path for path, name in paths.items() if name == "MultiheadAttention"}
+    others = {path: module.get_submodule(path) for path in paths if path not in own}
+    capture = Capture(first.inputs, first.budget)
+    for path in own:
+        for call in first.calls.get(path, ()):
+            progress(0, 0, path)
+            capture.add(path, _with_weights(module.get_submodule(path), call))
+    used = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    name = SDPA if used == EAGER else EAGER
+    if others and used in (EAGER, SDPA) and getattr(module, "_supports_sdpa", False):
+        _run(module, capture, others, used, name, progress)
+    return name, capture
+
+
+def _with_weights(attention: nn.Module, call: Call) -> Call:
+    """Call torch.nn's attention again for its weights: it then does without SDPA."""
+    # Positional arguments past the fourth would name the same flag twice.
+    args, kwargs = call.args[:4], {**call.kwargs, "need_weights": True}
+    with torch.no_grad():
+        output = attention(*args, **kwargs)
+    return replace(
+        call, args=args, kwargs=kwargs, output=output, versions=versions((args, kwargs, output))
+    )
+
+
+def _run(
+    module: Any,
+    capture: Capture,
+    attentions: Mapping[str, nn.Module],
+    used: str,
+    other: str,
+    progress: Progress,
+) -> None:
+    """Run the model once under the other implementation, and set it back."""
+    count = 0
+
+    def tell(inner: nn.Module, _args: Any) -> None:
+        nonlocal count
+        count += 1
+        progress(count, len(attentions), type(inner).__name__)
+
+    handles = [inner.register_forward_pre_hook(tell) for inner in attentions.values()]
+    try:
+        module.set_attn_implementation(other)
+        with torch.no_grad(), capture.watching(attentions):
+            module(**capture.inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+        module.set_attn_implementation(used)

@@ -1,0 +1,73 @@
+"""Puts the derived formulas into an architecture, or those that were derived before."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.compute import Compute
+from bertviewer.core.costs import derive_costs
+from bertviewer.core.counting import derive
+from bertviewer.core.dimensions import Build
+from bertviewer.core.formula_cache import cached_formulas, keep_formulas
+from bertviewer.core.progress import Progress
+from bertviewer.core.source import ModelSource
+from bertviewer.core.symbols import Symbol, symbols_of
+
+
+def with_counts(
+    architecture: Architecture, source: ModelSource, progress: Progress
+) -> Architecture:
+    """Return the architecture with formulas for its counts; costs are there too if cached."""
+    if (cached := cached_formulas(architecture)) is not None:
+        return cached
+    found = derive(architecture.config, _builder(source), progress)
+    return replace(
+        architecture,
+        symbols=found.symbols,
+        modules=tuple(
+            replace(node, count_formula=found.counts.get(node.path, node.count_formula))
+            for node in architecture.modules
+        ),
+        parameters=tuple(
+            replace(tensor, symbolic_shape=found.shapes.get(tensor.name))
+            for tensor in architecture.parameters
+        ),
+    )
+
+
+def with_costs(architecture: Architecture, source: ModelSource, progress: Progress) -> Architecture:
+    """Return an architecture that has counts with what a forward pass costs, and cache it."""
+    compute = derive_costs(architecture.config, _builder(source), progress)
+    symbols = _symbols(architecture.config, architecture.symbols, compute)
+    found = replace(architecture, symbols=symbols, compute=compute)
+    keep_formulas(found)
+    return found
+
+
+def _builder(source: ModelSource) -> Build:
+    def build(values: Mapping[str, Any]) -> nn.Module:
+        changed = dict(values)
+        if (labels := changed.pop("num_labels", None)) is not None:
+            changed.pop("id2label", None)
+            changed.pop("label2id", None)
+            changed["num_labels"] = labels
+        return build_on_meta(build_config(changed, source.name), source.task, source.name)
+
+    return build
+
+
+def _symbols(
+    config: Mapping[str, Any], counted: tuple[Symbol, ...], compute: Compute
+) -> tuple[Symbol, ...]:
+    """Return the symbols of the counts, and those that only the costs need, in their order."""
+    known = {symbol.letter: symbol for symbol in counted}
+    used = compute.letters
+    return tuple(
+        known.get(symbol.letter, replace(symbol, variable=symbol.letter))
+        for symbol in symbols_of(config)
+        if symbol.letter in known or symbol.letter in used
+    )

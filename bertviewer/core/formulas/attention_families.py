@@ -1,0 +1,121 @@
+"""Attention with a twist: relative positions, rotation, shared keys, position scores."""
+
+from dataclasses import replace
+
+from bertviewer.core.formulas.attention import PAPER, separate
+from bertviewer.core.formulas.attention_maths import Distances, Heads, attention_formula
+from bertviewer.core.formulas.attention_notes import attention_notes
+from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.formulas.subject import Subject
+
+_ROTARY = "Su et al. 2021, section 3.2"
+
+
+def t5_attention(subject: Subject) -> Formula:
+    """T5's: no biases, no division by sqrt(d_k), a bias by distance (Raffel et al. 2020, 2.1)."""
+    cross = subject.node.name == "EncDecAttention"
+    heads = separate(subject, ("q", "k", "v"), "o")
+    buckets = subject.integer("relative_attention_num_buckets") or 0
+    own = subject.shape("relative_attention_bias.weight")
+    decoder = subject.attribute("is_decoder") is True
+    distances = Distances(
+        own or (buckets, heads.count),
+        subject.integer("relative_attention_max_distance") or 0,
+        both_ways=not decoder,
+        holder="" if own else "The attention of the first layer holds the table",
+    )
+    size = heads.size
+    unscaled = (
+        f"The scores are not divided by the root of d_k = {size}: T5 initialises W_Q with a "
+        "standard deviation that much smaller, which has the same effect when training starts."
+    )
+    heads = replace(
+        heads,
+        cross=cross,
+        causal=decoder and not cross,
+        unscaled=unscaled if heads.scale == 1.0 else "",
+        distances=None if cross else distances,
+    )
+    return _formula(subject, heads, f"{PAPER}; Raffel et al. 2020, section 2.1")
+
+
+def mpnet_attention(subject: Subject) -> Formula:
+    """MPNet's: BERT's with its projection, and T5's bias by distance (Song et al. 2020)."""
+    heads = separate(subject, ("q", "k", "v"), "o")
+    buckets = int(subject.config["relative_attention_num_buckets"])
+    distances = Distances(
+        (buckets, heads.count),
+        128,  # written into MPNetEncoder.relative_position_bucket
+        both_ways=True,
+        holder="The module 'encoder' holds the table as relative_attention_bias",
+    )
+    heads = replace(heads, distances=distances)
+    return _formula(subject, heads, f"{PAPER}; Song et al. 2020; bias: Raffel et al. 2020, 2.1")
+
+
+def rotary_attention(subject: Subject) -> Formula:
+    """Llama's and its kin's: rotated, causal, keys shared by queries (Touvron et al. 2023)."""
+    size = subject.integer("head_dim")
+    if size is None:
+        raise LookupError("no head_dim")
+    query, key, value = (subject.affine(name) for name in ("q_proj", "k_proj", "v_proj"))
+    count, key_heads = query.outputs // size, key.outputs // size
+    scaling = subject.attribute("scaling")
+    usual = not isinstance(scaling, float) or abs(scaling - size**-0.5) < 1e-9
+    rows = f"rows {size}h to {size}h+{size - 1} of W_Q are query head h (0 to {count - 1})"
+    heads = Heads(
+        query=query,
+        key=key,
+        value=value,
+        count=count,
+        size=size,
+        where=f"The heads lie stacked: {rows}, and rows {size}g to {size}g+{size - 1} of W_K and "
+        f"W_V are head g of the keys and values (0 to {key_heads - 1}).",
+        output=subject.affine("o_proj"),
+        causal=subject.attribute("is_causal") is True,
+        scale=None if usual else float(str(scaling)),
+        key_heads=key_heads,
+        rotated=True,
+        head_norm="q_norm" in subject.children,
+        window=_window(subject),
+    )
+    source = f"{PAPER}; rotation: {_ROTARY}"
+    if heads.shared > 1:
+        source += "; shared keys: Ainslie et al. 2023, section 2.2"
+    return _formula(subject, heads, source)
+
+
+def modernbert_attention(subject: Subject) -> Formula:
+    """ModernBERT's: rotated, all three weights in one tensor (Warner et al. 2024, section 2.1)."""
+    stored, size = subject.affine("Wqkv"), subject.integer("head_dim")
+    if size is None:
+        raise LookupError("no head_dim")
+    width = stored.outputs // 3
+    part = Affine((width, stored.inputs), stored.bias)
+    heads = Heads(
+        query=part,
+        key=part,
+        value=part,
+        count=width // size,
+        size=size,
+        where=f"Wqkv.weight stacks the weights of query, key and value, {width} rows each. Within "
+        f"each, rows {size}h to {size}h+{size - 1} are head h, so the first head has rows 0 to "
+        f"{size - 1}.",
+        output=subject.affine("Wo"),
+        rotated=True,
+        window=subject.integer("sliding_window"),
+    )
+    return _formula(subject, heads, f"Warner et al. 2024, section 2.1; rotation: {_ROTARY}")
+
+
+def _window(subject: Subject) -> int | None:
+    """Return how far back is seen: Mistral asks its configuration, the others keep a number."""
+    if subject.node.class_name == "MistralAttention":
+        window = subject.config.get("sliding_window")
+        return window if isinstance(window, int) else None
+    return subject.integer("sliding_window")
+
+
+def _formula(subject: Subject, heads: Heads, source: str) -> Formula:
+    return attention_formula(subject, heads, attention_notes(heads), source)

@@ -1,0 +1,238 @@
+"""Tables whose rows are looked up, and the position tables that are computed instead."""
+
+import math
+
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import indices, number_maths, shape_text, sized
+from bertviewer.core.formulas.places import EMBEDDING_USES, use_of
+from bertviewer.core.formulas.subject import Subject
+
+_SOURCE = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
+_VOCABULARY = "Gives each token of the vocabulary its vector."
+
+
+def embedding(subject: Subject) -> Formula:
+    """A table whose rows are looked up (Devlin et al. 2019, section 3; torch.nn.Embedding)."""
+    rows, width = subject.tensors["weight"].shape
+    return _table(
+        subject,
+        (
+            f"{sized('y_s', width)} = {sized('W', rows, width)}[t_s], "
+            f"quad t_s in {{{indices(rows)}}}",
+        ),
+        (),
+        _padding_notes(subject),
+    )
+
+
+def scaled_embedding(subject: Subject) -> Formula:
+    """A look-up times a constant, often the root of the width (Vaswani et al. 2017, 3.4)."""
+    rows, width = subject.tensors["weight"].shape
+    factor = subject.attribute("scalar_embed_scale", "embed_scale")
+    if not isinstance(factor, float | int):
+        raise ValueError("an embedding without a scale")
+    is_root = abs(factor - math.sqrt(width)) < 1e-6
+    value = f"sqrt({width})" if is_root else number_maths(factor)
+    notes = [
+        "The factor is 1 in this configuration: the look-up is a plain one."
+        if factor == 1
+        else f"Every vector is multiplied by {factor:g}"
+        + (f", the root of the width {width}" if is_root else "")
+        + ": the table is drawn small, and this brings it to the size of what is added to it.",
+        *_padding_notes(subject),
+    ]
+    return _table(
+        subject,
+        (
+            f"{sized('y_s', width)} = c thick {sized('W', rows, width)}[t_s], "
+            f"quad c = {value}, quad t_s in {{{indices(rows)}}}",
+        ),
+        (Term("c", "constant factor", f"{factor:g}"),),
+        tuple(notes),
+    )
+
+
+def offset_positions(subject: Subject) -> Formula:
+    """BART's learnt positions: the rows before the offset stay unused (transformers' code)."""
+    rows, width = subject.tensors["weight"].shape
+    offset = subject.integer("offset")
+    if offset is None:
+        raise LookupError("no offset")
+    return Formula(
+        role="embedding",
+        title="Position embedding with an offset",
+        summary="Gives each position in the sequence its vector.",
+        maths=(
+            f"{sized('y_s', width)} = {sized('W', rows, width)}[s + {offset}], "
+            f"quad s = {indices(rows - offset)}",
+        ),
+        terms=(
+            Term("s", "position, counted from 0"),
+            Term("W", "the table: one row for each position", shape_text((rows, width))),
+            Term("y_s", "the row, this position's vector", shape_text((width,))),
+        ),
+        notes=(
+            f"Rows 0 to {offset - 1} are never read: the first implementation counted positions "
+            f"after the padding index, and the table kept its shape. Of {rows} rows, "
+            f"{rows - offset} can hold tokens.",
+            "Padding is counted like any token; the mask keeps it from being looked at.",
+        ),
+        config_keys=subject.keys("positions", "width"),
+        source="Lewis et al. 2020; the offset as in transformers' code",
+    )
+
+
+def sinusoids(subject: Subject) -> Formula:
+    """Marian's fixed positions: sines in the first half, cosines in the second."""
+    rows, width = subject.tensors["weight"].shape
+    half = (width + 1) // 2
+    angle = f"s / 10000^(2i \\/ {width})"
+    return Formula(
+        role="embedding",
+        title="Sinusoidal position embedding",
+        summary="Gives each position in the sequence a fixed vector of sines and cosines.",
+        maths=(
+            f"{sized('y_s', width)} = {sized('P', rows, width)}[s]",
+            f"P_(s, i) = sin({angle}), quad P_(s, {half} + i) = cos({angle}), "
+            f"quad i = {indices(half)}",
+        ),
+        terms=(
+            Term("s", "position, counted from 0"),
+            Term("P", "the table: fixed, not learnt", shape_text((rows, width))),
+            Term("y_s", "this position's vector", shape_text((width,))),
+        ),
+        notes=(
+            "The table is listed as a tensor but no training changes it.",
+            "The paper of 2017 lets sines and cosines take turns; here the sines come first. A "
+            "linear layer after it can undo the order, so that nothing is lost.",
+        ),
+        config_keys=subject.keys("positions", "width"),
+        source="Vaswani et al. 2017, section 3.5; the order as in Marian's code",
+    )
+
+
+def rotation(subject: Subject) -> Formula:
+    """The angles of rotary positions (Su et al. 2021, section 3.2); plain rotations only."""
+    settings = subject.config["rope_parameters"]
+    if not isinstance(settings, dict):
+        raise TypeError("no settings for the rotation")
+    if not isinstance(settings.get("rope_theta"), int | float):
+        return _rotations_by_kind(subject, settings)
+    if settings.get("rope_type") != "default":
+        raise ValueError("a stretched rotation")
+    size, base = _head_size(subject), settings["rope_theta"]
+    return _rotation(subject, size, f"{base:g}", f"= {_base_maths(base, size)}")
+
+
+def _rotations_by_kind(subject: Subject, settings: dict[str, dict[str, object]]) -> Formula:
+    """ModernBERT: layers that see all and layers that see a window have bases of their own."""
+    bases = {}
+    for kind, entry in settings.items():
+        base = entry["rope_theta"]
+        if entry.get("rope_type") != "default" or not isinstance(base, int | float):
+            raise ValueError("a stretched rotation")
+        bases[kind] = float(base)
+    size = _head_size(subject)
+    shown = "; ".join(f"{base:g} for {kind.replace('_', ' ')}" for kind, base in bases.items())
+    return _rotation(subject, size, shown, f'= "base"^(-2i \\/ {size})')
+
+
+def _rotation(subject: Subject, size: int, base: str, angle: str) -> Formula:
+    half = size // 2
+    function = 'op("RoPE")'
+    return Formula(
+        role="rotary positions",
+        title="Rotary position embedding",
+        summary="Gives the angles by which attention turns queries and keys, so that their "
+        "product knows how far apart two tokens stand.",
+        maths=(
+            f"{function}(x)_i = x_i cos(s theta_i) - x_(i + {half}) sin(s theta_i)",
+            f"{function}(x)_(i + {half}) = x_(i + {half}) cos(s theta_i) + x_i sin(s theta_i)",
+            f"theta_i {angle}, quad i = {indices(half)}",
+        ),
+        terms=(
+            Term("x", "a query or key of one head at position s", shape_text((size,))),
+            Term("s", "position, counted from 0"),
+            Term("theta_i", f"angle per position of pair i; the base is {base}"),
+        ),
+        notes=(
+            f"Features i and i + {half} of a head are one point in a plane, which is turned by the "
+            "angle s times theta i. Fast turns tell near positions apart, slow ones far ones.",
+            "Turning query and key by their positions leaves in their product only the "
+            "difference of the two: order comes in without position vectors.",
+            "This module gives the cosines and sines; the attention of each layer applies them. "
+            "It has no parameters.",
+        ),
+        config_keys=subject.keys("rotation", "head size", "width", "heads"),
+        source="Su et al. 2021, section 3.2; pairs as in transformers' code",
+    )
+
+
+def _base_maths(base: float, size: int) -> str:
+    return f"{number_maths(base)}^(-2i \\/ {size})"
+
+
+def _head_size(subject: Subject) -> int:
+    """Return the size of one head by the configuration, as the module reads it."""
+    size = subject.config.get("head_dim")
+    if isinstance(size, int):
+        return size
+    return int(subject.config["hidden_size"]) // int(subject.config["num_attention_heads"])
+
+
+def _table(
+    subject: Subject, maths: tuple[str, ...], terms: tuple[Term, ...], notes: tuple[str, ...]
+) -> Formula:
+    rows, width = subject.tensors["weight"].shape
+    return Formula(
+        role="embedding",
+        title="Scaled embedding" if terms else "Embedding",
+        summary=use_of(
+            subject,
+            EMBEDDING_USES,
+            _VOCABULARY if terms else "Gives each index its own learnt vector.",
+        ),
+        maths=maths,
+        terms=(
+            Term("t_s", "index at position s, a whole number"),
+            Term("W", "the table: one row for each index", shape_text((rows, width))),
+            *terms,
+            Term("y_s", "the row, this position's vector", shape_text((width,))),
+        ),
+        notes=(
+            "A look-up, not a product: it takes row t of the table. It equals a one-hot vector "
+            "times the table, without computing the zeros.",
+            *_sharing_notes(subject),
+            *notes,
+        ),
+        config_keys=subject.keys(*_choices(subject.node.name)),
+        source=_SOURCE,
+    )
+
+
+def _padding_notes(subject: Subject) -> tuple[str, ...]:
+    padding = subject.integer("padding_idx")
+    if padding is None:
+        return ()
+    return (
+        f"padding_idx is {padding}: training leaves row {padding} as it is. The look-up "
+        "treats it like any other row.",
+    )
+
+
+def _sharing_notes(subject: Subject) -> tuple[str, ...]:
+    first = subject.tensors["weight"].tied_to
+    if first is None:
+        return ()
+    return (f"The table is tied: it is the same tensor as {first}, counted there.",)
+
+
+def _choices(name: str) -> tuple[str, ...]:
+    if name in ("position_embeddings", "wpe"):
+        return ("positions", "embedding width", "width")
+    if name == "token_type_embeddings":
+        return ("token types", "embedding width", "width")
+    if name in ("relative_attention_bias", "rel_embeddings"):
+        return ("distances", "heads")
+    scale = ("embedding scale",) if name in ("shared", "embed_tokens") else ()
+    return ("vocabulary", "embedding width", "width", "padding", *scale)

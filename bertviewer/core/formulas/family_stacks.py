@@ -1,0 +1,220 @@
+"""Stacks and models that look tokens up themselves: BART, T5, Llama, ModernBERT."""
+
+from dataclasses import dataclass
+
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.norms import Norm, norm_of
+from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, shape_text, sized
+from bertviewer.core.formulas.stacks import LAYER_TERM, STEP
+from bertviewer.core.formulas.subject import Subject
+
+_ENC = 'X_"enc"'
+_WORD, _PLACE = 'W_"word"', 'W_"pos"'
+
+
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """A stack's words, its first line, and what is peculiar to it."""
+
+    role: str
+    title: str
+    summary: str
+    start: str
+    terms: tuple[Term, ...]
+    layers: str
+    norm: Norm | None
+    reads_encoder: bool
+    notes: tuple[str, ...]
+    source: str
+
+
+def bart_stack(subject: Subject) -> Formula:
+    """BART's encoder or decoder, with its embeddings (Lewis et al. 2020, section 2.1)."""
+    words = subject.tensors["embed_tokens.weight"].shape
+    places = subject.tensors["embed_positions.weight"].shape
+    offset = subject.below("embed_positions").integer("offset") or 0
+    scale = subject.below("embed_tokens").attribute("embed_scale")
+    scaled = isinstance(scale, float) and scale != 1.0
+    first = norm_of(subject, "layernorm_embedding")
+    at = f"[s + {offset}]" if offset else "[s]"
+    sum_ = f"{sized(_WORD, *words)}[t_s] + {sized(_PLACE, *places)}{at}"
+    decoder = "decoder" in subject.node.name
+    terms: tuple[Term, ...] = (
+        Term("t_s", "token id at position s"),
+        Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
+        Term(_PLACE, "one row for each position", shape_text(places)),
+        *first.terms,
+    )
+    if scaled:
+        sum_ = f"c thick {sum_}"
+        terms += (Term("c", "factor on the token vectors", f"{scale:g}"),)
+    stack = _Stack(
+        role="stack",
+        title="Decoder with its embeddings" if decoder else "Encoder with its embeddings",
+        summary="Looks up token and position vectors, adds and normalises them, and runs the "
+        "layers one after another.",
+        start=f"{sized('x_s', words[1])} = {first.operator}({sum_}), quad X_0 = (x_0, dots, "
+        "x_(S-1))",
+        terms=terms,
+        layers="layers",
+        norm=norm_of(subject, "layer_norm") if "layer_norm" in subject.children else None,
+        reads_encoder=decoder,
+        notes=(
+            f"Positions are counted from {offset}: the first {offset} rows of the position table "
+            f"are never read, so that {places[0] - offset} of its {places[0]} rows can hold "
+            "tokens."
+            if offset
+            else f"No sequence can be longer than the {places[0]} rows of the position table.",
+            _direction(causal=decoder),
+        ),
+        source="Lewis et al. 2020, section 2.1; Vaswani et al. 2017, section 3.1",
+    )
+    return _formula(subject, stack)
+
+
+def t5_stack(subject: Subject) -> Formula:
+    """T5's encoder or decoder, with its embeddings (Raffel et al. 2020, section 2.1)."""
+    words = subject.tensors["embed_tokens.weight"].shape
+    decoder = subject.attribute("is_decoder") is True
+    stack = _Stack(
+        role="stack",
+        title="Decoder with its embeddings" if decoder else "Encoder with its embeddings",
+        summary="Looks up token vectors, runs the layers one after another and normalises what "
+        "they give.",
+        start=_look_up(words),
+        terms=_look_up_terms(words),
+        layers="block",
+        norm=norm_of(subject, "final_layer_norm"),
+        reads_encoder=decoder,
+        notes=(
+            "There are no position vectors: the attention of the first layer holds a table of "
+            "biases by distance, and every layer adds them to its scores.",
+            "The layers are pre-norm, so one more norm follows the last.",
+            _direction(causal=decoder),
+        ),
+        source="Raffel et al. 2020, section 2.1",
+    )
+    return _formula(subject, stack)
+
+
+def decoder_model(subject: Subject) -> Formula:
+    """Llama and its kin: look-up, pre-norm layers, a last norm (Touvron et al. 2023, 2.2)."""
+    words = subject.tensors["embed_tokens.weight"].shape
+    factor = subject.below("embed_tokens").attribute("scalar_embed_scale")
+    scaled = isinstance(factor, float)
+    terms = _look_up_terms(words)
+    if scaled:
+        terms += (Term("c", "factor on the token vectors", f"{factor:g}"),)
+    stack = _Stack(
+        role="base model",
+        title="Decoder-only model",
+        summary="Turns a sequence of token ids into one vector per token that knows what came "
+        "before it.",
+        start=_look_up(words, "c thick " if scaled else ""),
+        terms=terms,
+        layers="layers",
+        norm=norm_of(subject, "norm"),
+        reads_encoder=False,
+        notes=(
+            "There are no position vectors: attention turns queries and keys by their position, "
+            "with the angles of 'rotary_emb'.",
+            "The layers are pre-norm, so one more norm follows the last.",
+            _direction(causal=True),
+        ),
+        source="Touvron et al. 2023, section 2.2",
+    )
+    return _formula(subject, stack)
+
+
+def modernbert_model(subject: Subject) -> Formula:
+    """ModernBERT: embeddings, pre-norm layers, a last norm (Warner et al. 2024, section 2.1)."""
+    words = subject.tensors["embeddings.tok_embeddings.weight"].shape
+    stack = _Stack(
+        role="base model",
+        title="Encoder model",
+        summary="Turns a sequence of token ids into one vector per token that knows its context.",
+        start=f'{sized("X_0", "S", words[1])} = "Embeddings"(t)',
+        terms=(Term("t", "token ids", "[S]"),),
+        layers="layers",
+        norm=norm_of(subject, "final_norm"),
+        reads_encoder=False,
+        notes=(
+            "There are no position vectors: attention turns queries and keys by their position, "
+            "with the angles of 'rotary_emb'.",
+            "Some layers see the whole sequence, the others a window around each position; the key "
+            "layer_types lists which.",
+            "This model has no pooler: what follows reads the last hidden state itself.",
+        ),
+        source="Warner et al. 2024, section 2.1",
+    )
+    return _formula(subject, stack)
+
+
+def modernbert_embeddings(subject: Subject) -> Formula:
+    """ModernBERT's embeddings: token vectors, normalised (Warner et al. 2024, section 2.1)."""
+    words = subject.tensors["tok_embeddings.weight"].shape
+    norm = norm_of(subject, "norm")
+    return Formula(
+        role="embeddings",
+        title="Embeddings",
+        summary="Turns token ids into vectors: looks up a vector for each token and normalises it.",
+        maths=(f"{sized('y_s', words[1])} = {LAYER_NORM}({sized(_WORD, *words)}[t_s])",),
+        terms=(
+            Term("t_s", "token id at position s"),
+            Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
+            *norm.terms,
+        ),
+        notes=(
+            "There are no position vectors and no segments: attention turns queries and keys by "
+            "their position instead.",
+            "Dropout follows the layer norm in training; in evaluation it does nothing.",
+        ),
+        config_keys=subject.keys("vocabulary", "width", "padding", "epsilon", "embedding dropout"),
+        source="Warner et al. 2024, section 2.1",
+    )
+
+
+def _look_up(words: tuple[int, ...], factor: str = "") -> str:
+    start = f"{sized('x_s', words[1])} = {factor}{sized(_WORD, *words)}[t_s]"
+    return f"{start}, quad X_0 = (x_0, dots, x_(S-1))"
+
+
+def _look_up_terms(words: tuple[int, ...]) -> tuple[Term, ...]:
+    return (
+        Term("t_s", "token id at position s"),
+        Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
+    )
+
+
+def _direction(*, causal: bool) -> str:
+    if causal:
+        return "Attention is causal: each position sees itself and those before it."
+    return "Every position sees the whole sequence, before and after it."
+
+
+def _formula(subject: Subject, stack: _Stack) -> Formula:
+    count = len(subject.below(stack.layers).children)
+    more = f", {_ENC}" if stack.reads_encoder else ""
+    last = f"{stack.norm.operator}(X_{count})" if stack.norm else f"X_{count}"
+    norm = stack.norm.terms if stack.norm and stack.norm.terms[0] not in stack.terms else ()
+    return Formula(
+        role=stack.role,
+        title=stack.title,
+        summary=stack.summary,
+        maths=(
+            stack.start,
+            f'{STEP} = "Layer"_l (X_l{more}), quad l = {indices(count)}',
+            f"{sized('Y', 'S', subject.width)} = {last}",
+        ),
+        terms=(
+            TOKENS,
+            *stack.terms,
+            LAYER_TERM,
+            Term("l", "layer, counted from 0", f"{count} layers"),
+            *((Term(_ENC, "the encoder's output"),) if stack.reads_encoder else ()),
+            *norm,
+        ),
+        notes=stack.notes,
+        config_keys=subject.keys("vocabulary", "positions", "width", "layers", "heads"),
+        source=stack.source,
+    )

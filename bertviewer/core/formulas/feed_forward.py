@@ -1,0 +1,157 @@
+"""Feed-forward networks: two linear layers with a bend in between, or three with a gate."""
+
+from dataclasses import dataclass
+
+from bertviewer.core.formulas.activations import operator_of
+from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import TOKENS, Affine, sized
+from bertviewer.core.formulas.subject import Subject
+
+# The names of the first and second linear layer, and of the function in between.
+_PLAIN = (
+    ("lin1", "lin2", "activation"),
+    ("c_fc", "c_proj", "act"),
+    ("wi", "wo", "act"),
+    ("fc1", "fc2", "activation_fn"),
+)
+# The names of the gate, of the layer that it gates, of the last layer, and of the function.
+_GATED = (("gate_proj", "up_proj", "down_proj", "act_fn"), ("wi_0", "wi_1", "wo", "act"))
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The parts of a feed-forward network; ``gate`` is the layer whose output is bent, if any."""
+
+    first: Affine
+    second: Affine
+    act: str
+    gate: Affine | None = None
+
+    @property
+    def _indices(self) -> tuple[str, str]:
+        return ("1", "2") if self.gate is None else ("U", "D")
+
+    def hidden(self, argument: str, again: str) -> str:
+        """Return the maths of the wide vectors in the middle.
+
+        A gate writes its argument twice: the second time it is ``again``, without sizes.
+        """
+        up, _ = self._indices
+        if self.gate is None:
+            return f"{self.act}({self.first.maths(argument, up)})"
+        product = self.first.maths(again, up)
+        if self.first.bias:
+            product = f"({product})"
+        return f"{self.act}({self.gate.maths(argument, 'G')}) dot.o {product}"
+
+    def maths(self, argument: str) -> str:
+        """Return the whole network in one line, from ``argument``."""
+        _, down = self._indices
+        hidden = self.hidden(argument, argument)
+        return self.second.maths(f"({hidden})" if self.gate else hidden, down)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The network's two lines, from X by way of H to Y."""
+        _, down = self._indices
+        return (
+            f"{sized('H', 'S', self.first.outputs)} = "
+            f"{self.hidden(sized('X', 'S', self.first.inputs), 'X')}",
+            f"{sized('Y', 'S', self.second.outputs)} = {self.second.maths('H', down)}",
+        )
+
+    def terms(self, of: str = "") -> tuple[Term, ...]:
+        """Return the terms for the layers; ``of`` says whose they are."""
+        up, down = self._indices
+        gated = self.gate is not None
+        names = ("layer that is gated", "last layer")
+        names = names if gated else ("first linear layer", "second linear layer")
+        before = f"{of} " if of else "the "
+        terms = () if self.gate is None else self.gate.terms(f"{before}gate", "G")
+        terms += self.first.terms(f"{before}{names[0]}", up)
+        terms += self.second.terms(f"{before}{names[1]}", down)
+        terms += activation_terms(self.act)
+        return (*terms, Term("dot.o", "product number by number")) if gated else terms
+
+
+def read_network(subject: Subject) -> Network:
+    """Return the network whose linear layers are children of ``subject``.
+
+    Raises:
+        LookupError: its children go by none of the known names.
+    """
+    for gate, up, down, act in _GATED:
+        if gate in subject.children:
+            gating = subject.affine(gate)
+            operator = operator_of(subject, act)
+            return Network(subject.affine(up), subject.affine(down), operator, gating)
+    for first, second, act in _PLAIN:
+        if first in subject.children:
+            operator = operator_of(subject, act)
+            return Network(subject.affine(first), subject.affine(second), operator)
+    raise LookupError(f"{subject.node.class_name} holds no known feed-forward network")
+
+
+def read_split_network(subject: Subject) -> Network:
+    """Return ModernBERT's network: one tensor holds the gated layer's rows below the gate's.
+
+    Its first half goes through the function and so is the gate here.
+    """
+    both = subject.affine("Wi")
+    half = Affine((both.outputs // 2, both.inputs), both.bias)
+    return Network(half, subject.affine("Wo"), operator_of(subject, "act"), half)
+
+
+def feed_forward(subject: Subject) -> Formula:
+    """A whole feed-forward network, without residual (Vaswani et al. 2017, section 3.3)."""
+    return _formula(subject, read_network(subject), ())
+
+
+def split_feed_forward(subject: Subject) -> Formula:
+    """ModernBERT's gated network (Warner et al. 2024, section 2.1.1; Shazeer 2020)."""
+    network = read_split_network(subject)
+    rows = network.first.outputs
+    note = (
+        f"The tensor Wi.weight holds both: rows 0 to {rows - 1} are W_G, "
+        f"rows {rows} to {2 * rows - 1} are W_U."
+    )
+    return _formula(subject, network, (note,))
+
+
+def _formula(subject: Subject, network: Network, notes: tuple[str, ...]) -> Formula:
+    first, gated = network.first, network.gate is not None
+    return Formula(
+        role="feed-forward",
+        title="Gated feed-forward network" if gated else "Feed-forward network",
+        summary=f"Widens each position's vector from {first.inputs} to {first.outputs} features, "
+        + ("lets a gate weight each of them" if gated else "bends it")
+        + " and brings it back.",
+        maths=network.lines,
+        terms=(
+            TOKENS,
+            Term("X", "input, one row for each position", f"[S, {first.inputs}]"),
+            *network.terms(),
+        ),
+        notes=(
+            ROW_WISE,
+            *(_gate_notes(network) if gated else ()),
+            *notes,
+            "The residual is added by the layer around it, not here.",
+            *((DROPOUT,) if any("drop" in name for name in subject.children) else ()),
+        ),
+        config_keys=subject.keys("width", "feed-forward", "activation", "dropout"),
+        source="Vaswani et al. 2017, section 3.3" + ("; gates: Shazeer 2020" if gated else ""),
+    )
+
+
+def _gate_notes(network: Network) -> tuple[str, ...]:
+    name = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)"}.get(network.act, "")
+    if "tanh" in network.act and name == "":
+        name = " (GEGLU)"
+    return (
+        f"A gated network{name}: W_G decides how much of each of the {network.first.outputs} "
+        "features of W_U passes. Where the gate's number is near 0, the feature is shut.",
+        "Three matrices stand where a plain network has two, so models take a smaller width in "
+        "between to keep the count.",
+    )

@@ -1,0 +1,80 @@
+"""What is shown for a module without a formula: its parts, which are facts and no claim."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import shape_text
+
+LINE = 60
+"""How many characters of names stand in one line, the separators' markup included."""
+
+
+def made_of(node: ModuleNode, architecture: Architecture) -> Formula:
+    """Return the children, classes and tensors of ``node`` in the form of a formula.
+
+    Equal numbered children stand in one line. The maths says what it is made of, and not in which
+    order or how the parts are called: only the code knows that.
+    """
+    members = tuple(_members(node, architecture))
+    tensors = tuple(_tensors(node, architecture))
+    name = _quoted(node.class_name)
+    lines = tuple(_lines([term.symbol for term in (*members, *tensors)]))
+    return Formula(
+        role="unknown",
+        title=node.class_name,
+        summary=_summary(len(members), len(tensors)),
+        maths=(f"{name} :", *lines) if lines else (f"y = {name}(x)",),
+        terms=(*members, *tensors),
+        notes=("Each of the parts has a page of its own.",) if members else (),
+        config_keys=(),
+        source=node.class_module or node.class_name,
+    )
+
+
+def _members(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
+    for child in architecture.children(node.path):
+        repeat = child.repeat
+        if repeat is not None and child.name != str(repeat.first):
+            continue
+        name, times, count = child.name, "", child.parameters
+        if repeat is not None:
+            name, times = f"{repeat.first} … {repeat.last}", f"{repeat.count} × "
+            count *= repeat.count
+        yield Term(_quoted(name), f"{times}{child.class_name}", f"{count:,} parameters")
+
+
+def _tensors(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
+    for tensor in architecture.tensors_below(node.path):
+        if tensor.owner == node.path:
+            name = tensor.name.rpartition(".")[2]
+            yield Term(_quoted(name), "tensor of its own", shape_text(tensor.shape))
+
+
+def _lines(symbols: Sequence[str]) -> Iterator[str]:
+    """Yield the symbols in lines that fit on a page: Typst does not break mathematics."""
+    line = ""
+    for symbol in symbols:
+        if line and len(line) + len(symbol) > LINE:
+            yield f"quad {line},"
+            line = ""
+        line = f"{line}, quad {symbol}" if line else symbol
+    if line:
+        yield f"quad {line}"
+
+
+def _summary(members: int, tensors: int) -> str:
+    held = []
+    if members:
+        held.append("the modules")
+    if tensors:
+        held.append("the tensors")
+    if not held:
+        return "No formula is known for this class. It has neither modules nor tensors of its own."
+    return f"No formula is known for this class. It is made of {' and '.join(held)} below."
+
+
+def _quoted(text: str) -> str:
+    """Return ``text`` as Typst mathematics that sets it upright and as it is."""
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,53 @@
+"""How a normalisation is written inside the formulas of the modules around it."""
+
+from dataclasses import dataclass
+
+from bertviewer.core.formulas.formula import Term
+from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
+from bertviewer.core.formulas.rms_classes import ONE_PLUS_WEIGHT, PLAIN
+from bertviewer.core.formulas.subject import Subject
+
+_RMS = frozenset((*PLAIN, *ONE_PLUS_WEIGHT))
+_MEANINGS = {
+    LAYER_NORM: "layer normalisation of each position's vector",
+    RMS_NORM: "root-mean-square normalisation of each position's vector",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """A normalisation's operator, and its epsilon where it is known."""
+
+    operator: str
+    epsilon: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence."""
+        return "layer norm" if self.operator == LAYER_NORM else "RMS norm"
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The term that explains it."""
+        value = None if self.epsilon is None else f"epsilon {self.epsilon:g}"
+        return (Term(self.operator, _MEANINGS[self.operator], value),)
+
+
+def norm_of(subject: Subject, *names: str) -> Norm:
+    """Return the first child of these names as a normalisation; a layer norm if there is none."""
+    name = next((name for name in names if name in subject.children), None)
+    if name is None:
+        return Norm(LAYER_NORM)
+    child = subject.below(name)
+    return Norm(RMS_NORM if child.node.class_name in _RMS else LAYER_NORM, epsilon_of(child))
+
+
+def norm_terms(subject: Subject, *names: str) -> tuple[Term, ...]:
+    """Return the term for the first child of these names."""
+    return norm_of(subject, *names).terms
+
+
+def epsilon_of(subject: Subject) -> float | None:
+    """Return the constant under the root, by either of the names that it goes by."""
+    value = subject.attribute("eps", "variance_epsilon")
+    return value if isinstance(value, float) else None

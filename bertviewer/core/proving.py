@@ -1,0 +1,145 @@
+"""Proof: formulas meet models that no fit has seen, and those that are wrong once are dropped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bertviewer.core.dimensions import Values, owners
+from bertviewer.core.evaluation import FormulaError, UnevenDivision, evaluate, letters_of
+from bertviewer.core.templates import template_path
+
+PROOFS = 3
+"""A formula must hold for the real model and for so many fresh ones."""
+
+Formulas = Mapping[str, tuple[str, ...]]
+"""Expressions by the name of what they describe: a tensor's dimensions, or a module's one count."""
+
+Facts = Mapping[str, tuple[int, ...]]
+"""What formulas have to give in one model, by the same names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A fresh model.
+
+    Attributes:
+        facts: all that is known under each formula's name: of every block that it stands for.
+        values: the letters' values.
+        moved: the letters with values that no fit has seen.
+    """
+
+    facts: Mapping[str, frozenset[tuple[int, ...]]]
+    values: Values
+    moved: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of formulas: those that are proven, and why the others are not."""
+
+    proven: Formulas
+    reasons: Mapping[str, str]
+
+    def is_open(self) -> bool:
+        """Tell whether more trials might prove more."""
+        return any(reason.startswith(OPEN) for reason in self.reasons.values())
+
+
+OPEN = "too few fresh models can be built to prove it, with other values of "
+
+
+TENSOR = "~"
+"""Stands before a tensor's name where formulas of tensors and of modules are judged together."""
+
+
+def judge(formulas: Formulas, trials: Sequence[Trial]) -> Verdict:
+    """Return which formulas hold wherever they say something, and do so often enough.
+
+    A formula says nothing about a model in which a division of its own, or of a tensor below its
+    module, does not come out even. It must hold in ``PROOFS`` models that move one of its letters,
+    and each letter must move in one.
+    """
+    found = [_Results(formulas, trial) for trial in trials]
+    proven: dict[str, tuple[str, ...]] = {}
+    reasons: dict[str, str] = {}
+    for name, formula in formulas.items():
+        letters = frozenset[str]().union(*map(letters_of, formula))
+        support, met = 0, set[str]()
+        for trial, results in zip(trials, found, strict=True):
+            facts = trial.facts.get(name)
+            if not facts or name in results.silent:
+                continue
+            result = results.of(formula)
+            if result is None:
+                continue
+            if facts != {result}:
+                reasons[name] = (
+                    f"{_text(formula)} gives {_text(result)}, and a fresh model has "
+                    f"{', '.join(map(_text, sorted(facts)))}"
+                )
+                break
+            moved = letters & trial.moved
+            support += bool(moved) or not letters
+            met |= moved
+        else:
+            if support >= PROOFS and met == letters:
+                proven[name] = formula
+            else:
+                reasons[name] = OPEN + ", ".join(sorted(letters - met) or sorted(letters))
+    return Verdict(proven, reasons)
+
+
+class _Results:
+    """What formulas give in one trial, each text evaluated once."""
+
+    def __init__(self, formulas: Formulas, trial: Trial) -> None:
+        self._values = trial.values
+        self._known: dict[str, int | None] = {}
+        self.silent: set[str] = set()
+        for name, formula in formulas.items():
+            if name.startswith(TENSOR) and self.of(formula) is None:
+                self.silent.update((name, *owners(name.removeprefix(TENSOR))))
+
+    def of(self, formula: tuple[str, ...]) -> tuple[int, ...] | None:
+        """Return the formula's values, ``None`` where a division does not come out even."""
+        results = [self._part(part) for part in formula]
+        known = tuple(result for result in results if result is not None)
+        return known if len(known) == len(results) else None
+
+    def _part(self, formula: str) -> int | None:
+        if formula not in self._known:
+            try:
+                self._known[formula] = evaluate(formula, self._values)
+            except UnevenDivision:
+                self._known[formula] = None
+        return self._known[formula]
+
+
+def undisputed(
+    formulas: Formulas, facts: Facts, lengths: Mapping[str, int], values: Values
+) -> dict[str, tuple[str, ...]]:
+    """Return the formulas that no fact of a fresh model contradicts.
+
+    Args:
+        formulas: by the names of a smaller model (see ``template_path``).
+        facts: those of the fresh model.
+        lengths: the numbers of blocks in the smaller model.
+        values: the letters' values in the fresh model.
+    """
+    wrong = {
+        template
+        for name, fact in facts.items()
+        if not holds(formulas.get(template := template_path(name, lengths)), fact, values)
+    }
+    return {name: formula for name, formula in formulas.items() if name not in wrong}
+
+
+def holds(formula: tuple[str, ...] | None, fact: tuple[int, ...], values: Values) -> bool:
+    """Tell whether there is a formula, and it gives the fact."""
+    try:
+        return formula is not None and tuple(evaluate(part, values) for part in formula) == fact
+    except FormulaError:
+        return False
+
+
+def _text(parts: Sequence[object]) -> str:
+    return str(parts[0]) if len(parts) == 1 else f"[{', '.join(map(str, parts))}]"

@@ -1,0 +1,164 @@
+"""All formulas of one architecture, read once, so that other values can be put in at once."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.symbols import Symbol, role_of
+
+_HEADS = ("A", "A_e", "A_d")
+# With one of these the size of a head is a number of its own, and not D/A.
+_HEAD_SIZE = re.compile(r"head_dim|head_size|d_head|d_kv|kv_channels")
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A list of layers whose length moves with a letter, one layer for each step of it."""
+
+    letter: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """A width that is a whole multiple of another in the real model: I = 4·D."""
+
+    letter: str
+    factor: int
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """An architecture's formulas, each text once, with what they give for the real model.
+
+    Attributes:
+        architecture: whose formulas they are.
+        symbols: the letters that have a value: the configuration's, then a sentence's.
+        values: their values in the real model, and in the sentence that figures start from.
+        nodes: the modules by path.
+        numbers: each formula, and what it gives at ``values``.
+        dimensions: those of the formulas that are the size of something in one direction.
+        stacks: by path, the lists of layers that become longer and shorter.
+        divisions: pairs of letters of which the first has to divide the second.
+        multiples: the feed-forward widths that are whole multiples of the hidden state's.
+    """
+
+    architecture: Architecture
+    symbols: tuple[Symbol, ...]
+    values: Mapping[str, int]
+    nodes: Mapping[str, ModuleNode]
+    numbers: Mapping[str, int]
+    dimensions: frozenset[str]
+    stacks: Mapping[str, Stack]
+    divisions: tuple[tuple[str, str], ...]
+    multiples: tuple[Multiple, ...]
+
+    @classmethod
+    def of(cls, architecture: Architecture) -> "Sheet":
+        """Read an architecture's formulas; some milliseconds for hundreds of modules.
+
+        Raises:
+            FormulaError: a formula names a letter that has no value.
+        """
+        compute = architecture.compute
+        symbols = (*architecture.symbols, *(() if compute is None else compute.symbols))
+        values = {symbol.letter: symbol.value for symbol in symbols}
+        dimensions = frozenset(_dimensions(architecture))
+        nodes = {node.path: node for node in architecture.modules}
+        formulas = {node.count_formula for node in architecture.modules} | dimensions
+        if compute is not None:
+            formulas |= {module.macs for module in compute.modules.values() if module.macs}
+            formulas |= set(compute.peak)
+        return cls(
+            architecture,
+            symbols,
+            values,
+            nodes,
+            {formula: evaluate(formula, values) for formula in formulas},
+            dimensions,
+            dict(_stacks(architecture, values)),
+            tuple(_divisions(architecture, values)),
+            tuple(_multiples(symbols)),
+        )
+
+    @property
+    def has_formulas(self) -> bool:
+        """Whether anything follows a letter of the configuration."""
+        return any(self.is_free(symbol) for symbol in self.architecture.symbols)
+
+    @property
+    def followers(self) -> tuple[Symbol, ...]:
+        """The letters that stay in proportion to another one."""
+        symbols = self.architecture.symbols
+        return tuple(s for s in symbols if s.variable != s.letter and s.variable in self.values)
+
+    def is_free(self, symbol: Symbol) -> bool:
+        """Tell whether a letter can be given another value by itself."""
+        return not symbol.key or symbol.variable == symbol.letter
+
+    def follows(self, formula: str) -> bool:
+        """Tell whether a formula has letters; a plain number stays what it is."""
+        return bool(letters_of(formula))
+
+
+def _dimensions(architecture: Architecture) -> Iterator[str]:
+    for tensor in architecture.parameters:
+        yield from tensor.symbolic_shape or ()
+    if architecture.compute is not None:
+        for module in architecture.compute.modules.values():
+            yield from module.input_shape or ()
+            yield from module.output_shape or ()
+
+
+def _stacks(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, Stack]]:
+    """Find the lists of which one more of a letter adds exactly one block like the last."""
+    for parent in architecture.modules:
+        children = architecture.children(parent.path)
+        if not children or any(child.name != str(i) for i, child in enumerate(children)):
+            continue
+        block = children[-1]
+        for letter in letters_of(parent.count_formula) - letters_of(block.count_formula):
+            if block.parameters and _growth(parent.count_formula, letter, values) == (
+                block.parameters,
+                2 * block.parameters,
+            ):
+                yield parent.path, Stack(letter, len(children))
+
+
+def _growth(formula: str, letter: str, values: Mapping[str, int]) -> tuple[int, ...] | None:
+    """Return what one and two more of a letter add, ``None`` where that does not come out even."""
+    try:
+        counts = [evaluate(formula, {**values, letter: values[letter] + i}) for i in range(3)]
+    except UnevenDivision:
+        return None
+    return counts[1] - counts[0], counts[2] - counts[0]
+
+
+def _divisions(architecture: Architecture, values: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield what has to divide what: the heads their width, as far as it holds in reality."""
+    pairs: list[tuple[str, str]] = [("A_kv", "A")]
+    if not any(
+        _HEAD_SIZE.search(key) and isinstance(value, int)
+        for key, value in architecture.config.items()
+    ):
+        pairs += [(heads, "D") for heads in _HEADS]
+    for part, whole in pairs:
+        if part in values and whole in values and values[whole] % values[part] == 0:
+            yield part, whole
+
+
+def _multiples(symbols: Iterable[Symbol]) -> Iterator[Multiple]:
+    width = next((symbol for symbol in symbols if symbol.letter == "D"), None)
+    for symbol in symbols:
+        if (
+            width is not None
+            and symbol.letter in ("I", "I_e", "I_d")
+            and role_of(symbol) == "width"
+            and symbol.value % width.value == 0
+            and symbol.variable == symbol.letter
+            and width.variable == "D"
+        ):
+            yield Multiple(symbol.letter, symbol.value // width.value, "D")

@@ -1,0 +1,49 @@
+"""What a check found, gathered by kind of module: for the terminal and for paper."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.check_step import Check, CheckStep
+from bertviewer.core.formulas.roles import ROLE_BY_CLASS
+
+
+@dataclass(frozen=True, slots=True)
+class KindSummary:
+    """All steps of one kind of module; ``worst`` is the one that is nearest to its tolerance."""
+
+    kind: str
+    steps: int
+    crosses: int
+    worst: CheckStep
+
+
+def summarise(run: ActivationRun, check: Check) -> tuple[KindSummary, ...]:
+    """Return one summary a kind, in the order in which the kinds come up."""
+    classes = {module.path: module.class_name for module in run.modules}
+    kinds: dict[str, list[CheckStep]] = {}
+    for step in check.steps:
+        kinds.setdefault(_kind(classes.get(step.path, "")), []).append(step)
+    return tuple(
+        KindSummary(kind, len(steps), sum(not step.ok for step in steps), max(steps, key=_nearness))
+        for kind, steps in kinds.items()
+    )
+
+
+def reasons(check: Check) -> Mapping[str, int]:
+    """Return why modules were not checked, with how many that are."""
+    found: dict[str, int] = {}
+    for left in check.unchecked:
+        found[left.reason] = found.get(left.reason, 0) + 1
+    return found
+
+
+def _kind(class_name: str) -> str:
+    role = ROLE_BY_CLASS.get(class_name)
+    return class_name if role is None else role.name
+
+
+def _nearness(step: CheckStep) -> float:
+    if step.max_abs_error is None:
+        return float("inf")
+    return step.max_abs_error / step.tolerance if step.tolerance else step.max_abs_error

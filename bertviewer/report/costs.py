@@ -1,0 +1,92 @@
+"""What a model costs to keep and to run, as texts for the window and data for the page."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.count_steps import CountSteps, CountTerm, steps_of
+from bertviewer.core.memory_use import FLOPS_PER_MAC, WEIGHT_DTYPES, peak_elements, weights_bytes
+from bertviewer.core.walk_shapes import letter_values
+
+MEGA, MEBI = 10**6, 2**20
+FLOAT32_BYTES = 4
+
+
+def memory_rows(parameters: int) -> list[tuple[str, str, str]]:
+    """Return what so many elements take: the dtypes, MB (10^6 bytes) and MiB (2^20 bytes)."""
+    dtypes: dict[int, list[str]] = {}
+    for dtype in WEIGHT_DTYPES:
+        dtypes.setdefault(weights_bytes(parameters, dtype), []).append(dtype)
+    return [(", ".join(names), *_sizes(size)) for size, names in dtypes.items()]
+
+
+def cost_of(
+    node: ModuleNode, architecture: Architecture, values: Mapping[str, int]
+) -> CountSteps | None:
+    """Return the three lines of a module's multiply-adds, ``None`` where no formula is known.
+
+    Args:
+        node: the module.
+        architecture: its model.
+        values: all letters, as of ``letter_values``.
+    """
+    found = None if architecture.compute is None else architecture.compute.modules.get(node.path)
+    return None if found is None or not found.macs else steps_of(found.macs, values)
+
+
+def sentence_text(architecture: Architecture, values: Mapping[str, int]) -> str:
+    """Return what costs are given for: ``B = 1, S = 128``."""
+    symbols = () if architecture.compute is None else architecture.compute.symbols
+    return ", ".join(f"{symbol.letter} = {values[symbol.letter]}" for symbol in symbols)
+
+
+def peak_text(architecture: Architecture, values: Mapping[str, int]) -> str:
+    """Return the memory of the activations alive at the most, in float32; empty if not known."""
+    if architecture.compute is None:
+        return ""
+    peak = peak_elements(architecture.compute, values)
+    return "" if peak is None else " = ".join(_sizes(peak * FLOAT32_BYTES))
+
+
+def cost_data(
+    nodes: list[tuple[str, ModuleNode]], architecture: Architecture, run: ActivationRun | None
+) -> dict[str, Any] | None:
+    """Return the costs of some modules by name, ready for JSON; ``None`` where none is known."""
+    values = letter_values(architecture, run)
+    found = [(name, cost_of(node, architecture, values)) for name, node in nodes]
+    rows = [
+        {
+            "name": name,
+            "terms": terms_data(steps),
+            "macs": f"{steps.result:,}",
+            "flops": f"{FLOPS_PER_MAC * steps.result:,}",
+        }
+        for name, steps in found
+        if steps is not None
+    ]
+    if not rows:
+        return None
+    symbols = () if architecture.compute is None else architecture.compute.symbols
+    return {
+        "rows": rows,
+        "sentence": sentence_text(architecture, values),
+        "symbols": [[symbol.letter, symbol.meaning] for symbol in symbols],
+        "peak": peak_text(architecture, values),
+    }
+
+
+def terms_data(steps: CountSteps) -> list[list[str]]:
+    """Return the terms of a formula: a sign, and three texts without it."""
+    return [list(term_texts(term)) for term in steps.terms]
+
+
+def term_texts(term: CountTerm) -> tuple[str, str, str, str]:
+    """Return a term's sign, empty for a first one, and its three lines without it."""
+    sign = term.symbols[0] if term.symbols[:2] in ("+ ", "- ") else ""
+    skip = len(sign) and 2
+    return sign, term.symbols[skip:], term.numbers[skip:], f"{abs(term.value):,}"
+
+
+def _sizes(size: int) -> tuple[str, str]:
+    return f"{size / MEGA:,.2f} MB", f"{size / MEBI:,.2f} MiB"

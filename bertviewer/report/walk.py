@@ -1,0 +1,64 @@
+"""The walk through a model and its count by groups, as data for the page."""
+
+from typing import Any
+
+from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.walk import WalkPart, WalkShape, WalkStep
+from bertviewer.core.walk_building import build_walk
+from bertviewer.core.walk_groups import group_counts, relations_text, teacher_relations
+
+
+def walk_data(architecture: Architecture, run: ActivationRun | None) -> dict[str, Any]:
+    """Return both tables, ready for JSON."""
+    walk = build_walk(architecture, run)
+    groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
+    return {
+        "parts": [_part(part) for part in walk.parts],
+        "total": f"{walk.parameters:,}",
+        "reconciles": walk.reconciles,
+        "relations": relations_text(groups.relations),
+        "groups": [
+            {
+                "title": group.title,
+                "spelled": group.spelled,
+                "collected": group.collected if group.collected != group.spelled else "",
+                "result": f"{group.result:,}",
+            }
+            for group in groups.groups
+        ],
+        "tensors": groups.tensors,
+        "groups_reconcile": groups.reconciles,
+    }
+
+
+def _part(part: WalkPart) -> dict[str, Any]:
+    times = ""
+    if part.times > 1:
+        times = f"{part.letters} = {part.times}" if part.letters else str(part.times)
+    return {
+        "title": part.title,
+        "times": times,
+        "parameters": f"{part.parameters:,}",
+        "reconciles": part.reconciles,
+        "steps": [_step(step) for step in part.steps],
+    }
+
+
+def _step(step: WalkStep) -> dict[str, Any]:
+    return {
+        "number": str(step.number),
+        "name": step.name,
+        "path": step.path,
+        "input": _shape(step.input_shape),
+        "output": _shape(step.output_shape),
+        "symbols": step.count.symbols,
+        "numbers": step.count.numbers,
+        "values": step.values,
+        "trainable": "" if step.is_input else f"{step.count.trainable:,}",
+    }
+
+
+def _shape(shape: WalkShape | None) -> list[str]:
+    """Return the shape in letters, and in numbers if that says more."""
+    return [] if shape is None else list(dict.fromkeys((shape.text, shape.numbers)))

@@ -1,0 +1,153 @@
+"""Below a formula: the button that checks it against the last run, and what came out."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QTableView,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.check_step import Check, CheckStep
+from bertviewer.core.folding import TreeRow
+from bertviewer.report.formats import check_verdict
+from bertviewer.ui.check_table import CheckTableModel
+from bertviewer.ui.facts import heading_label, plain_label
+from bertviewer.ui.tables import make_table
+from bertviewer.ui.workspace import Workspace
+
+MOST_ROWS = 14  # rows in sight; more of them scroll
+
+
+class CheckPanel(QWidget):
+    """Checks one module, and shows what is known of it for as long as the run lasts."""
+
+    def __init__(self, workspace: Workspace, row: TreeRow, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._row = row
+        self._path = row.node.path
+        self._button = QPushButton(self.tr("Check this step"))
+        self._button.setObjectName("checkButton")
+        self._button.clicked.connect(lambda: workspace.check(self._path))
+        self._hint = _muted_label()
+        self._verdict = plain_label("")
+        self._verdict.setObjectName("checkVerdict")
+        self._steps, self._table = _make_steps("checkTable", self.tr("Steps of the check"))
+        self._heads, self._head_table = _make_steps("checkHeads", self.tr("Single heads"))
+        self._fold = QToolButton()
+        self._fold.setObjectName("checkHeadsButton")
+        self._fold.setCheckable(True)
+        self._fold.setAutoRaise(True)
+        self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._fold.toggled.connect(self._show_heads)
+
+        line = QHBoxLayout()
+        line.setSpacing(12)
+        line.addWidget(self._button)
+        line.addWidget(self._hint, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 6, 0, 0)
+        layout.setSpacing(6)
+        layout.addWidget(heading_label(self.tr("Check")))
+        layout.addLayout(line)
+        for widget in (self._verdict, self._table, self._fold, self._head_table):
+            layout.addWidget(widget)
+        workspace.run_changed.connect(self._update)
+        workspace.check_changed.connect(self._update)
+        workspace.activity_changed.connect(self._update_button)
+        self._update()
+
+    def _update(self) -> None:
+        check = self._workspace.checks.get(self._path)
+        self._update_button()
+        for widget in (self._verdict, self._table, self._fold):
+            widget.setVisible(check is not None)
+        if check is None:
+            self._head_table.hide()
+            return
+        heads = tuple(step for step in check.steps if step.step.startswith("head "))
+        others = tuple(step for step in check.steps if step not in heads)
+        self._tell(check)
+        _fill(self._steps, self._table, others, self._path)
+        _fill(self._heads, self._head_table, heads, self._path)
+        self._fold.setVisible(bool(heads))
+        crosses = sum(not step.ok for step in heads)
+        text = (
+            self.tr("{0} single heads, all equal")
+            if not crosses
+            else self.tr("{0} single heads, {1} DIFFERENT")
+        )
+        self._fold.setText(text.format(len(heads), crosses))
+        # What went wrong is not left folded away.
+        self._fold.setChecked(bool(crosses))
+        self._show_heads(self._fold.isChecked())
+
+    def _tell(self, check: Check) -> None:
+        lines = [check_verdict(check)] if check.steps else []
+        lines += [
+            self.tr("Not checked: {0}: {1}.").format(
+                left.path or self.tr("the model itself"), left.reason
+            )
+            for left in check.unchecked
+        ]
+        self._verdict.setText("\n".join(lines))
+        is_bad = bool(check.crosses) or not check.steps
+        role = QPalette.ColorRole.Link if is_bad else QPalette.ColorRole.WindowText
+        self._verdict.setForegroundRole(role)
+        self._table.setVisible(bool(check.steps))
+
+    def _update_button(self) -> None:
+        run = self._workspace.run
+        if run is None:
+            reason = self.tr("Run a sentence first: what it gave is what is checked.")
+        elif run.activation(self._path) is None:
+            reason = self.tr("It was not called in the last run, so it gave nothing to check.")
+        else:
+            reason = ""
+        self._button.setEnabled(not reason and not self._workspace.activity)
+        text = reason or self.tr(
+            "Recomputes it in float64 from what it took in the last run, by plain sums and "
+            "products, and compares with what it gave. The tolerance is 16 times what rounding "
+            "alone does."
+        )
+        if self._row.is_folded and not reason:
+            text += " " + self.tr("Of the {0} layers, this is layer {1}.").format(
+                len(self._row.members), self._row.node.name
+            )
+        self._hint.setText(text)
+
+    def _show_heads(self, shown: bool) -> None:
+        arrow = Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow
+        self._fold.setArrowType(arrow)
+        self._head_table.setVisible(shown and not self._fold.isHidden())
+
+
+def _make_steps(name: str, accessible_name: str) -> tuple[CheckTableModel, QTableView]:
+    model = CheckTableModel()
+    table = make_table(model, name, accessible_name)
+    model.setParent(table)
+    table.setFrameShape(QFrame.Shape.StyledPanel)
+    return model, table
+
+
+def _fill(model: CheckTableModel, table: QTableView, steps: Sequence[CheckStep], path: str) -> None:
+    """Show the steps, in a table as high as its rows up to a limit."""
+    model.set_steps(steps, path)
+    rows = min(len(steps), MOST_ROWS)
+    height = rows * table.verticalHeader().defaultSectionSize()
+    frame = 2 * table.frameWidth()
+    table.setFixedHeight(height + table.horizontalHeader().sizeHint().height() + frame)
+
+
+def _muted_label() -> QLabel:
+    label = plain_label("")
+    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+    return label

@@ -1,0 +1,58 @@
+"""The steps of a check as a table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.core.check_step import CheckStep
+from bertviewer.report.formats import deviation
+from bertviewer.ui.tables import Column, Index, Row, TableModel
+
+
+class CheckTableModel(TableModel):
+    """One row a step; a cross is told by a sign, by words, and by colour."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__((), parent)
+        self._columns = (
+            Column(self.tr("Step")),
+            Column(self.tr("Max |Δ|"), is_number=True),
+            Column(self.tr("Tolerance"), is_number=True),
+            Column(self.tr("Result")),
+        )
+        self._steps: tuple[CheckStep, ...] = ()
+
+    def set_steps(self, steps: Sequence[CheckStep], path: str) -> None:
+        """Show other steps; those of modules below ``path`` are named with their way from it."""
+        self._steps = tuple(steps)
+        self.set_rows(
+            [
+                Row(
+                    (
+                        _name(step, path),
+                        deviation(step.max_abs_error),
+                        deviation(step.tolerance),
+                        self.tr("✓ equal") if step.ok else self.tr("✗ DIFFERENT"),
+                    ),
+                    hint=step.path,
+                    is_bold=not step.ok,
+                )
+                for step in steps
+            ]
+        )
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return what a cell shows; Qt calls it."""
+        if role == Qt.ItemDataRole.ForegroundRole and not self._steps[index.row()].ok:
+            return QApplication.palette().color(QPalette.ColorRole.Link)
+        return super().data(index, role)
+
+
+def _name(step: CheckStep, path: str) -> str:
+    if step.path == path:
+        return step.step
+    below = step.path.removeprefix(f"{path}.") if path else step.path
+    return f"{below}: {step.step}"

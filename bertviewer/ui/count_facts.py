@@ -1,0 +1,164 @@
+"""What a module counts and costs: formulas in three lines, their symbols, memory by dtype."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtWidgets import QCheckBox, QWidget
+
+from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.count_steps import count_steps
+from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.folding import TreeRow
+from bertviewer.core.grouping import Relation, relations, substituted
+from bertviewer.core.memory_use import FLOPS_PER_MAC
+from bertviewer.core.symbols import Symbol
+from bertviewer.core.walk_shapes import letter_values
+from bertviewer.report.costs import cost_of, memory_rows, peak_text, sentence_text
+from bertviewer.ui.count_view import CountView
+from bertviewer.ui.facts import Fact, FactGroup
+from bertviewer.ui.workspace import Workspace
+
+TICK = "✓"
+
+
+class CountFacts(QObject):
+    """Writes the groups of the overview that are about counts and costs.
+
+    ``changed`` is called when the user wants a formula written in another way; ``tab`` is where
+    all is shown.
+    """
+
+    def __init__(self, workspace: Workspace, changed: Callable[[], None], tab: QWidget) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self._workspace = workspace
+        self._changed = changed
+
+    def groups(self, row: TreeRow, architecture: Architecture) -> Iterator[FactGroup]:
+        """Yield what is known about a module's numbers, of one layer where a row stands for all."""
+        node, of_each = row.node, self.tr(", of each layer") if row.is_folded else ""
+        count = list(self._count(node, architecture))
+        yield FactGroup(self.tr("Count, in symbols") + of_each, count)
+        values = letter_values(architecture, self._workspace.run)
+        shapes = list(self._shapes(node, architecture, values))
+        yield FactGroup(self.tr("Shapes"), shapes)
+        sentence = sentence_text(architecture, values)
+        costs = list(self._costs(node, architecture, values))
+        yield FactGroup(self.tr("Multiply-adds, for {0}").format(sentence) + of_each, costs)
+        yield FactGroup(self.tr("Symbols"), list(self._legend(node, architecture, values)))
+        yield FactGroup(self.tr("Memory of the weights") + of_each, list(self._memory(node)))
+
+    def _count(self, node: ModuleNode, architecture: Architecture) -> Iterator[Fact]:
+        if not node.parameters:
+            return
+        others = relations(architecture.symbols)
+        written = self._written(node, architecture)
+        steps = count_steps(written, architecture)
+        if steps is None:
+            if self._workspace.is_deriving:
+                yield "", self.tr("deriving…")
+            else:
+                yield "", self.tr("{0}, no formula found").format(f"{node.parameters:,}")
+            return
+        result = self.tr("{0} {1} equals the real count").format(f"{steps.result:,}", TICK)
+        yield "", CountView(steps.terms, result)
+        letters = letters_of(node.count_formula)
+        if used := [relation for relation in others if relation.letter in letters]:
+            yield "", self._choice(used)
+
+    def _written(self, node: ModuleNode, architecture: Architecture) -> ModuleNode:
+        """Return the node with its formula as the user wants it written."""
+        if not self._workspace.writes_letters_by_others:
+            return node
+        others = relations(architecture.symbols)
+        return replace(node, count_formula=substituted(node.count_formula, others))
+
+    def _choice(self, used: Sequence[Relation]) -> QCheckBox:
+        written = ", ".join(
+            relation.text.replace(" = ", self.tr(" as ")).replace("*", "·") for relation in used
+        )
+        box = QCheckBox(self.tr("Write {0}").format(written))
+        box.setObjectName("relationCheck")
+        box.setChecked(self._workspace.writes_letters_by_others)
+        # The page is written anew, and the box with it, which may not go amid its own signal.
+        box.toggled.connect(self._choose, Qt.ConnectionType.QueuedConnection)
+        return box
+
+    @Slot(bool)
+    def _choose(self, wanted: bool) -> None:
+        self._workspace.writes_letters_by_others = wanted
+        self._changed()
+        box = self._tab.findChild(QCheckBox, "relationCheck")
+        if isinstance(box, QCheckBox):
+            box.setFocus()
+
+    def _shapes(
+        self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
+    ) -> Iterator[Fact]:
+        compute = architecture.compute
+        found = None if compute is None else compute.modules.get(node.path)
+        if found is None:
+            return
+        for name, shape in (
+            (self.tr("Input"), found.input_shape),
+            (self.tr("Output"), found.output_shape),
+        ):
+            if shape is not None:
+                yield name, _shape_text(shape, values)
+
+    def _costs(
+        self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
+    ) -> Iterator[Fact]:
+        steps = cost_of(node, architecture, values)
+        if steps is None:
+            return
+        macs = self.tr("{0} multiply-adds").format(f"{steps.result:,}")
+        flops = self.tr("{0} FLOPs, two for each").format(f"{FLOPS_PER_MAC * steps.result:,}")
+        yield "", CountView(steps.terms, f"{macs} = {flops}")
+        if not node.path and (peak := peak_text(architecture, values)):
+            yield self.tr("Activations at their peak"), self.tr("{0}, in float32").format(peak)
+
+    def _legend(
+        self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
+    ) -> Iterator[Fact]:
+        used: set[str] = set()
+        compute = architecture.compute
+        found = None if compute is None else compute.modules.get(node.path)
+        written = self._written(node, architecture)
+        formulas = [written.count_formula]
+        if found is not None:
+            formulas += [found.macs or "0", *(found.input_shape or ()), *(found.output_shape or ())]
+        for formula in formulas:
+            used |= _letters(formula)
+        inputs = () if compute is None else compute.symbols
+        for symbol in (*inputs, *architecture.symbols):
+            if symbol.letter in used:
+                yield symbol.letter, self._meaning(symbol, values)
+
+    def _meaning(self, symbol: Symbol, values: dict[str, int]) -> str:
+        value = f"{values[symbol.letter]:,}"
+        if symbol.key:
+            return self.tr("{0} = {1}, {2}").format(symbol.key, value, symbol.meaning)
+        return self.tr("{0}, {1}").format(value, symbol.meaning)
+
+    def _memory(self, node: ModuleNode) -> Iterator[Fact]:
+        if node.parameters:
+            for dtypes, mega, mebi in memory_rows(node.parameters):
+                yield dtypes, f"{mega} = {mebi}"
+
+
+def _letters(formula: str) -> frozenset[str]:
+    try:
+        return letters_of(formula)
+    except FormulaError:
+        return frozenset()
+
+
+def _shape_text(shape: tuple[str, ...], values: dict[str, int]) -> str:
+    letters = f"[{', '.join(shape)}]".replace("*", "·")
+    try:
+        numbers = ", ".join(str(evaluate(size, values)) for size in shape)
+    except FormulaError:
+        return letters
+    return f"{letters} = [{numbers}]"

@@ -1,0 +1,176 @@
+"""Three lines that line up: a sum in symbols, with numbers put in, and its values."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QAction,
+    QFont,
+    QFontMetricsF,
+    QGuiApplication,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from bertviewer.core.count_steps import CountTerm
+from bertviewer.report.costs import term_texts
+
+GAP = 18.0  # pixels between two terms, where the plus stands
+ROW_GAP = 10.0
+SMALLEST = 200
+
+_LEFT = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+_CENTER = int(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A term: its sign, its lines, and the width that they are drawn in."""
+
+    sign: str
+    lines: tuple[str, ...]
+    width: float
+
+    @property
+    def indent(self) -> float:
+        """The room for the sign; the first term of a sum needs none."""
+        return GAP if self.sign else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text in its place."""
+
+    words: str
+    box: QRectF
+    flags: int
+    is_muted: bool = False
+
+
+class CountView(QWidget):
+    """Draws the terms in columns, as many side by side as fit, and the result below.
+
+    None is ever cut: a term that is wider than the view is broken into lines by itself.
+    """
+
+    def __init__(
+        self, terms: Sequence[CountTerm], result: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        # The value of an only term is the result.
+        count = 3 if len(terms) > 1 else 2
+        texts = map(term_texts, terms)
+        self._terms = [(sign, tuple(lines[:count])) for sign, *lines in texts]
+        self._result = result
+        self._texts: tuple[_Text, ...] = ()
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        copy = QAction(self.tr("Copy"), self)
+        copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
+        self.addAction(copy)
+        # For screen readers, which cannot see the drawing.
+        self.setAccessibleName(self.tr("Formula with its numbers"))
+        self.setAccessibleDescription(self.text())
+
+    def text(self) -> str:
+        """Return the lines as plain text, one below the other."""
+        lines = []
+        for number in range(len(self._terms[0][1])):
+            words = (f"{sign} {term[number]}".strip() for sign, term in self._terms)
+            lines.append(" ".join(words))
+        return "\n= ".join((*lines, self._result))
+
+    def sizeHint(self) -> QSize:
+        """Return a size for a usual pane; Qt calls it."""
+        return QSize(SMALLEST * 2, self.heightForWidth(SMALLEST * 2))
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the least useful size; Qt calls it."""
+        return QSize(SMALLEST, 1)
+
+    def hasHeightForWidth(self) -> bool:
+        """Say that narrow means high; Qt calls it."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Return the height that a width needs; Qt calls it."""
+        return int(max(text.box.bottom() for text in self._laid_out(float(width)))) + 2
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Lay the terms out for the new width; Qt calls it."""
+        super().resizeEvent(event)
+        self._texts = tuple(self._laid_out(float(self.width())))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw; Qt calls it."""
+        painter = QPainter(self)
+        for text in self._texts:
+            role = QPalette.ColorRole.PlaceholderText if text.is_muted else QPalette.ColorRole.Text
+            if text is self._texts[-1]:
+                painter.setFont(self._bold())
+            painter.setPen(self.palette().color(role))
+            painter.drawText(text.box, text.flags, text.words)
+
+    def _laid_out(self, width: float) -> Iterator[_Text]:
+        metrics = QFontMetricsF(self.font())
+        top = 0.0
+        for row in self._rows(width, metrics):
+            heights = _line_heights(row, metrics)
+            yield from _row_texts(row, top, heights)
+            top += sum(heights) + ROW_GAP
+        result = f"= {self._result}"
+        room = QRectF(0, 0, width, 1e6)
+        height = QFontMetricsF(self._bold()).boundingRect(room, _LEFT, result).height()
+        yield _Text(result, QRectF(0, top - ROW_GAP / 2, width, height), _LEFT)
+
+    def _rows(self, width: float, metrics: QFontMetricsF) -> Iterator[list[_Column]]:
+        """Yield the columns that stand side by side in a width."""
+        row: list[_Column] = []
+        used = 0.0
+        for sign, lines in self._terms:
+            natural = max(metrics.horizontalAdvance(line) for line in lines) + 2
+            column = _Column(sign, lines, min(natural, width - GAP))
+            needed = column.indent + column.width
+            if row and used + needed > width:
+                yield row
+                row, used = [], 0.0
+            row.append(column)
+            used += needed
+        yield row
+
+    def _bold(self) -> QFont:
+        font = QFont(self.font())
+        font.setBold(True)
+        return font
+
+
+def _row_texts(row: Sequence[_Column], top: float, heights: Sequence[float]) -> Iterator[_Text]:
+    left = 0.0
+    for column in row:
+        y = top
+        for number, (words, height) in enumerate(zip(column.lines, heights, strict=True)):
+            if column.sign:
+                yield _Text(column.sign, QRectF(left, y, GAP, height), _CENTER, is_muted=True)
+            box = QRectF(left + column.indent, y, column.width, height)
+            yield _Text(words, box, _LEFT, is_muted=number == 1)
+            y += height
+        left += column.indent + column.width
+
+
+def _line_heights(row: Sequence[_Column], metrics: QFontMetricsF) -> list[float]:
+    """Return the height of each line, the highest of its terms'."""
+    return [
+        max(
+            metrics.boundingRect(
+                QRectF(0, 0, column.width, 1e6), _LEFT, column.lines[number]
+            ).height()
+            for column in row
+        )
+        for number in range(len(row[0].lines))
+    ]

@@ -1,0 +1,117 @@
+"""The walk through the model from its inputs on, and its count by groups."""
+
+from PySide6.QtCore import QModelIndex
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QStackedWidget,
+    QTabBar,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.grouping import Relation
+from bertviewer.core.walk_building import build_walk
+from bertviewer.core.walk_groups import group_counts, relations_text, teacher_relations
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.tables import make_table
+from bertviewer.ui.walk_table import GroupTableModel, LastColumn, WalkTableModel, WrappingDelegate
+from bertviewer.ui.workspace import Workspace
+
+
+class WalkTab(QWidget):
+    """Every step from the tokens to the head, with what goes in, comes out and is learnt.
+
+    A click on a step selects its module. The second page adds the same counts up by groups.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("walkTab")
+        self._workspace = workspace
+        self._relations: tuple[Relation, ...] = ()
+        self._shown: tuple[Architecture | None, ActivationRun | None] = (None, None)
+        self._steps = WalkTableModel(self)
+        self._groups = GroupTableModel(self)
+        self._table = make_table(self._steps, "walkTable", self.tr("Walk through the model"))
+        group_table = make_table(self._groups, "groupTable", self.tr("Count by groups"))
+        self._columns: list[LastColumn] = []
+        self._pages = QStackedWidget()
+        for table in (self._table, group_table):
+            table.setItemDelegate(WrappingDelegate(table))
+            table.setAlternatingRowColors(False)
+            table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+            self._columns.append(LastColumn(table))
+            self._pages.addWidget(table)
+        self._switch = QTabBar()
+        self._switch.setObjectName("walkSwitch")
+        self._switch.setDrawBase(False)
+        self._switch.addTab(self.tr("Step by step"))
+        self._switch.addTab(self.tr("By groups"))
+        self._switch.currentChanged.connect(self._show_page)
+        self._caption: QLabel = plain_label("")
+        self._caption.setContentsMargins(16, 6, 16, 6)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(10, 6, 10, 0)
+        bar.addWidget(self._switch)
+        bar.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self._caption)
+        layout.addWidget(self._pages, 1)
+        self._table.selectionModel().currentRowChanged.connect(self._select_module)
+
+    def refresh(self) -> None:
+        """Show the walk through the open model, and where in it the selected row is."""
+        architecture, run = self._workspace.architecture, self._workspace.run
+        if architecture is None:
+            return
+        # Another row is no other walk: the table keeps its place.
+        if self._shown[0] is not architecture or self._shown[1] is not run:
+            self._fill(architecture, run)
+            self._shown = (architecture, run)
+        self._mark_row()
+
+    def _fill(self, architecture: Architecture, run: ActivationRun | None) -> None:
+        walk = build_walk(architecture, run)
+        groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
+        self._relations = groups.relations
+        self._steps.set_walk(walk)
+        self._groups.set_groups(groups)
+        for column in self._columns:
+            column.fit()
+        self._show_page()
+
+    def _show_page(self) -> None:
+        self._pages.setCurrentIndex(self._switch.currentIndex())
+        if self._switch.currentIndex() == 0:
+            text = self.tr(
+                "From the inputs on. Select a step to see its module; its tip explains it."
+            )
+        elif self._relations:
+            text = self.tr("Each group's tensors one by one, then added up; here {0}.").format(
+                relations_text(self._relations)
+            )
+        else:
+            text = self.tr("Each group's tensors one by one, then added up.")
+        self._caption.setText(text)
+
+    def _mark_row(self) -> None:
+        path = "" if self._workspace.row is None else self._workspace.row.node.path
+        current, number = self._table.currentIndex(), self._steps.row_of(path)
+        if current.isValid() and self._steps.path(current.row()) == path:
+            return  # of several steps of one module, the one that was clicked stays
+        if number is None:
+            self._table.setCurrentIndex(QModelIndex())
+        else:
+            self._table.selectRow(number)
+
+    def _select_module(self, current: QModelIndex) -> None:
+        path = self._steps.path(current.row()) if current.isValid() else None
+        if path is not None:
+            self._workspace.select(path)

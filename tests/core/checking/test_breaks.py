@@ -1,0 +1,236 @@
+"""The check can fail, and then at the right step."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.activation_run import Sentence
+from bertviewer.core.check_step import Check
+from bertviewer.core.checking.check import check_module, check_run
+from bertviewer.core.checking.layer_steps import NEXT
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.running import run_sentence
+from bertviewer.core.source import ModelSource
+from tests.core.checking.small_models import run, small_model
+
+LAYER = "encoder.layer.2"
+ABOVE = {("", "output"), ("encoder", "output")}
+"""Everything that holds a broken layer is broken as well."""
+Crosses = set[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def demo(demo_source: ModelSource) -> LoadedModel:
+    return open_model(demo_source)
+
+
+def fresh_run(model: LoadedModel) -> None:
+    run_sentence(model, Sentence("this is a 12212121 test sentence"), keep=1e9)
+
+
+def crosses(check: Check) -> Crosses:
+    return {(step.path, step.step) for step in check.crosses}
+
+
+@contextmanager
+def changed(tensor: Tensor, place: tuple[int, ...], by: float) -> Iterator[None]:
+    before = tensor.detach().clone()
+    try:
+        with torch.no_grad():
+            tensor[place] += by
+        yield
+    finally:
+        with torch.no_grad():
+            tensor.copy_(before)
+
+
+def test_the_real_model_ticks(demo: LoadedModel) -> None:
+    fresh_run(demo)
+    check = check_run(demo)
+    assert crosses(check) == set()
+    assert check.unchecked == ()
+    assert len(check.steps) == 221
+    # Rounding, and no more: the tolerance is never a hundred times what is there.
+    for step in check.steps:
+        assert step.max_abs_error is not None
+        assert step.max_abs_error < step.tolerance < 1e-3
+
+
+def test_a_weight_that_is_broken_after_the_run(demo: LoadedModel) -> None:
+    fresh_run(demo)
+    weight = demo.module(False).get_parameter(f"{LAYER}.intermediate.dense.weight")
+    with changed(weight, (5, 7), 0.1):
+        found = crosses(check_run(demo))
+    assert found == {
+        (f"{LAYER}.intermediate.dense", "output"),
+        (f"{LAYER}.intermediate", "output"),
+        (LAYER, "intermediate"),
+        (LAYER, NEXT),
+        *ABOVE,
+    }
+
+
+def test_a_broken_row_of_the_queries_is_one_heads(demo: LoadedModel) -> None:
+    fresh_run(demo)
+    weight = demo.module(False).get_parameter(f"{LAYER}.attention.self.query.weight")
+    # 32 rows a head: row 70 is in head 2.
+    with changed(weight, (70, 3), 0.5):
+        found = crosses(check_run(demo))
+    assert found == {
+        (f"{LAYER}.attention.self.query", "output"),
+        (f"{LAYER}.attention.self", "output"),
+        (f"{LAYER}.attention.self", "head 2"),
+        (f"{LAYER}.attention", "output"),
+        (LAYER, "self-attention"),
+        (LAYER, NEXT),
+        *ABOVE,
+    }
+
+
+def test_relu_in_place_of_gelu(demo: LoadedModel) -> None:
+    inner: Any = demo.module(False).get_submodule(f"{LAYER}.intermediate")
+    gelu = inner.intermediate_act_fn
+    inner.intermediate_act_fn = nn.ReLU()
+    try:
+        fresh_run(demo)
+        found = crosses(check_run(demo))
+    finally:
+        inner.intermediate_act_fn = gelu
+    assert found == {
+        (f"{LAYER}.intermediate.intermediate_act_fn", "output"),
+        (f"{LAYER}.intermediate", "output"),
+        (LAYER, "intermediate"),
+        (LAYER, NEXT),
+        *ABOVE,
+    }
+
+
+def test_scores_that_are_not_divided(demo: LoadedModel) -> None:
+    attention: Any = demo.module(False).get_submodule(f"{LAYER}.attention.self")
+    usual = attention.scaling
+    attention.scaling = 1.0
+    try:
+        fresh_run(demo)
+        found = crosses(check_run(demo))
+    finally:
+        attention.scaling = usual
+    path = f"{LAYER}.attention.self"
+    assert found == {
+        *((path, f"head {number}") for number in range(12)),
+        *((path, step) for step in ("output", "output (eager)", "weights (eager)")),
+        (f"{LAYER}.attention", "output"),
+        (LAYER, "self-attention"),
+        (LAYER, NEXT),
+        *ABOVE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("family", "path", "step"),
+    [
+        ("gpt2", "h.1.attn", "output"),
+        ("bart", "decoder.layers.1.encoder_attn", "output"),
+        ("llama", "layers.0.self_attn", "output"),
+        ("distilbert", "transformer.layer.1.attention", "output"),
+    ],
+)
+def test_the_root_is_missed_in_every_family(family: str, path: str, step: str) -> None:
+    model = small_model(family)
+    attention: Any = model.module(random_weights=True).get_submodule(path)
+    attention.scaling = 1.0
+    run(model)
+    found = crosses(check_run(model))
+    assert (path, step) in found
+    assert (path, "head 0") in found
+    # What stands beside it is right.
+    assert {p for p, _ in found if p} == {
+        p for p, _ in found if p and (path.startswith(p) or p == path)
+    }
+
+
+def other_forward(change: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
+    def hook(_module: nn.Module, _args: Any, output: Any) -> Any:
+        return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
+
+    return hook
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "step"),
+    [
+        ("encoder.layer.0.attention.output.LayerNorm", lambda y: y + 1e-3, "output"),
+        ("encoder.layer.1.output.dropout", lambda y: y * 0.9, "output"),
+        ("embeddings.word_embeddings", lambda y: y.roll(1, dims=1), "output"),
+        ("pooler.activation", lambda y: y.clamp(-0.1, 0.1), "output"),
+    ],
+)
+def test_other_results_of_single_modules(
+    path: str, change: Callable[[Tensor], Tensor], step: str
+) -> None:
+    model = small_model("bert")
+    module = model.module(random_weights=True).get_submodule(path)
+    handle = module.register_forward_hook(other_forward(change))
+    run(model)
+    handle.remove()
+    assert (path, step) in crosses(check_run(model))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_value_that_is_not_finite_is_a_cross_where_it_comes_from(value: float) -> None:
+    model = small_model("bert")
+    path = "encoder.layer.0.intermediate.dense"
+
+    def spoil(y: Tensor) -> Tensor:
+        y = y.clone()
+        y[0, 1, 2] = value
+        return y
+
+    module = model.module(random_weights=True).get_submodule(path)
+    handle = module.register_forward_hook(other_forward(spoil))
+    run(model)
+    handle.remove()
+    check = check_run(model)
+    (step,) = check.at(path)
+    assert (step.ok, step.max_abs_error) == (False, None)
+    # What follows is as spoilt in the recomputation as it was in the run.
+    assert all(step.ok for step in check.at("encoder.layer.0.output"))
+    assert all(step.ok for step in check.at("encoder.layer.1.attention.self"))
+    assert (path, "output") in crosses(check)
+
+
+def test_a_module_of_another_make_is_told_and_does_not_stop_the_check() -> None:
+    model = small_model("bert")
+    run(model)
+    module: Any = model.module(True)
+    module.encoder.layer[0].output.dense = nn.Identity()
+    check = check_run(model)
+    # The model cannot run any more, and the layer cannot be recomputed.
+    assert {left.path for left in check.unchecked} >= {"", "encoder.layer.0.output.dense"}
+    assert all(left.reason for left in check.unchecked)
+    assert check.at("encoder.layer.1.output.dense")
+
+
+def test_one_module_alone() -> None:
+    model = small_model("bert")
+    run(model)
+    check = check_module(model, "encoder.layer.1")
+    assert {step.path for step in check.steps} == {
+        "encoder.layer.1",
+        "encoder.layer.1.attention.self",
+    }
+    alone = check_module(model, "encoder.layer.1.output.dense")
+    assert [step.step for step in alone.steps] == ["output"]
+    listed = check_module(model, "encoder.layer")
+    assert listed.steps == ()
+    assert "was not called" in listed.unchecked[0].reason
+
+
+def test_without_a_run_there_is_nothing_to_check() -> None:
+    with pytest.raises(UserError, match="run a sentence first"):
+        check_run(small_model("bert"))

@@ -1,0 +1,104 @@
+"""What counts as equal."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from bertviewer.core.checking.comparison import FACTOR, FLOOR, compare
+from bertviewer.core.checking.deberta import _bucket as deberta_bucket
+from bertviewer.core.checking.position_bias import _bucket as t5_bucket
+
+F32 = torch.float32
+
+
+def tensor(*values: float, dtype: torch.dtype = torch.float64) -> Tensor:
+    return torch.tensor(values, dtype=dtype)
+
+
+def test_rounding_is_equal_and_more_is_not() -> None:
+    exact, rough = tensor(1.0, 2.0), tensor(1.0, 2.0 + 1e-6)
+    near = compare(exact, rough, tensor(1.0 + FACTOR * 0.9e-6, 2.0), (), F32)
+    far = compare(exact, rough, tensor(1.0 + FACTOR * 1.1e-6, 2.0), (), F32)
+    assert near is not None
+    assert far is not None
+    assert (near.ok, far.ok) == (True, False)
+    assert near.tolerance == pytest.approx(FACTOR * 1e-6)
+    assert far.error == pytest.approx(FACTOR * 1.1e-6)
+
+
+def test_the_floor_is_a_few_units_in_the_last_place() -> None:
+    found = compare(tensor(8.0), tensor(8.0), tensor(8.0), (), F32)
+    assert found is not None
+    assert found.tolerance == FLOOR * torch.finfo(F32).eps * 8
+
+
+@pytest.mark.parametrize(
+    ("exact", "actual", "ok"),
+    [
+        ((math.nan, 1.0), (math.nan, 1.0), True),
+        ((math.nan, 1.0), (1.0, math.nan), False),
+        ((math.inf, 1.0), (math.inf, 1.0), True),
+        ((math.inf, 1.0), (-math.inf, 1.0), False),
+        ((0.0, 1.0), (math.nan, 1.0), False),
+        ((math.nan, 1.0), (math.nan, 2.0), False),
+    ],
+)
+def test_what_is_not_finite(exact: tuple[float, ...], actual: tuple[float, ...], ok: bool) -> None:
+    found = compare(tensor(*exact), tensor(*exact), tensor(*actual, dtype=F32), (), F32)
+    assert found is not None
+    assert found.ok is ok
+    assert math.isfinite(found.tolerance)
+    assert found.error is None or math.isfinite(found.error)
+
+
+def test_an_overflow_of_half_precision_is_equal() -> None:
+    exact = tensor(70_000.0)
+    actual = exact.to(torch.float16)
+    found = compare(exact, actual.double(), actual, (), torch.float16)
+    assert found is not None
+    assert found.ok
+
+
+def test_other_shapes_are_a_cross() -> None:
+    found = compare(torch.zeros(2, 3), torch.zeros(2, 3), torch.zeros(3, 2), (), F32)
+    assert found is not None
+    assert (found.ok, found.error) == (False, None)
+
+
+def test_nothing_in_common_is_no_comparison() -> None:
+    assert compare({"a": tensor(1)}, {"a": tensor(1)}, {"b": tensor(1)}, (), F32) is None
+    assert compare((tensor(1),), (tensor(1),), (None,), (), F32) is None
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=40), st.integers(0, 2**16))
+@settings(max_examples=60, deadline=None)
+def test_a_sum_in_another_order_is_equal(values: list[float], seed: int) -> None:
+    """Dot products in float32 differ by their order, and by no more than is allowed."""
+    x = torch.tensor(values, dtype=F32)
+    weight = torch.randn(80, len(values), generator=torch.Generator().manual_seed(seed))
+    exact = x.double() @ weight.double().T
+    rough = (x @ weight.T).double()
+    actual = (x.flip(0)[None] * weight.flip(1)).sum(1)
+    found = compare(exact, rough, actual, (x,), F32)
+    assert found is not None
+    assert found.ok, found
+    worse = compare(exact, rough, actual + 1e-3 * actual.abs().max() + 1e-3, (x,), F32)
+    assert worse is not None
+    assert not worse.ok
+
+
+def test_distances_fall_into_the_models_own_buckets() -> None:
+    from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    distances = torch.arange(-600, 601)
+    for bidirectional in (True, False):
+        real = T5Attention._relative_position_bucket(distances, bidirectional, 32, 128)
+        ours = [t5_bucket(int(d), 32, 128, not bidirectional) for d in distances]
+        assert real.tolist() == ours
+    real = make_log_bucket_position(distances, 256, 512).long()
+    assert real.tolist() == [deberta_bucket(int(d), 256, 512) for d in distances]

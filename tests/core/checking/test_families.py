@@ -1,0 +1,214 @@
+"""Every module of every family gives what its formula says."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from bertviewer.core.activation_run import Sentence
+from bertviewer.core.architecture import SourceInfo
+from bertviewer.core.capture import Capture
+from bertviewer.core.check_step import Check
+from bertviewer.core.checking.check import check_run
+from bertviewer.core.checking.checker import Checker
+from bertviewer.core.checking.layer_steps import NEXT
+from bertviewer.core.checking.recomputations import EXCEPTIONS, RECOMPUTATIONS
+from bertviewer.core.formulas.roles import ROLE_BY_CLASS
+from bertviewer.core.inspection import inspect_module
+from tests.core.checking.small_models import heads, hook_count, run, small_model
+
+# These look for the end of the sentence, which the stand-in tokenizer does not write.
+_AT_THE_END = tuple(
+    (family, "sequence-classification") for family in ("bart", "mbart", "t5", "mt5")
+)
+HEADS = [head for head in heads() if head not in _AT_THE_END]
+
+
+def told(check: Check) -> list[str]:
+    return [f"{step.path}: {step.step}: {step.max_abs_error}" for step in check.crosses]
+
+
+def test_every_class_with_a_formula_has_a_recomputation_or_a_reason() -> None:
+    assert set(ROLE_BY_CLASS) <= RECOMPUTATIONS.keys() | EXCEPTIONS.keys()
+    assert not RECOMPUTATIONS.keys() & EXCEPTIONS.keys()
+    assert len(EXCEPTIONS) <= 3
+
+
+@pytest.mark.parametrize(("family", "task"), HEADS)
+def test_everything_ticks(family: str, task: str) -> None:
+    model = small_model(family, task)
+    run(model)
+    check = check_run(model)
+    assert told(check) == []
+    assert check.unchecked == ()
+    assert model.capture is not None
+    assert {step.path for step in check.steps} == set(model.capture.calls)
+
+
+@pytest.mark.parametrize(("family", "task"), _AT_THE_END)
+def test_a_head_at_the_end_of_the_sentence_ticks(family: str, task: str) -> None:
+    model = small_model(family, task)
+    module = model.module(random_weights=True)
+    ids = torch.tensor([[5, 6, 7, 8, int(model.config.eos_token_id)]])
+    inputs = {"input_ids": ids, "decoder_input_ids": ids, "use_cache": False}
+    model.capture = Capture(inputs, 1e9)
+    with torch.no_grad(), model.capture.watching(dict(module.named_modules())):
+        module(**inputs)
+    check = check_run(model)
+    assert told(check) == []
+    assert check.unchecked == ()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "llama"])
+def test_every_dtype_ticks(family: str, dtype: torch.dtype) -> None:
+    model = small_model(family)
+    model.module(random_weights=True).to(dtype)
+    run(model)
+    check = check_run(model)
+    assert told(check) == []
+    assert check.unchecked == ()
+    # The tolerance follows the dtype; Llama's norms round to float32 in any.
+    eps = torch.finfo(torch.float32 if family == "llama" else dtype).eps
+    eps = max(eps, torch.finfo(dtype).eps)
+    assert max(step.tolerance for step in check.steps) < 1000 * eps
+
+
+@pytest.mark.parametrize("words", [1, 2, 25])
+@pytest.mark.parametrize("family", ["roberta", "gpt2", "t5", "deberta-v2", "mistral"])
+def test_short_and_long_sentences_tick(family: str, words: int) -> None:
+    model = small_model(family)
+    run(model, Sentence("word " * words))
+    assert told(check_run(model)) == []
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("bert", {"is_decoder": True}),
+        ("bert", {"hidden_act": "relu"}),
+        ("bert", {"type_vocab_size": 1}),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True, "scale_attn_weights": False}),
+        ("electra", {"embedding_size": 24}),
+        ("albert", {"num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2}),
+        ("bart", {"scale_embedding": True, "activation_function": "silu"}),
+        ("t5", {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
+        ("llama", {"num_key_value_heads": 1, "attention_bias": True}),
+        ("transformer-base", {"activation": "gelu"}),
+    ],
+)
+def test_choices_of_the_configuration_tick(family: str, changes: dict[str, Any]) -> None:
+    model = small_model(family, **changes)
+    run(model)
+    check = check_run(model)
+    assert told(check) == []
+    assert check.unchecked == ()
+
+
+def test_a_bert_layer_goes_step_by_step() -> None:
+    model = small_model("bert")
+    run(model)
+    check = check_run(model)
+    assert [step.step for step in check.at("encoder.layer.1")] == [
+        "self-attention",
+        "add & norm",
+        "intermediate",
+        "output & add & norm",
+        NEXT,
+    ]
+    assert [step.step for step in check.at("encoder.layer.1.attention.self")] == [
+        "output",
+        "head 0",
+        "head 1",
+        "head 2",
+        "output (eager)",
+        "weights (eager)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("family", "path", "count"),
+    [
+        ("gpt2", "h.1.attn", 3),
+        ("distilbert", "transformer.layer.0.attention", 3),
+        ("bart", "decoder.layers.0.encoder_attn", 3),
+        ("t5", "decoder.block.1.layer.1.EncDecAttention", 3),
+        ("llama", "layers.1.self_attn", 4),
+    ],
+)
+def test_heads_are_seen_before_the_projection(family: str, path: str, count: int) -> None:
+    model = small_model(family)
+    run(model)
+    steps = [step.step for step in check_run(model).at(path)]
+    assert [step for step in steps if step.startswith("head ")] == [
+        f"head {number}" for number in range(count)
+    ]
+    assert steps[-2:] == ["output (eager)", "weights (eager)"]
+
+
+def test_each_call_of_a_shared_layer_is_checked() -> None:
+    model = small_model("albert", num_hidden_layers=3)
+    run(model)
+    path = "encoder.albert_layer_groups.0.albert_layers.0"
+    steps = [step.step for step in check_run(model).at(path)]
+    assert [step for step in steps if step.startswith(NEXT)] == [
+        f"{NEXT}, call {number}" for number in range(3)
+    ]
+
+
+def test_the_implementation_is_set_back() -> None:
+    model = small_model("bert")
+    run(model)
+    module: Any = model.module(True)
+    before = hook_count(module)
+    check_run(model)
+    assert module.config._attn_implementation == "sdpa"
+    assert hook_count(module) == before
+
+
+def test_a_recomputation_calls_no_module_and_none_of_torchs_layers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    models = [small_model(family) for family in ("bert", "gpt2", "t5", "llama", "transformer-base")]
+    for model in models:
+        run(model)
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("this checks itself")
+
+    names = ("linear", "layer_norm", "rms_norm", "softmax", "gelu", "relu", "silu", "embedding")
+    for name in (*names, "scaled_dot_product_attention", "multi_head_attention_forward"):
+        monkeypatch.setattr(torch.nn.functional, name, forbidden)
+    for name in ("softmax", "layer_norm", "relu", "addmm", "baddbmm"):
+        monkeypatch.setattr(torch, name, forbidden)
+    monkeypatch.setattr(nn.Module, "__call__", forbidden)
+    for model in models:
+        assert model.capture is not None
+        checker = Checker(model.module(True), model.architecture, model.capture)
+        steps = [step for path in model.capture.calls for step in checker.steps(path)]
+        assert len(steps) > 40
+        assert all(step.ok for step in steps)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_torchs_own_layers_and_masks(norm_first: bool, batch_first: bool) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer = nn.TransformerEncoderLayer(
+            12, 3, 20, batch_first=batch_first, norm_first=norm_first, activation="gelu"
+        )
+        x = torch.randn(2, 5, 12) if batch_first else torch.randn(5, 2, 12)
+    holder = nn.Sequential(layer).eval()
+    config = {"activation": "gelu", "nhead": 3}
+    architecture = inspect_module(holder, SourceInfo("config", "x", "base", "none"), config)
+    capture = Capture({}, 1e9)
+    padding = torch.tensor([[False] * 5, [False, False, False, True, True]])
+    causal = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    with torch.no_grad(), capture.watching(dict(holder.named_modules())):
+        layer(x, src_mask=causal, src_key_padding_mask=padding)
+    checker = Checker(holder, architecture, capture)
+    steps = [step for path in capture.calls for step in checker.steps(path)]
+    assert all(step.ok for step in steps), steps
+    assert {step.path for step in steps} >= {"0", "0.self_attn", "0.linear1"}

@@ -1,0 +1,67 @@
+"""A module without a formula shows its parts, and nothing that is not so."""
+
+import typst
+
+from bertviewer.core.architecture import Architecture, ModuleNode, Repeat, SourceInfo, TensorInfo
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.made_of import LINE, made_of
+
+
+def node(
+    path: str, class_name: str, parameters: int = 0, repeat: Repeat | None = None
+) -> ModuleNode:
+    depth = path.count(".") + 1 if path else 0
+    return ModuleNode(
+        path, class_name, depth, parameters, 0, 0, 0.0, repeat, {}, "0", None, "a.module"
+    )
+
+
+def architecture(*nodes: ModuleNode, tensors: tuple[TensorInfo, ...] = ()) -> Architecture:
+    source = SourceInfo("preset", "stranger", "base", "none")
+    return Architecture(source, {}, (), nodes, tensors)
+
+
+def test_children_and_tensors_are_named_with_class_and_shape() -> None:
+    stranger = architecture(
+        node("", "Stranger", 1010),
+        node("inner", "Strange", 1000),
+        tensors=(
+            TensorInfo("token", (1, 10), "float32", True),
+            TensorInfo("inner.w", (1000,), "float32", True),
+        ),
+    )
+    assert formula_of(stranger.root, stranger) is None
+    parts = made_of(stranger.root, stranger)
+    assert parts.title == "Stranger"
+    assert parts.source == "a.module"
+    assert [(t.symbol, t.meaning, t.value) for t in parts.terms] == [
+        ('"inner"', "Strange", "1,000 parameters"),
+        ('"token"', "tensor of its own", "[1, 10]"),
+    ]
+    assert parts.maths == ('"Stranger" :', 'quad "inner", quad "token"')
+
+
+def test_equal_children_stand_in_one_line() -> None:
+    run = Repeat(0, 2, 3)
+    stack = architecture(
+        node("", "Stack"), *(node(str(number), "Strange", 5, run) for number in range(3))
+    )
+    (term,) = made_of(stack.root, stack).terms
+    assert (term.symbol, term.meaning, term.value) == ('"0 … 2"', "3 × Strange", "15 parameters")
+
+
+def test_a_leaf_says_that_it_has_no_parts() -> None:
+    leaf = architecture(node("", "Leaf"))
+    parts = made_of(leaf.root, leaf)
+    assert parts.terms == ()
+    assert "neither" in parts.summary
+
+
+def test_many_parts_take_several_lines_that_compile() -> None:
+    names = [f'a "long" name\\{number}' for number in range(12)]
+    crowd = architecture(node("", "Crowd"), *(node(name, "Strange") for name in names))
+    parts = made_of(crowd.root, crowd)
+    assert len(parts.maths) > 3
+    assert all(len(line) < LINE + 20 for line in parts.maths)
+    source = "\n\n".join(f"$ {line} $" for line in parts.maths)
+    assert typst.compile(source.encode(), format="svg")

@@ -1,0 +1,126 @@
+"""``python -m tests.families``: walks every model type that transformers' AutoModel accepts.
+
+Each is built small on the meta device from its own default configuration, opened, counted and
+explained, in one of two processes with a time limit, so that one that hangs or dies is told and
+stops nothing.
+"""
+
+import argparse
+import json
+import logging
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from tests.small_models import Finding, examine, model_types, small_configuration
+
+PROCESSES = 2
+SECONDS = 120
+"""A type that takes longer is given up."""
+
+_ME = [sys.executable, "-m", "tests.families", "--worker"]
+_OURS = threading.local()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Walk the named types, or all, and print a table, what is missing, and the share."""
+    parser = argparse.ArgumentParser(prog="python -m tests.families", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="model types; all if none")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit for each")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.worker:
+        _work()
+        return 0
+    findings = []
+    for finding in _walk(options.names or list(model_types()), options.seconds):
+        findings.append(finding)
+        line = json.dumps(asdict(finding)) if options.json else _row(finding)
+        print(line, flush=True)  # noqa: T201
+    if not options.json:
+        print(_summary(findings))  # noqa: T201
+    return 0
+
+
+def _work() -> None:
+    """Examine the types whose names are read, one a line, and write what was found."""
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    for line in sys.stdin:
+        name = line.strip()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                finding = examine(small_configuration(name), Path(folder))
+            except Exception as error:  # noqa: BLE001 - any kind of error is a finding
+                finding = Finding(name, f"{type(error).__name__}: {' '.join(str(error).split())}")
+        print(json.dumps(asdict(replace(finding, model_type=name))), flush=True)  # noqa: T201
+
+
+def _walk(names: list[str], seconds: float) -> Iterator[Finding]:
+    workers: list[subprocess.Popen[str]] = []
+    try:
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            yield from pool.map(lambda name: _ask(name, seconds, workers), names)
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+
+
+def _ask(name: str, seconds: float, workers: list[subprocess.Popen[str]]) -> Finding:
+    """Have this thread's process examine one type; start it, or start it anew, if need be."""
+    worker: subprocess.Popen[str] | None = getattr(_OURS, "worker", None)
+    if worker is None or worker.poll() is not None:
+        worker = subprocess.Popen(
+            _ME, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        workers.append(worker)
+        _OURS.worker = worker
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    worker.stdin.write(f"{name}\n")
+    worker.stdin.flush()
+    ready, _, _ = select.select([worker.stdout], [], [], seconds)
+    line = worker.stdout.readline() if ready else ""
+    if not line:
+        worker.kill()
+        worker.wait()
+        return Finding(name, f"no answer in {seconds:g} s" if not ready else "its process died")
+    data = json.loads(line)
+    return Finding(**{**data, "causes": tuple(data["causes"])})
+
+
+def _row(finding: Finding) -> str:
+    if finding.error:
+        return f"{finding.model_type:32} does not open: {finding.error[:160]}"
+    mark = "whole" if finding.is_whole else "PARTS" if finding.exact else "WRONG"
+    share = f"{finding.proven}/{finding.modules}"
+    about = f"{finding.model_type:32} {mark} {share:>11} {finding.seconds:6.1f} s"
+    return f"{about}  {finding.formula[:90]}"
+
+
+def _summary(findings: list[Finding]) -> str:
+    opened = [finding for finding in findings if not finding.error]
+    whole = [finding for finding in opened if finding.is_whole]
+    lines = ["", f"{len(findings)} types, {len(opened)} open, {len(whole)} of them are whole"]
+    if opened:
+        lines[-1] += f" ({len(whole) / len(opened):.1%})"
+    for finding in opened:
+        if not finding.is_whole:
+            lines += ["", f"{finding.model_type}: {finding.proven} of {finding.modules} modules"]
+            lines += [f"  {cause}" for cause in finding.causes[:4]]
+    lines += ["", "Not opened:"]
+    lines += [f"  {f.model_type}: {f.error[:200]}" for f in findings if f.error]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""A small variant of any model type that transformers' AutoModel accepts, from its defaults."""
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.counting import derive
+from bertviewer.core.dimensions import goes_by_layer
+from bertviewer.core.errors import UserError
+from bertviewer.core.evaluation import evaluate, letters_of
+from bertviewer.core.loading import open_model
+from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.symbols import is_depth
+
+FEW = 3
+"""So many layers, so that the first, the ones between and the last can differ."""
+
+
+_RESNET = {"model_type": "resnet", "out_features": ["stage2", "stage3", "stage4"]}
+_WITH_RESNET = {
+    "use_timm_backbone": False,
+    "use_pretrained_backbone": False,
+    "backbone": None,
+    "backbone_config": _RESNET,
+}
+_WITH_LAST_STAGE = {**_WITH_RESNET, "backbone_config": {**_RESNET, "out_features": ["stage4"]}}
+
+LACKING: Mapping[str, Mapping[str, Any]] = {
+    "autoformer": {"prediction_length": 24},
+    "aya_vision": {
+        "vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}
+    },
+    "chameleon": {"vocabulary_map": {"<image>": 4}},
+    "conditional_detr": _WITH_LAST_STAGE,
+    "dab-detr": _WITH_LAST_STAGE,
+    "dbrx": {"attn_config": {"rope_theta": 10000.0}},
+    "deepseek_ocr2": {"text_config": {"mlp_layer_types": ["dense"] + ["sparse"] * 11}},
+    "deformable_detr": _WITH_RESNET,
+    "detr": _WITH_LAST_STAGE,
+    "diffusion_gemma": {"text_config": {"num_experts": 8, "moe_intermediate_size": 704}},
+    "dots1": {"n_routed_experts": 8, "n_shared_experts": 1},
+    "emu3": {"vocabulary_map": {"<image>": 4}},
+    "esm": {"vocab_size": 33},
+    "funnel": {"architectures": ["FunnelModel"]},
+    "glm4_moe": {"head_dim": 128},
+    "glm4v_moe": {"text_config": {"head_dim": 128}},
+    "glm4v_moe_text": {"head_dim": 128},
+    "hunyuan_v1_dense": {"head_dim": 128},
+    "hunyuan_v1_moe": {"head_dim": 128},
+    "hunyuan_vl": {"text_config": {"head_dim": 128}},
+    "hunyuan_vl_text": {"head_dim": 128},
+    "informer": {"prediction_length": 24},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 16},
+    "ministral": {"head_dim": 128},
+    "nemotron": {"num_key_value_heads": 48},
+    "omdet-turbo": _WITH_RESNET,
+    "table-transformer": _WITH_LAST_STAGE,
+    "time_series_transformer": {"prediction_length": 24},
+}
+"""What the defaults of a type lack or contradict, and every real checkpoint of it says."""
+
+
+def model_types() -> tuple[str, ...]:
+    """Return every model type that AutoModel accepts, the project's own one too."""
+    names = transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES
+    return tuple(sorted({*names, "transformer-base"}))
+
+
+def small_configuration(model_type: str) -> dict[str, Any]:
+    """Return the type's default configuration with few layers, or as it is if that is refused.
+
+    Raises:
+        Exception: whatever transformers raises for its own default configuration.
+    """
+    default: dict[str, Any] = transformers.AutoConfig.for_model(
+        model_type, **LACKING.get(model_type, {})
+    ).to_dict()
+    for few in (FEW, FEW + 1):
+        small = shallow(default, few)
+        if small != default and _builds(small):
+            return small
+    return default
+
+
+def shallow(config: Mapping[str, Any], few: int = FEW) -> dict[str, Any]:
+    """Return a configuration with every depth cut to ``few``, in the parts of it as well."""
+    depths = {
+        key: value
+        for key, value in config.items()
+        if is_depth(str(key)) and isinstance(value, int) and not isinstance(value, bool) and value > few
+    }
+    small: dict[str, Any] = {}
+    for key, value in config.items():
+        if key in depths:
+            small[key] = few
+        elif isinstance(value, Mapping) and key not in ("id2label", "label2id"):
+            small[key] = shallow(value, few)
+        elif any(goes_by_layer(value, layers) for layers in depths.values()):
+            small[key] = list(value[:few])
+        else:
+            small[key] = value
+    return small
+
+
+def _builds(config: Mapping[str, Any]) -> bool:
+    values = {key: value for key, value in config.items() if key != "model_type"}
+    try:
+        made = transformers.AutoConfig.for_model(config["model_type"], **values)
+        with torch.device("meta"):
+            transformers.AutoModel.from_config(made)
+    except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of one model type.
+
+    Attributes:
+        model_type: its name.
+        error: why it does not open, empty if it does.
+        exact: whether every module's count is that of an independent loop.
+        modules: how many modules have parameters.
+        proven: how many of these have a formula that is proven.
+        formula: the whole model's, empty if it is not proven.
+        causes: why formulas are missing.
+        seconds: for opening and deriving.
+    """
+
+    model_type: str
+    error: str = ""
+    exact: bool = False
+    modules: int = 0
+    proven: int = 0
+    formula: str = ""
+    causes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it opens, counts exactly, and every module and the model have their formula."""
+        return self.exact and self.proven == self.modules and bool(self.formula)
+
+
+def examine(config: Mapping[str, Any], folder: Path) -> Finding:
+    """Open a configuration as the program does, count it again, and derive its formulas."""
+    model_type = config["model_type"]
+    start = time.perf_counter()
+    path = folder / "config.json"
+    path.write_text(json.dumps(_as_saved(config), default=str), encoding="utf-8")
+    try:
+        opened = open_model(parse_source(str(path)))
+    except UserError as error:
+        return Finding(model_type, " ".join(str(error).replace(str(path), "").split()))
+    architecture, source = opened.architecture, opened.source
+    found = derive(architecture.config, lambda values: _built(values, source))
+    seconds = time.perf_counter() - start
+    counts = {node.path: node.parameters for node in architecture.modules}
+    letters = {symbol.letter: symbol.value for symbol in found.symbols}
+    filled = [path for path, count in counts.items() if count]
+    true = [path for path in filled if evaluate(found.counts[path], letters) == counts[path]]
+    root = found.counts[""]
+    return Finding(
+        model_type,
+        exact=counts == independent_counts(_built(architecture.config, source)) and true == filled,
+        modules=len(filled),
+        proven=sum(path not in found.unproven for path in filled),
+        formula=root if "" not in found.unproven and letters_of(root) else "",
+        causes=tuple(dict.fromkeys(found.unproven[p] for p in filled if p in found.unproven)),
+        seconds=seconds,
+    )
+
+
+def _as_saved(value: Any) -> Any:
+    """Write infinite numbers as transformers does."""
+    if isinstance(value, Mapping):
+        return {key: _as_saved(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_saved(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"__float__": str(value)}
+    return value
+
+
+def independent_counts(model: torch.nn.Module) -> dict[str, int]:
+    """Count every module's parameters, a shared one at the first name it has in the model."""
+    counts = {path: 0 for path, _ in model.named_modules()}
+    for name, parameter in model.named_parameters():
+        size = 1
+        for length in parameter.shape:
+            size *= length
+        for path in counts:
+            if not path or name.startswith(f"{path}."):
+                counts[path] += size
+    return counts
+
+
+def _built(values: Mapping[str, Any], source: ModelSource) -> torch.nn.Module:
+    return build_on_meta(build_config(values, source.name), source.task, source.name)

@@ -1,0 +1,149 @@
+"""'Check this step' in the window."""
+
+from typing import Any
+
+import pytest
+import torch
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QPushButton, QTableView, QTabWidget, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source import parse_source
+from bertviewer.ui.check_panel import CheckPanel
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import find
+
+FORMULA = 1
+
+
+@pytest.fixture
+def ready(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+    """Return the window with the demo, a run, and the formula of a layer in sight."""
+    window = demo_window
+    find(window, QTabWidget, "detailTabs").setCurrentIndex(FORMULA)
+    window.workspace.select("encoder.layer.2")
+    window.set_sentence("a test sentence", None)
+    window.run()
+    idle(window, lane, qtbot)
+    return window
+
+
+def idle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not window.workspace.activity and not lane.busy, timeout=60_000)
+
+
+def panel(window: MainWindow) -> CheckPanel:
+    # The panels of rows before it wait for the event loop to delete them.
+    shown = [p for p in window.findChildren(CheckPanel) if p.isVisibleTo(window)]
+    return shown[-1]
+
+
+def inside(window: MainWindow, kind: type[Any], name: str) -> Any:
+    return find(panel(window), kind, name)
+
+
+def press(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    inside(window, QPushButton, "checkButton").click()
+    assert window.workspace.activity == "check"
+    idle(window, lane, qtbot)
+
+
+def rows(window: MainWindow, name: str) -> list[list[str]]:
+    model = inside(window, QTableView, name).model()
+    return [
+        [model.index(row, column).data() for column in range(model.columnCount())]
+        for row in range(model.rowCount())
+    ]
+
+
+def shown(window: MainWindow, kind: type[QWidget], name: str) -> bool:
+    return bool(inside(window, kind, name).isVisibleTo(panel(window)))
+
+
+def test_before_a_run_there_is_nothing_to_check(demo_window: MainWindow) -> None:
+    find(demo_window, QTabWidget, "detailTabs").setCurrentIndex(FORMULA)
+    assert not inside(demo_window, QPushButton, "checkButton").isEnabled()
+    assert not shown(demo_window, QTableView, "checkTable")
+
+
+def test_a_layer_is_checked_step_by_step_down_to_its_heads(
+    ready: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    assert not shown(ready, QTableView, "checkTable")
+    press(ready, lane, qtbot)
+    steps = rows(ready, "checkTable")
+    assert [row[0] for row in steps] == [
+        "self-attention",
+        "add & norm",
+        "intermediate",
+        "output & add & norm",
+        "= next hidden state",
+        "attention.self: output",
+        "attention.self: output (eager)",
+        "attention.self: weights (eager)",
+    ]
+    assert {row[3] for row in steps} == {"✓ equal"}
+    # Twelve heads do not drown the page.
+    assert not shown(ready, QTableView, "checkHeads")
+    inside(ready, QToolButton, "checkHeadsButton").click()
+    assert shown(ready, QTableView, "checkHeads")
+    assert [row[0] for row in rows(ready, "checkHeads")] == [
+        f"attention.self: head {number}" for number in range(12)
+    ]
+
+
+def test_a_cross_is_told_by_sign_words_and_colour(
+    ready: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    assert ready.workspace._model is not None
+    weight = ready.workspace._model.module(False).get_parameter(
+        "encoder.layer.2.attention.self.value.weight"
+    )
+    with torch.no_grad():
+        weight[0, 0] += 1
+    press(ready, lane, qtbot)
+    wrong = {row[0] for row in rows(ready, "checkTable") if row[3] == "✗ DIFFERENT"}
+    assert wrong == {"self-attention", "= next hidden state", "attention.self: output"}
+    model = inside(ready, QTableView, "checkTable").model()
+    bad, good = model.index(0, 3, QModelIndex()), model.index(1, 3, QModelIndex())
+    assert bad.data(Qt.ItemDataRole.ForegroundRole) is not None
+    assert good.data(Qt.ItemDataRole.ForegroundRole) is None
+    # The head at fault is not left folded away.
+    assert shown(ready, QTableView, "checkHeads")
+    assert [row[0] for row in rows(ready, "checkHeads") if row[3] != "✓ equal"] == [
+        "attention.self: head 0"
+    ]
+
+
+def test_results_last_as_long_as_their_run(ready: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    press(ready, lane, qtbot)
+    ready.workspace.select("encoder.layer.2.intermediate.dense")
+    assert not shown(ready, QTableView, "checkTable")
+    press(ready, lane, qtbot)
+    assert [row[0] for row in rows(ready, "checkTable")] == ["output"]
+    assert not shown(ready, QToolButton, "checkHeadsButton")
+    ready.workspace.select("encoder.layer.2")
+    assert shown(ready, QTableView, "checkTable")
+    assert len(ready.workspace.checks) == 2
+    ready.run()
+    idle(ready, lane, qtbot)
+    assert ready.workspace.checks == {}
+    assert not shown(ready, QTableView, "checkTable")
+    ready.open_source(parse_source("albert-base-v2"))
+    idle(ready, lane, qtbot)
+    assert ready.workspace.checks == {}
+
+
+def test_a_list_is_never_called(ready: MainWindow) -> None:
+    ready.workspace.select("encoder.layer")
+    assert not inside(ready, QPushButton, "checkButton").isEnabled()
+
+
+def test_a_check_can_be_cancelled(ready: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    inside(ready, QPushButton, "checkButton").click()
+    find(ready, QPushButton, "cancelButton").click()
+    idle(ready, lane, qtbot)
+    assert ready.workspace.checks == {}
+    press(ready, lane, qtbot)
+    assert list(ready.workspace.checks) == ["encoder.layer.2"]

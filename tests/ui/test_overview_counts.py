@@ -1,0 +1,123 @@
+"""The overview's numbers: three lines that line up, their symbols, costs and memory."""
+
+import pytest
+from PySide6.QtWidgets import QCheckBox, QLabel
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.count_steps import CountTerm
+from bertviewer.ui.count_view import CountView
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.overview_tab import OverviewTab
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find
+
+LAYER = "4·D² + 2·D·I + 9·D + I"
+
+
+def overview(window: MainWindow) -> OverviewTab:
+    return find(window, OverviewTab)
+
+
+def sums(window: MainWindow) -> list[str]:
+    return [view.text() for view in overview(window).findChildren(CountView)]
+
+
+def texts(window: MainWindow) -> list[str]:
+    return [label.text() for label in overview(window).findChildren(QLabel)]
+
+
+def is_deriving(window: MainWindow) -> bool:
+    return window.workspace.is_deriving
+
+
+def test_the_three_lines_of_a_layer(demo_window: MainWindow) -> None:
+    demo_window.workspace.select("encoder.layer.2")
+    assert sums(demo_window)[0] == (
+        f"{LAYER}\n"
+        "= 4·384² + 2·384·1536 + 9·384 + 1536\n"
+        "= 589,824 + 1,179,648 + 3,456 + 1,536\n"
+        "= 1,774,464 ✓ equals the real count"
+    )
+
+
+def test_costs_shapes_memory_and_the_symbols_in_use(demo_window: MainWindow) -> None:
+    demo_window.workspace.select("pooler")
+    shown = texts(demo_window)
+    assert sums(demo_window)[1] == (
+        "B·D²\n= 1·384²\n= 147,456 multiply-adds = 294,912 FLOPs, two for each"
+    )
+    assert "[B, S, D] = [1, 128, 384]" in shown
+    assert "[B, D] = [1, 384]" in shown
+    assert shown[shown.index("float32") + 1] == "0.59 MB = 0.56 MiB"
+    assert shown[shown.index("int4") + 1] == "0.07 MB = 0.07 MiB"
+
+    demo_window.workspace.select("embeddings.word_embeddings")
+    shown = texts(demo_window)
+    assert shown[shown.index("V") + 1] == "vocab_size = 30,522, tokens in the vocabulary"
+    assert "D" in shown
+    assert not {"I", "L", "T", "N"} & set(shown)
+
+
+def test_i_as_a_multiple_of_d(demo_window: MainWindow, qtbot: QtBot) -> None:
+    def wait_for(text: str) -> None:
+        qtbot.waitUntil(lambda: sums(demo_window)[0].startswith(text))
+
+    workspace = demo_window.workspace
+    workspace.select("encoder.layer.2")
+    box = find(overview(demo_window), QCheckBox, "relationCheck")
+    assert (box.text(), box.isChecked()) == ("Write I as 4·D", False)
+    box.click()
+    wait_for("12·D² + 13·D\n= 12·384² + 13·384\n")
+    assert find(overview(demo_window), QCheckBox, "relationCheck").isChecked()
+    workspace.select("encoder")
+    # The wish lasts, from module to module.
+    assert sums(demo_window)[0].startswith("N·(12·D² + 13·D)\n")
+    find(overview(demo_window), QCheckBox, "relationCheck").click()
+    wait_for(f"N·({LAYER})\n")
+    workspace.select("encoder.layer[0–5]")
+    assert "Count, in symbols, of each layer" in texts(demo_window)
+    workspace.select("pooler")
+    assert overview(demo_window).findChildren(QCheckBox) == []
+
+
+def test_while_formulas_are_derived_and_where_none_is_found(
+    window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    window.open_named("bert-base-uncased")
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    assert is_deriving(window)
+    assert "deriving…" in texts(window)
+    assert sums(window) == []
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    assert not is_deriving(window)
+    assert "deriving…" not in texts(window)
+    assert sums(window)
+
+
+@pytest.fixture
+def view(qtbot: QtBot) -> CountView:
+    terms = (
+        CountTerm("V·D", "30522·384", 11_720_448),
+        CountTerm("+ N·(4·D² + 2·D·I + 9·D + I)", "+ 6·(4·384² + 2·384·1536)", 10_646_784),
+        CountTerm("- D", "- 384", -384),
+    )
+    view = CountView(terms, "22,366,848 ✓")
+    qtbot.addWidget(view)
+    return view
+
+
+def test_signs_and_the_text_to_copy(view: CountView) -> None:
+    assert view.text() == (
+        "V·D + N·(4·D² + 2·D·I + 9·D + I) - D\n"
+        "= 30522·384 + 6·(4·384² + 2·384·1536) - 384\n"
+        "= 11,720,448 + 10,646,784 - 384\n"
+        "= 22,366,848 ✓"
+    )
+    assert view.accessibleDescription() == view.text()
+
+
+def test_a_narrow_view_is_a_high_one(view: CountView) -> None:
+    heights = [view.heightForWidth(width) for width in (900, 230, 110)]
+    assert heights == sorted(heights)
+    assert heights[0] < heights[1] < heights[2]

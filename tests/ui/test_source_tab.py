@@ -1,0 +1,125 @@
+"""The tab shows the class's own lines, numbered as in the file, readable in both themes."""
+
+import pytest
+from PySide6.QtGui import QColor, QPalette, QTextCursor
+from PySide6.QtWidgets import QApplication, QTabWidget
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source_code import SourceCode, source_of
+from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.source_highlighting import DARK_COLORS, LIGHT_COLORS, Span, spans_of
+from bertviewer.ui.source_tab import SourceTab
+from bertviewer.ui.source_view import SourceView
+from tests.ui.finding import find
+
+CODE = '''@decorated
+class Kind(Base):
+    """Two
+    lines."""
+
+    def run(self, x):
+        return x @ 2  # why
+'''
+
+
+def luminance(color: QColor) -> float:
+    parts: list[float] = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (color.redF(), color.greenF(), color.blueF())
+    ]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def source_tab(window: MainWindow) -> tuple[SourceTab, SourceView]:
+    tabs = find(window, QTabWidget, "detailTabs")
+    titles = [tabs.tabText(index) for index in range(tabs.count())]
+    tabs.setCurrentIndex(titles.index("Source"))
+    page = tabs.currentWidget()
+    assert isinstance(page, SourceTab)
+    return page, find(window, SourceView, "sourceView")
+
+
+def colors_of(view: SourceView, line: int) -> set[str]:
+    block = view.document().findBlockByNumber(line)
+    return {entry.format.foreground().color().name() for entry in block.layout().formats()}
+
+
+def test_spans_tell_the_kinds_of_words_apart() -> None:
+    spans = spans_of(CODE)
+    assert spans[0] == [Span(0, 1, "decorator"), Span(1, 9, "decorator")]
+    assert spans[1] == [Span(0, 5, "keyword"), Span(6, 4, "definition")]
+    assert spans[2] == [Span(4, 6, "string")]
+    assert spans[3] == [Span(0, 13, "string")]
+    assert [s.kind for s in spans[5]] == ["keyword", "definition", "self"]
+    # A matrix product is no decorator.
+    assert [s.kind for s in spans[6]] == ["keyword", "number", "comment"]
+
+
+def test_a_method_by_itself_and_broken_text_are_coloured_as_far_as_they_go() -> None:
+    method = "    def forward(self):\n        return None\n"
+    assert [s.kind for s in spans_of(method)[1]] == ["keyword", "keyword"]
+    assert spans_of("class (((:\n'") == {0: [Span(0, 5, "keyword")]}
+
+
+@pytest.mark.parametrize("appearance", [LIGHT_NAME, DARK_NAME])
+def test_colours_can_be_read(window: MainWindow, appearance: str) -> None:
+    window.set_appearance(appearance)
+    base = luminance(QApplication.palette().color(QPalette.ColorRole.Base))
+    colors = LIGHT_COLORS if appearance == LIGHT_NAME else DARK_COLORS
+    for kind, color in colors.items():
+        light, dark = sorted((luminance(QColor(color)), base), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, kind
+
+
+def test_lines_are_numbered_as_in_their_files(qtbot: QtBot) -> None:
+    view = SourceView()
+    qtbot.addWidget(view)
+    first = SourceCode("Kind", "a/b.py", "a", "1", 40, "class Kind:\n    pass\n")
+    second = SourceCode("Base.forward", "a/c.py", "a", "1", 7, "    def forward(self):\n")
+    view.show_source([("", first), ("inherited", second)])
+    numbers = [view.line_number(n) for n in range(view.blockCount())]
+    assert numbers == [40, 41, None, None, None, 7]
+    assert view.toPlainText().splitlines()[3] == "# inherited"
+    assert view.gutter_width() > view.fontMetrics().horizontalAdvance("41")
+
+
+def test_the_selected_modules_class_is_shown(demo_window: MainWindow, qtbot: QtBot) -> None:
+    window = demo_window
+    window.workspace.select("encoder.layer.1.attention.self")
+    page, view = source_tab(window)
+    (expected,) = source_of("transformers.models.bert.modeling_bert", "BertSelfAttention")
+    assert view.toPlainText() == expected.text.rstrip("\n")
+    assert view.line_number(0) == expected.first_line
+    texts = [label.text() for label in page.findChildren(type(page._place))]
+    assert "BertSelfAttention" in texts
+    assert any(f"{expected.path}, line {expected.first_line}" in text for text in texts)
+    assert any(f"transformers {expected.version}" in text for text in texts)
+    # It can be selected and copied, and not changed.
+    assert view.isReadOnly()
+    view.selectAll()
+    assert view.textCursor().selectedText().startswith("class BertSelfAttention")
+
+    window.set_appearance(LIGHT_NAME)
+    qtbot.waitUntil(lambda: LIGHT_COLORS["keyword"] in colors_of(view, 0))
+    window.set_appearance(DARK_NAME)
+    qtbot.waitUntil(lambda: DARK_COLORS["keyword"] in colors_of(view, 0))
+
+    # The same class elsewhere leaves the reader at the line that is being read.
+    view.moveCursor(QTextCursor.MoveOperation.End)
+    at = view.textCursor().position()
+    window.workspace.select("encoder.layer.2.attention.self")
+    assert view.textCursor().position() == at
+    window.workspace.select("embeddings.LayerNorm")
+    assert "class LayerNorm(Module)" in view.toPlainText()
+
+
+def test_a_missing_source_is_one_plain_line(
+    demo_window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bertviewer.ui.source_tab.source_of", lambda *_: ())
+    page, view = source_tab(demo_window)
+    assert view.toPlainText() == ""
+    assert page._place.text() == (
+        "The source of transformers.models.bert.modeling_bert.BertModel is not at hand."
+    )

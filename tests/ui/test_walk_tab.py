@@ -1,0 +1,144 @@
+"""The walk's tab: every step, its module at a click, and the groups."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QTabBar, QTableView, QTabWidget
+from pytestqt.modeltest import ModelTester
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.activation_run import Sentence
+from bertviewer.core.walk_building import build_walk
+from bertviewer.core.walk_groups import group_counts, teacher_relations
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.walk_tab import WalkTab
+from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
+from tests.core.opened import plain
+from tests.ui.finding import find
+
+STEP, INPUT, OUTPUT, TRAINABLE, COUNTED = 1, 2, 3, 4, 5
+
+
+@pytest.fixture
+def tab(demo_window: MainWindow) -> WalkTab:
+    """Return the demo's walk, in sight."""
+    tab, tabs = find(demo_window, WalkTab, "walkTab"), find(demo_window, QTabWidget, "detailTabs")
+    tabs.setCurrentWidget(tab)
+    return tab
+
+
+def table(tab: WalkTab, name: str = "walkTable") -> QTableView:
+    return find(tab, QTableView, name)
+
+
+def column(view: QTableView, number: int) -> list[str]:
+    model = view.model()
+    return [model.index(row, number).data() for row in range(model.rowCount())]
+
+
+def row_of(tab: WalkTab, step: str) -> int:
+    return column(table(tab), STEP).index(step)
+
+
+def click(view: QTableView, row: int, qtbot: QtBot) -> None:
+    index = view.model().index(row, STEP)
+    view.scrollTo(index)
+    qtbot.mouseClick(
+        view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(index).center()
+    )
+
+
+def test_the_tables_are_sound_models(qtmodeltester: ModelTester) -> None:
+    architecture = plain("bert-large-chinese")
+    walk = build_walk(architecture)
+    steps = WalkTableModel()
+    qtmodeltester.check(steps)
+    steps.set_walk(walk)
+    qtmodeltester.check(steps)
+    groups = GroupTableModel()
+    groups.set_groups(group_counts(walk, architecture, teacher_relations(architecture.symbols)))
+    qtmodeltester.check(groups)
+
+
+def test_before_formulas_there_are_numbers() -> None:
+    model = WalkTableModel()
+    model.set_walk(build_walk(plain("bert-large-chinese")))
+    cells = [[model.index(row, c).data() for c in range(6)] for row in range(model.rowCount())]
+    assert cells[0] == ["", "Embeddings", "", "", "22,163,456 ✓", ""]
+    assert cells[3] == [
+        "3", "Embedding-Token", "[B, S]", "[B, S, 1024]", "21,635,072", "21128*1024",
+    ]  # fmt: skip
+    assert cells[9][:2] == ["", "One layer, of 24"]
+    assert cells[-1][TRAINABLE] == "325,522,432 ✓"
+
+
+def test_the_demos_walk(tab: WalkTab) -> None:
+    view = table(tab)
+    steps = column(view, STEP)
+    assert steps[0] == "Embeddings"
+    assert steps[9] == "One layer, of N = 6"
+    assert steps[-1] == "Total"
+    row = row_of(tab, "MultiHeadSelfAttention")
+    cells = [view.model().index(row, number).data() for number in range(6)]
+    assert cells[OUTPUT].startswith("[B, S, D]\n[1, ")
+    assert cells[TRAINABLE:] == ["591,360", "4*(D*D+D)\n4*(384*384+384)"]
+    # The tip is that of the whole row.
+    tips = {
+        view.model().index(row, number).data(Qt.ItemDataRole.ToolTipRole) for number in range(6)
+    }
+    assert len(tips) == 1
+    assert "encoder.layer.0.attention" in tips.pop()
+
+
+def test_a_click_selects_the_module_and_back(
+    tab: WalkTab, demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    workspace = demo_window.workspace
+    view = table(tab)
+    click(view, row_of(tab, "MultiHeadSelfAttention"), qtbot)
+    assert workspace.row is not None
+    assert workspace.row.key == "encoder.layer.0.attention"
+    # An addition has no module; the selection in the tree stays.
+    click(view, row_of(tab, "Add"), qtbot)
+    assert workspace.row.key == "encoder.layer.0.attention"
+    workspace.select("embeddings.LayerNorm")
+    assert view.currentIndex().row() == row_of(tab, "Embedding-Norm")
+    workspace.select("")
+    assert not view.currentIndex().isValid()
+    # The same step once more, after the tree has been elsewhere.
+    click(view, row_of(tab, "Embedding-Norm"), qtbot)
+    assert workspace.row.key == "embeddings.LayerNorm"
+
+
+def test_the_ids_of_the_last_run(tab: WalkTab, demo_window: MainWindow, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(demo_window.workspace.run_changed, timeout=30_000):
+        demo_window.workspace.run_sentence(Sentence("a test", "the cat"), random_weights=False)
+    assert column(table(tab), COUNTED)[1:3] == ["101 1037 3231 102 1996 4937 102", "0 0 0 0 1 1 1"]
+    assert column(table(tab), OUTPUT)[3] == "[B, S, D]\n[1, 7, 384]"
+
+
+def test_the_groups(tab: WalkTab) -> None:
+    find(tab, QTabBar, "walkSwitch").setCurrentIndex(1)
+    groups = table(tab, "groupTable")
+    assert groups.isVisible()
+    assert not table(tab).isVisible()
+    assert column(groups, 0) == ["Embedding", "Blocks", "Pooler", "Total"]
+    assert column(groups, 1)[-1] == "22,713,216 ✓"
+    assert column(groups, 2)[1] == (
+        "N*(4*(D*D+D) + 2*D + D*4D + 4D + 4D*D + D + 2*D)\n= N*(12*D*D + 13*D)"
+    )
+
+
+def test_nothing_is_cut(tab: WalkTab, demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    """Rows are high enough for their sums, in a wide and in a narrow pane."""
+    view = table(tab)
+    for width in (1600, 1000):
+        demo_window.resize(width, 700)
+        qtbot.wait(1)
+        column_width = view.columnWidth(COUNTED)
+        metrics = view.fontMetrics()
+        for row, text in enumerate(column(view, COUNTED)):
+            lines = sum(
+                1 + metrics.horizontalAdvance(line) // column_width for line in text.split("\n")
+            )
+            assert view.rowHeight(row) >= lines * metrics.height() * (text != "")
