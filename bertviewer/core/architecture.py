@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bertviewer.core.compute import Compute
+from bertviewer.core.costs.compute import Compute
 from bertviewer.core.symbols import Symbol
 
 SCHEMA = "bertviewer.architecture/1"

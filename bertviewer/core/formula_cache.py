@@ -16,7 +16,7 @@ from platformdirs import user_cache_path
 
 from bertviewer import __version__
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.compute import Compute
+from bertviewer.core.costs.compute import Compute
 from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate
 from bertviewer.core.files import write_atomically
@@ -50,16 +50,14 @@ def cached_formulas(architecture: Architecture) -> Architecture | None:
     """
     path = _path(architecture)
     try:
-        data = json.loads(path.read_bytes())
+        found = _with(architecture, json.loads(path.read_bytes()))
+        _prove(found)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
-        return _refused(path, error)
-    try:
-        found = _with(architecture, data)
-        _prove(found)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        return _refused(path, error)
+    # What a damaged file may do to the reading of it.
+    except (OSError, RecursionError, LookupError, TypeError, ValueError, AttributeError) as error:
+        _remove(path, error)
+        return None
     return found
 
 
@@ -126,7 +124,7 @@ def _prove(architecture: Architecture) -> None:
             evaluate(formula, values)
 
 
-def _refused(path: Path, error: Exception) -> None:
+def _remove(path: Path, error: Exception) -> None:
     write_log(f"cached formulas are not used: {path}: {error!r}")
     try:
         path.unlink(missing_ok=True)

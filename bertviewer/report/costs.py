@@ -5,9 +5,14 @@ from typing import Any
 
 from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.costs.memory_use import (
+    FLOPS_PER_MAC,
+    WEIGHT_DTYPES,
+    peak_elements,
+    weights_bytes,
+)
 from bertviewer.core.count_steps import CountSteps, CountTerm, steps_of
-from bertviewer.core.memory_use import FLOPS_PER_MAC, WEIGHT_DTYPES, peak_elements, weights_bytes
-from bertviewer.core.walk_shapes import letter_values
+from bertviewer.core.walk.shapes import letter_values
 
 MEGA, MEBI = 10**6, 2**20
 FLOAT32_BYTES = 4

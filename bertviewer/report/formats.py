@@ -179,8 +179,8 @@ def totals(architecture: Architecture) -> Table:
     ]
 
 
-def shape_text(shape: Sequence[int] | None) -> str:
-    """Return ``[30522, 768]``; nothing for no shape."""
+def shape_text(shape: Sequence[int | str] | None) -> str:
+    """Return ``[30522, 768]`` or ``[V, D]``; nothing for no shape."""
     return "" if shape is None else f"[{', '.join(map(str, shape))}]"
 
 

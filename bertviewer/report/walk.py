@@ -4,9 +4,9 @@ from typing import Any
 
 from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.walk import WalkPart, WalkShape, WalkStep
-from bertviewer.core.walk_building import build_walk
-from bertviewer.core.walk_groups import group_counts, relations_text, teacher_relations
+from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
+from bertviewer.core.walk.walk import WalkPart, WalkShape, WalkStep
 
 
 def walk_data(architecture: Architecture, run: ActivationRun | None) -> dict[str, Any]:

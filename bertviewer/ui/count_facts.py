@@ -7,13 +7,13 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
 from bertviewer.core.count_steps import count_steps
 from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.grouping import Relation, relations, substituted
-from bertviewer.core.memory_use import FLOPS_PER_MAC
 from bertviewer.core.symbols import Symbol
-from bertviewer.core.walk_shapes import letter_values
+from bertviewer.core.walk.shapes import letter_values
 from bertviewer.report.costs import cost_of, memory_rows, peak_text, sentence_text
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.facts import Fact, FactGroup

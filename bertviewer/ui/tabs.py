@@ -13,7 +13,7 @@ from bertviewer.ui.source_tab import SourceTab
 from bertviewer.ui.tensors_tab import TensorsTab
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.walk_tab import WalkTab
-from bertviewer.ui.what_if_tab import WhatIfTab
+from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
 
 Page = OverviewTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab

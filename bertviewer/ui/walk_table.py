@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 
-from bertviewer.core.walk import Walk, WalkPart, WalkShape, WalkStep
-from bertviewer.core.walk_groups import CountGroups
+from bertviewer.core.walk.groups import CountGroups
+from bertviewer.core.walk.walk import Walk, WalkPart, WalkShape, WalkStep
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
 PADDING = 6

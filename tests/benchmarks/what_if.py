@@ -15,11 +15,11 @@ from bertviewer.core.building import build_config, build_on_meta
 from bertviewer.core.folding import fold
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
-from bertviewer.core.what_if import Scenario, evaluate_scenario
-from bertviewer.core.what_if_sheet import Sheet
+from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
+from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.ui.application import configure
 from bertviewer.ui.lane import Lane
-from bertviewer.ui.what_if_tab import WhatIfTab
+from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
 

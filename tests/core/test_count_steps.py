@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.architecture import Architecture, ModuleNode, SourceInfo
-from bertviewer.core.count_steps import CountSteps, count_steps, readable
+from bertviewer.core.count_steps import CountTerm, count_steps, readable, steps_of
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.symbols import Symbol
@@ -19,9 +19,14 @@ def architecture(**values: int) -> Architecture:
     return Architecture(SourceInfo("preset", "x", "base", "none"), {}, symbols, (NODE,), ())
 
 
-def steps(formula: str, parameters: int, **values: int) -> CountSteps | None:
+Lines = tuple[str, str, int]
+
+
+def steps(formula: str, parameters: int, **values: int) -> Lines | None:
+    """Return the three lines."""
     node = replace(NODE, count_formula=formula, parameters=parameters)
-    return count_steps(node, architecture(**values))
+    found = count_steps(node, architecture(**values))
+    return None if found is None else (found.symbols, found.numbers, found.result)
 
 
 @pytest.mark.parametrize(
@@ -39,18 +44,29 @@ def test_readable(formula: str, shown: str) -> None:
 
 
 def test_the_three_lines() -> None:
-    assert steps("N*(12*D**2 + 13*D)", 85_054_464, N=12, D=768) == CountSteps(
+    assert steps("N*(12*D**2 + 13*D)", 85_054_464, N=12, D=768) == (
         "N·(12·D² + 13·D)", "12·(12·768² + 13·768)", 85_054_464
     )
 
 
+def test_terms_stand_under_one_another() -> None:
+    found = steps_of("V*D - D + N*(D**2 - 2*D)", {"V": 5, "D": 3, "N": 2})
+    assert found is not None
+    assert found.terms == (
+        CountTerm("V·D", "5·3", 15),
+        CountTerm("- D", "- 3", -3),
+        CountTerm("+ N·(D² - 2·D)", "+ 2·(3² - 2·3)", 6),
+    )
+    assert found.result == 18
+
+
 def test_letters_with_an_index_are_replaced_whole() -> None:
     found = steps("N_e*N + N_d", 4 * 3 + 5, N=3, N_e=4, N_d=5)
-    assert found == CountSteps("N_e·N + N_d", "4·3 + 5", 17)
+    assert found == ("N_e·N + N_d", "4·3 + 5", 17)
 
 
 def test_a_division() -> None:
-    assert steps("A_kv*D**2//A", 2 * 48**2 // 8, A_kv=2, D=48, A=8) == CountSteps(
+    assert steps("A_kv*D**2//A", 2 * 48**2 // 8, A_kv=2, D=48, A=8) == (
         "A_kv·D² / A", "2·48² / 8", 576
     )
 
@@ -80,12 +96,16 @@ def test_every_formula_of_the_demo_model(demo_source: ModelSource) -> None:
         if node.parameters:
             assert shown is not None, node.path
             assert shown.result == node.parameters
+            assert " ".join(term.symbols for term in shown.terms) == shown.symbols
+            assert " ".join(term.numbers for term in shown.terms) == shown.numbers
+            assert sum(term.value for term in shown.terms) == shown.result
         else:
             assert shown is None, node.path
     root, pooler = every[""], every["pooler"]
     assert root is not None
     assert root.result == 22_713_216
-    assert pooler == CountSteps("D² + D", "384² + 384", 147_840)
+    assert pooler is not None
+    assert (pooler.symbols, pooler.numbers) == ("D² + D", "384² + 384")
     layer = every["encoder.layer.3"]
     assert layer is not None
     assert layer.symbols == "4·D² + 2·D·I + 9·D + I"

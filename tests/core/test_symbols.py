@@ -4,7 +4,14 @@ import keyword
 
 import pytest
 
-from bertviewer.core.symbols import LETTERS, is_standard, role_of, symbols_of
+from bertviewer.core.symbols import (
+    LETTERS,
+    is_standard,
+    place_of,
+    role_of,
+    standard_letter,
+    symbols_of,
+)
 
 
 def letters(config: dict[str, object]) -> dict[str, int]:
@@ -108,6 +115,60 @@ def test_standard_letters_are_told_from_own_keys() -> None:
 
 
 def test_the_table_is_consistent() -> None:
-    assert len({letter.letter for letter in LETTERS}) == len(LETTERS)
     keys = [key for letter in LETTERS for key in letter.keys]
     assert len(set(keys)) == len(keys)
+    # A letter in two rows means the same kind of thing in order.
+    assert [x.letter for x in LETTERS if x.letter == "E"] == ["E", "E"]
+
+
+def test_experts_have_their_letter_unless_embeddings_took_it() -> None:
+    assert letters({"num_local_experts": 8}) == {"E": 8}
+    assert letters({"num_experts": 8, "embedding_size": 4}) == {"E": 4, "num_experts": 8}
+
+
+def test_a_part_of_a_configuration_is_an_index() -> None:
+    config = {
+        "hidden_size": 2,
+        "text_config": {"hidden_size": 3, "num_key_value_heads": 4, "mlp_size": 5},
+        "audio": {"model_type": "x", "inner_config": {"hidden_size": 6}},
+        "rope_parameters": {"factor": 8},
+    }
+    found = symbols_of(config)
+    assert {s.key: s.letter for s in found} == {
+        "hidden_size": "D",
+        "text_config.hidden_size": "D_text",
+        "text_config.num_key_value_heads": "A_kv_text",
+        "text_config.mlp_size": "mlp_size_text",
+        "audio.inner_config.hidden_size": "D_audio_inner",
+    }
+    assert [s.meaning for s in found if s.letter == "D_text"] == [
+        "features of a hidden state (text_config)"
+    ]
+    assert {s.letter: role_of(s) for s in found}["A_kv_text"] == "heads"
+    assert {s.letter: place_of(s) for s in found}["D_audio_inner"] == "audio.inner_config"
+    assert {s.letter: standard_letter(s) for s in found}["A_kv_text"] == "A_kv"
+
+
+def test_lists_of_sizes() -> None:
+    config = {
+        "hidden_sizes": [8, 16],
+        "conv_dim": [512, 512, 512],
+        "depths": [2, 2, 6],
+        "out_indices": [1, 2],
+        "layer_types": ["a", "b"],
+        "cross_layers": [3, 5],
+        "dilations": [],
+        "long": list(range(1, 40)),
+    }
+    found = symbols_of(config)
+    assert {s.key: s.value for s in found} == {
+        "hidden_sizes.0": 8,
+        "hidden_sizes.1": 16,
+        "conv_dim": 512,
+        "depths.0": 2,
+        "depths.1": 2,
+        "depths.2": 6,
+    }
+    assert [s.letter for s in found][:2] == ["hidden_sizes_0", "hidden_sizes_1"]
+    assert {role_of(s) for s in found if s.key.startswith("depths")} == {"layers"}
+    assert {place_of(s) for s in found} == {""}

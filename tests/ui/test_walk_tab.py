@@ -7,8 +7,8 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activation_run import Sentence
-from bertviewer.core.walk_building import build_walk
-from bertviewer.core.walk_groups import group_counts, teacher_relations
+from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.groups import group_counts, teacher_relations
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab

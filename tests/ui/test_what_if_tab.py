@@ -25,8 +25,8 @@ from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.what_if_figures import FigureTable
-from bertviewer.ui.what_if_tab import WhatIfTab
+from bertviewer.ui.what_if.figures import FigureTable
+from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
 

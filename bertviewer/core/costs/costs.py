@@ -1,0 +1,160 @@
+"""Costs that derive themselves: multiply-adds, shapes and memory of a forward pass, in letters.
+
+As for the counts (see ``counting``) no family is known here. A forward pass on the meta device is
+done again with one number changed at a time, the sentences' B and S among them, and each matrix
+product's dimensions are explained by what moves with them. The formulas are proven on models and
+sentences that no fit has seen, the shortest and the longest sentence among them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from bertviewer.core.costs.compute import Compute, ModuleCompute
+from bertviewer.core.costs.forward_pass import (
+    INPUT,
+    OUTPUT,
+    PRODUCT,
+    ForwardPass,
+    kind_of,
+    owner_of,
+    read_forward,
+)
+from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.costs.peaks import derive_peak
+from bertviewer.core.costs.trials import Trial, find_trials
+from bertviewer.core.counting import (
+    PROOFS,
+    Facts,
+    Formulas,
+    fit_repeats,
+    fit_shapes,
+    undisputed,
+)
+from bertviewer.core.dimensions import Build, Laboratory, Values, owners
+from bertviewer.core.errors import Cancelled
+from bertviewer.core.experiments import observe
+from bertviewer.core.costs.factoring import factored
+from bertviewer.core.observations import Observations
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.symbols import LETTERS, Symbol, role_of, symbols_of
+from bertviewer.core.templates import count_modules, template_path
+
+USUAL_TOKENS = 128
+"""Figures are given for one sentence of so many tokens, where nothing else is said."""
+
+
+def derive_costs(
+    config: Mapping[str, Any], build: Build, progress: Progress = no_progress
+) -> Compute:
+    """Derive and prove what a forward pass costs, in the configuration's letters and B and S.
+
+    Args:
+        config: the configuration as a plain dict.
+        build: gives the model on the meta device for a changed configuration.
+        progress: called before each build; what it raises comes through.
+
+    Returns:
+        A formula for everything that has one. Where the model does not read text, or cannot be
+        run without the values of its activations, there is none, and a reason.
+    """
+    usual = _usual_tokens(config)
+    inputs = _input_symbols(config, 1, usual, usual)
+    # Several sentences, and another length for the decoder's: what is 1, or equal, hides much.
+    symbols = (*_input_symbols(config, 2, usual, usual * 3 // 4 + 1), *symbols_of(config))
+    lab = Laboratory(config, symbols, build, read_forward, progress, 2 * (len(symbols) + PROOFS))
+    try:
+        real = cast(ForwardPass, lab.real())
+    except Cancelled:
+        raise
+    except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
+        return _nothing(inputs, _one_line(error))
+    observed = observe(lab, real)
+    if not all(symbol.letter in observed.seen for symbol in inputs):
+        return _nothing(inputs, "the model runs on sentences of one length only")
+    trials = find_trials(lab, observed)
+    if trials is None:
+        return _nothing(inputs, "too few changed configurations run to prove a formula")
+    own = {symbol.letter: symbol.value for symbol in symbols}
+    layers = tuple(symbol.letter for symbol in symbols if role_of(symbol) == "layers")
+    peak, peak_fixed = derive_peak(lab, observed, layers, (real, own), trials)
+    modules = _modules(observed, layers, [*trials, (real, own)])
+    followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
+    variables = {letter: variable for letter, variable in followed.items() if variable}
+    return Compute(inputs, modules, peak, peak_fixed, variables)
+
+
+def _nothing(inputs: tuple[Symbol, ...], reason: str) -> Compute:
+    return Compute(inputs, {}, (), reason=reason)
+
+
+def _usual_tokens(config: Mapping[str, Any]) -> int:
+    """Return a number of tokens that leaves room for longer sentences."""
+    longest = next((s.value for s in symbols_of(config) if s.letter == "L"), None)
+    return USUAL_TOKENS if longest is None else max(1, min(USUAL_TOKENS, longest // 4))
+
+
+def _input_symbols(
+    config: Mapping[str, Any], sentences: int, tokens: int, target_tokens: int
+) -> tuple[Symbol, ...]:
+    values = {SENTENCES: sentences, TOKENS: tokens}
+    if config.get("is_encoder_decoder"):
+        values[TARGET_TOKENS] = target_tokens
+    return tuple(
+        Symbol(letter.letter, "", values[letter.letter], letter.meaning, letter.letter)
+        for letter in LETTERS
+        if letter.letter in values
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def _modules(
+    observed: Observations, layers: Sequence[str], trials: Sequence[Trial]
+) -> dict[str, ModuleCompute]:
+    """Return what is proven of every module at work in the last trial, the real model."""
+    base, shapes = observed.base, fit_shapes(observed)
+    repeats = fit_repeats(observed)
+    lengths = {path: base.lengths[path] for path in repeats}
+    products = {name: shape for name, shape in base.shapes.items() if kind_of(name) == PRODUCT}
+    counts = count_modules(replace(base, shapes=products), shapes, repeats)
+    formulas: Formulas = {
+        **{path: (factored(count.value, layers),) for path, count in counts.items()},
+        **{name: tuple(map(str, shape)) for name, shape in shapes.items() if _is_shown(name)},
+    }
+    for model, values in trials:
+        formulas = _confirmed(formulas, _facts(model), lengths, values)
+    real, _ = trials[-1]
+    at_work = {path for called in real.called for path in (called, *owners(called))}
+    found = {name: formulas.get(template_path(name, lengths)) for name in _facts(real)}
+    ends = {(kind_of(name), owner_of(name)): found[name] for name in found if _is_shown(name)}
+    return {
+        path: ModuleCompute(
+            macs=macs[0] if (macs := found[path]) else None,
+            input_shape=ends.get((INPUT, path)),
+            output_shape=ends.get((OUTPUT, path)),
+        )
+        for path in real.modules
+        if path in at_work
+    }
+
+
+def _facts(model: ForwardPass) -> Facts:
+    """Return multiply-adds by module, and what goes in and comes out by entry."""
+    shown = {name: shape for name, shape in model.shapes.items() if _is_shown(name)}
+    return {**{path: (size,) for path, size in model.sizes.items()}, **shown}
+
+
+def _is_shown(name: str) -> bool:
+    return kind_of(name) in (INPUT, OUTPUT)
+
+
+def _confirmed(
+    formulas: Formulas, facts: Facts, lengths: Mapping[str, int], values: Values
+) -> Formulas:
+    """Return the formulas that a trial had facts for, and none that contradicts them."""
+    tried = {template_path(name, lengths) for name in facts}
+    met = {name: formula for name, formula in formulas.items() if name in tried}
+    return undisputed(met, facts, lengths, values)

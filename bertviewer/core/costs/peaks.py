@@ -1,0 +1,165 @@
+"""The most memory that activations take at one time, as a formula for each moment it may be."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from bertviewer.core.costs.forward_pass import ForwardPass
+from bertviewer.core.costs.meta_inputs import TOKENS
+from bertviewer.core.costs.trials import Trial, find_trials, never_changed
+from bertviewer.core.counting import PROOFS, fit_shapes, holds
+from bertviewer.core.dimensions import Laboratory
+from bertviewer.core.evaluation import FormulaError, evaluate
+from bertviewer.core.costs.factoring import factored
+from bertviewer.core.observations import Observations
+from bertviewer.core.polynomials import Monomial, Polynomial, total
+from bertviewer.core.symbols import is_standard
+from bertviewer.core.templates import Shape
+
+
+def derive_peak(
+    lab: Laboratory,
+    observed: Observations,
+    layers: Sequence[str],
+    real: Trial,
+    trials: Sequence[Trial],
+) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Return the moments that may be the peak, and what must not be changed for them to hold.
+
+    Their largest has to be the real peak in every trial of more than one token. Where it is not,
+    it may still be so as long as only the standard letters change.
+
+    Args:
+        lab: runs further trials, if need be.
+        observed: forward passes with one number changed at a time.
+        layers: the letters that are numbers of layers.
+        real: the real model's forward pass.
+        trials: forward passes with all numbers changed.
+
+    Returns:
+        An expression for each moment, and the letters that keep their value; nothing where no
+        formula was found.
+    """
+    memory = _storages_alone(observed)
+    base = cast(ForwardPass, observed.base)
+    shapes = fit_shapes(memory)
+    moments = _largest(base.moments, shapes)
+    texts = tuple(sorted(factored(moment, layers) for moment in moments))
+    known = [(base, observed.values), real]
+    if not _peaks(texts, known):
+        return (), {}
+    if _proven(texts, shapes, trials):
+        return texts, never_changed(lab, memory)
+    standard = tuple(v for v in memory.variables if is_standard(v.symbols[0]))
+    fewer = replace(observed, variables=standard)
+    if len(standard) == len(observed.variables):
+        return (), {}
+    others = find_trials(lab, fewer)
+    proven = others is not None and _proven(texts, shapes, others)
+    return (texts, never_changed(lab, fewer)) if proven else ((), {})
+
+
+def _proven(moments: Sequence[str], shapes: Mapping[str, Shape], trials: Sequence[Trial]) -> bool:
+    """Tell whether the moments give the peak, and each storage's shape is right, in all trials.
+
+    Sentences of one token do not count: they spare copies, and never are too much for a memory.
+    What is no peak in any trial might be one elsewhere, so the storages are tried as well.
+    """
+    several = [trial for trial in trials if trial[1][TOKENS] > 1]
+    if not _peaks(moments, several):
+        return False
+    texts = {name: tuple(map(str, shape)) for name, shape in shapes.items()}
+    alike = [trial for trial in several if texts.keys() <= trial[0].storages.keys()]
+    return len(alike) >= PROOFS and all(
+        holds(text, model.storages[name], values)
+        for model, values in alike
+        for name, text in texts.items()
+    )
+
+
+def _storages_alone(observed: Observations) -> Observations:
+    """Return what was seen of storages, where a model has all those of the first.
+
+    It has not always: one head's scores need no copy that several heads' do.
+    """
+    base = cast(ForwardPass, observed.base)
+    seen = {}
+    for letter, points in observed.seen.items():
+        models = [(value, cast(ForwardPass, model)) for value, model in points]
+        seen[letter] = tuple(
+            (value, replace(model, shapes=model.storages))
+            for value, model in models
+            if base.storages.keys() <= model.storages.keys()
+        )
+    return Observations(
+        replace(base, shapes=base.storages),
+        observed.values,
+        tuple(variable for variable in observed.variables if seen[variable.letter]),
+        seen,
+    )
+
+
+def _largest(
+    moments: Iterable[frozenset[str]], shapes: Mapping[str, Shape]
+) -> tuple[Polynomial, ...]:
+    """Return the elements alive at each moment that no other moment surely exceeds.
+
+    Nothing where a storage has no symbolic shape.
+    """
+    moments = tuple(moments)
+    names = frozenset[str]().union(*moments)
+    if not names <= shapes.keys():
+        return ()
+    sizes = {name: _product(shapes[name]) for name in names}
+    candidates: dict[frozenset[object], Polynomial] = {}
+    for moment in moments:
+        polynomial = total(sizes[name] for name in sorted(moment))
+        candidates.setdefault(frozenset(polynomial.terms.items()), polynomial)
+    largest: list[Polynomial] = []
+    for one in candidates.values():
+        if not any(_never_less(other, one) for other in largest):
+            largest = [other for other in largest if not _never_less(one, other)] + [one]
+    return tuple(largest)
+
+
+def _product(shape: Shape) -> Polynomial:
+    product = Polynomial.constant(1)
+    for dimension in shape:
+        product *= dimension
+    return product
+
+
+def _never_less(one: Polynomial, other: Polynomial) -> bool:
+    """Tell whether ``one`` is surely not the smaller, as no letter is smaller than 1.
+
+    Each term that only ``other`` has must have its match: ``B*D`` is no more than ``B*S*D``.
+    """
+    difference = one - other
+    spare = {letters: value for letters, value in difference.terms.items() if value > 0}
+    for letters, value in difference.terms.items():
+        missing = -value
+        for larger, left in spare.items():
+            if missing > 0 and _divides(letters, larger):
+                spare[larger] = left - min(missing, left)
+                missing -= min(missing, left)
+        if missing > 0:
+            return False
+    return True
+
+
+def _divides(one: Monomial, other: Monomial) -> bool:
+    powers = Counter(dict(other))
+    powers.subtract(dict(one))
+    return all(power >= 0 for power in powers.values())
+
+
+def _peaks(moments: Sequence[str], trials: Sequence[Trial]) -> bool:
+    """Tell whether the largest of the moments is the real peak in all trials."""
+    try:
+        return all(
+            max((evaluate(moment, values) for moment in moments), default=0) == model.peak
+            for model, values in trials
+        )
+    except FormulaError:
+        return False

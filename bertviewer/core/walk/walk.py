@@ -1,0 +1,147 @@
+"""A walk through a model from its inputs on: what each step takes, gives and learns.
+
+Plain data, free of torch. The counts of all steps add up to the model's own.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from bertviewer.core.walk.terms import Piece
+
+PartKind = Literal["embeddings", "layer", "rest"]
+
+
+@dataclass(frozen=True, slots=True)
+class WalkShape:
+    """A tensor's shape: ``symbols`` as ``("B", "S", "D")``, ``sizes`` with what is known put in."""
+
+    symbols: tuple[str, ...]
+    sizes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The shape in letters: ``[B, S, D]``."""
+        return f"[{', '.join(self.symbols)}]"
+
+    @property
+    def numbers(self) -> str:
+        """The shape in numbers; a letter stays where its value is not known."""
+        return f"[{', '.join(self.sizes)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class StepCount:
+    """What a step holds; nothing at all for an addition.
+
+    Attributes:
+        parameters: the elements, a tied tensor counted at its first name.
+        trainable: those of them that are learnt.
+        symbols: the count in the configuration's symbols, empty where no formula is known.
+        numbers: the count with numbers put in, empty where there is nothing to count.
+        pieces: the count as data, as far as it is spelled out.
+    """
+
+    parameters: int = 0
+    trainable: int = 0
+    symbols: str = ""
+    numbers: str = ""
+    pieces: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WalkStep:
+    """One step.
+
+    Attributes:
+        name: what a teacher calls it.
+        path: the module to look at, ``None`` for an input or an addition.
+        input_shape: what goes in, ``None`` where it is not known.
+        output_shape: what comes out.
+        count: what it holds.
+        note: a line of explanation.
+        values: an input's ids in the last run, shortened.
+        stands_for_others: whether the step is all the layers that are like the one before.
+        number: its place in the walk, from 1 on.
+    """
+
+    name: str
+    path: str | None
+    input_shape: WalkShape | None
+    output_shape: WalkShape | None
+    count: StepCount = StepCount()
+    note: str = ""
+    values: str = ""
+    stands_for_others: bool = False
+    number: int = 0
+
+    @property
+    def is_input(self) -> bool:
+        """Whether the step is what the model is given, and no computation."""
+        return self.name.startswith("Input-")
+
+
+@dataclass(frozen=True, slots=True)
+class WalkPart:
+    """Steps that belong together, and what their modules count by themselves.
+
+    ``times`` is how often the part stands in the model, ``letters`` the same in symbols.
+    """
+
+    kind: PartKind
+    title: str
+    steps: tuple[WalkStep, ...]
+    expected: int
+    times: int = 1
+    letters: str = ""
+
+    @property
+    def parameters(self) -> int:
+        """The sum of the steps."""
+        return sum(step.count.parameters for step in self.steps)
+
+    @property
+    def trainable(self) -> int:
+        """The sum of what is learnt in the steps."""
+        return sum(step.count.trainable for step in self.steps)
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether the steps add up to their modules."""
+        return self.parameters == self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A whole walk; ``expected`` is the model's own number of elements."""
+
+    parts: tuple[WalkPart, ...]
+    expected: int
+
+    @property
+    def steps(self) -> tuple[WalkStep, ...]:
+        """All steps in their order."""
+        return tuple(step for part in self.parts for step in part.steps)
+
+    @property
+    def parameters(self) -> int:
+        """The sum of all steps."""
+        return sum(part.parameters for part in self.parts)
+
+    @property
+    def trainable(self) -> int:
+        """The sum of what is learnt in all steps."""
+        return sum(part.trainable for part in self.parts)
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether all parts add up to the model, and each to its own modules."""
+        return self.parameters == self.expected and all(part.reconciles for part in self.parts)
+
+
+def shortened(texts: Iterable[object], most: int = 10) -> str:
+    """Return ``101 2023 … 102`` for a long list, all of a short one."""
+    words = [str(text) for text in texts]
+    if len(words) > most:
+        words = [*words[: most - 2], "…", words[-1]]
+    return " ".join(words)

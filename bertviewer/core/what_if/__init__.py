@@ -1,0 +1,1 @@
+"""What other sizes would give, from the formulas alone."""

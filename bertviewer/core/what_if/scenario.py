@@ -1,0 +1,238 @@
+"""What if the configuration had other numbers: counts, shapes and costs from the formulas alone.
+
+No model is built. What has no formula keeps its real value and says so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bertviewer.core.architecture import TensorInfo
+from bertviewer.core.costs.compute import ModuleCompute
+from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.folding import TreeRow
+from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules
+from bertviewer.core.what_if.sheet import Multiple, Sheet
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Other values for some letters of an architecture.
+
+    Attributes:
+        sheet: the architecture's formulas.
+        changed: the new values; letters that are not named keep theirs.
+        kept: multiples that stay as they are when what they are multiples of changes.
+    """
+
+    sheet: Sheet
+    changed: Mapping[str, int]
+    kept: tuple[Multiple, ...] = ()
+
+    def __post_init__(self) -> None:
+        free = {symbol.letter for symbol in self.sheet.symbols if self.sheet.is_free(symbol)}
+        if stuck := sorted(self.changed.keys() - free):
+            raise ValueError(f"no formula follows {', '.join(stuck)}")
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The value of every letter; one that cannot be in proportion is cut to a whole number."""
+        values = {**self.sheet.values, **self.changed}
+        for multiple in self.kept:
+            values[multiple.letter] = multiple.factor * values[multiple.of]
+        real = self.sheet.values
+        for symbol in self.sheet.followers:
+            # Two numbers that a model wants in proportion, one letter stands for both.
+            moved = real[symbol.letter] * values[symbol.variable]
+            values[symbol.letter] = moved // real[symbol.variable]
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number of the real model and what becomes of it.
+
+    ``is_fixed`` says that no formula is known for it, or for a part that it is summed from, so
+    that it is the real one whatever is changed.
+    """
+
+    real: int
+    value: int
+    is_fixed: bool = False
+
+    @property
+    def difference(self) -> int:
+        """How much more it is than in the real model."""
+        return self.value - self.real
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the real one it is, ``None`` where that is 0."""
+        return self.value / self.real if self.real else None
+
+    def times(self, real: int, here: int) -> "Figure":
+        """Return the figure of so many equal modules in the real model, and so many here."""
+        return Figure(self.real * real, self.value * here, self.is_fixed)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a scenario gives, for every module and every tensor of the real model.
+
+    Attributes:
+        scenario: the values.
+        numbers: what each formula gives with them.
+        warnings: what should be known about the values; no figure is wrong for them.
+        has_costs: whether the formulas of the forward pass hold for these values; they may be
+            proven for fewer letters than the counts.
+        has_peak: whether that of the activations' peak does.
+    """
+
+    scenario: Scenario
+    numbers: Mapping[str, int]
+    warnings: tuple[Problem, ...]
+    has_costs: bool
+    has_peak: bool
+
+    @property
+    def sheet(self) -> Sheet:
+        """The formulas that the figures come from."""
+        return self.scenario.sheet
+
+    def parameters(self, path: str) -> Figure:
+        """Return the elements in and below a module."""
+        return self._figure(self.sheet.nodes[path].count_formula)
+
+    def macs(self, path: str) -> Figure | None:
+        """Return a module's multiply-adds, ``None`` where no formula says them."""
+        module = self._costs(path)
+        return None if module is None or module.macs is None else self._figure(module.macs)
+
+    def peak(self) -> Figure | None:
+        """Return how many elements of activations are alive at one time at the most.
+
+        ``None`` where no formula says it.
+        """
+        compute = self.sheet.architecture.compute
+        if compute is None or not compute.peak or not self.has_peak:
+            return None
+        return Figure(
+            max(self.sheet.numbers[moment] for moment in compute.peak),
+            max(self.numbers[moment] for moment in compute.peak),
+        )
+
+    def shape(self, tensor: TensorInfo) -> tuple[int, ...]:
+        """Return a tensor's shape; the real one where no formula is known."""
+        if tensor.symbolic_shape is None:
+            return tensor.shape
+        return tuple(self.numbers[size] for size in tensor.symbolic_shape)
+
+    def input_shape(self, path: str) -> tuple[int, ...] | None:
+        """Return the shape of what a module takes, ``None`` where no formula says it."""
+        module = self._costs(path)
+        return None if module is None else self._sizes(module.input_shape)
+
+    def output_shape(self, path: str) -> tuple[int, ...] | None:
+        """Return the shape of what a module gives, ``None`` where no formula says it."""
+        module = self._costs(path)
+        return None if module is None else self._sizes(module.output_shape)
+
+    def layers(self, path: str) -> int:
+        """Return how many layers there are in the list at ``path``."""
+        stack = self.sheet.stacks[path]
+        grown = self.scenario.values[stack.letter] - self.sheet.values[stack.letter]
+        return max(stack.length + grown, 0)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a module of the real model is there: with fewer layers the last are not."""
+        while path:
+            path, _, name = path.rpartition(".")
+            if path in self.sheet.stacks and int(name) >= self.layers(path):
+                return False
+        return True
+
+    def members(self, row: TreeRow) -> tuple[int, int]:
+        """Return how many modules a row of the tree stands for, in the real model and here.
+
+        New layers come after the last one and are like it.
+        """
+        if not row.is_folded:
+            return 1, int(self.exists(row.node.path))
+        first, real = int(row.node.name), len(row.members)
+        stack = self.sheet.stacks.get(row.node.parent or "")
+        if stack is None or not self.exists(row.node.parent or ""):
+            return real, real if stack is None else 0
+        end = self.layers(row.node.parent or "")
+        if first + real < stack.length:
+            end = min(end, first + real)
+        return real, max(end - first, 0)
+
+    def row_parameters(self, row: TreeRow) -> Figure:
+        """Return the elements of a row of the tree, all of its layers together."""
+        return self.parameters(row.node.path).times(*self.members(row))
+
+    def row_macs(self, row: TreeRow) -> Figure | None:
+        """Return the multiply-adds of a row of the tree, all of its layers together."""
+        macs = self.macs(row.node.path)
+        return None if macs is None else macs.times(*self.members(row))
+
+    def _costs(self, path: str) -> ModuleCompute | None:
+        compute = self.sheet.architecture.compute
+        return None if compute is None or not self.has_costs else compute.modules.get(path)
+
+    def _figure(self, formula: str) -> Figure:
+        real = self.sheet.numbers[formula]
+        return Figure(real, self.numbers[formula], bool(real) and not letters_of(formula))
+
+    def _sizes(self, shape: tuple[str, ...] | None) -> tuple[int, ...] | None:
+        return None if shape is None else tuple(self.numbers[size] for size in shape)
+
+
+def evaluate_scenario(scenario: Scenario) -> Outcome:
+    """Put a scenario's values into all formulas: 0.1 ms for BERT-large.
+
+    Raises:
+        ScenarioError: the values break a rule, or a formula says nothing about them.
+    """
+    values = scenario.values
+    problems = list(broken_rules(scenario.sheet, values))
+    if all(problem.is_warning for problem in problems):
+        numbers = {}
+        for formula in scenario.sheet.numbers:
+            try:
+                numbers[formula] = evaluate(formula, values)
+            except UnevenDivision:
+                letters = tuple(sorted(letters_of(formula)))
+                numbers_of = tuple(values[letter] for letter in letters)
+                problems.append(Problem("even", letters, numbers_of, formula))
+                continue
+            if formula in scenario.sheet.dimensions and numbers[formula] < 1:
+                letters = tuple(sorted(letters_of(formula)))
+                problems.append(Problem("size", letters, (numbers[formula],), formula))
+    errors = tuple(problem for problem in problems if not problem.is_warning)
+    if errors:
+        raise ScenarioError(errors)
+    has_costs = _costs_hold(scenario.sheet, values)
+    has_peak = has_costs and _peak_holds(scenario.sheet, values)
+    return Outcome(scenario, numbers, tuple(problems), has_costs, has_peak)
+
+
+def _costs_hold(sheet: Sheet, values: Mapping[str, int]) -> bool:
+    """Tell whether all letters have values for which the costs were proven."""
+    compute = sheet.architecture.compute
+    if compute is None:
+        return False
+    for symbol in sheet.architecture.symbols:
+        letter = symbol.letter
+        variable = compute.variables.get(letter, "")
+        # What is no letter of a formula keeps its value.
+        now, real = (values[variable], sheet.values[variable]) if variable in values else (1, 1)
+        if values[letter] * real != sheet.values[letter] * now:
+            return False
+    return True
+
+
+def _peak_holds(sheet: Sheet, values: Mapping[str, int]) -> bool:
+    compute = sheet.architecture.compute
+    return compute is not None and all(
+        values.get(letter, value) == value for letter, value in compute.peak_fixed.items()
+    )

@@ -1,0 +1,1 @@
+"""The tab that asks what other sizes would give."""

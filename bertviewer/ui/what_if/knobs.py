@@ -1,0 +1,289 @@
+"""The numbers that can be changed: a field for each letter, with its key and meaning."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from PySide6.QtCore import QLocale, QPoint, Qt, Signal
+from PySide6.QtGui import QEnterEvent, QFocusEvent, QFont, QPalette, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QLabel,
+    QScrollArea,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.symbols import Symbol, is_standard
+from bertviewer.core.what_if.rules import next_value
+from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.ui.facts import plain_label
+
+MAX_VALUE = 2**31 - 1
+"""What a field of Qt's can hold."""
+
+_KNOB_WIDTH = 148
+
+
+class KnobSpin(QSpinBox):
+    """A whole number; its arrows go to the next value that the model's rules allow."""
+
+    noticed = Signal()
+
+    def __init__(self, step: Callable[[int, int], int]) -> None:
+        super().__init__()
+        self._step = step
+        self.setRange(1, MAX_VALUE)
+        # The thousands separator of all other numbers in the window.
+        self.setLocale(QLocale.c())
+        self.setGroupSeparatorShown(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight)
+
+    def stepBy(self, steps: int) -> None:
+        """Go so many allowed values up or down; Qt calls it."""
+        value = self.value()
+        for _ in range(abs(steps)):
+            value = min(self._step(value, 1 if steps > 0 else -1), MAX_VALUE)
+        self.setValue(value)
+        self.selectAll()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Leave the wheel to the page unless the field is being edited; Qt calls it."""
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Say that the field is of interest; Qt calls it."""
+        super().focusInEvent(event)
+        self.noticed.emit()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Say that the field is of interest; Qt calls it."""
+        super().enterEvent(event)
+        self.noticed.emit()
+
+
+class Knob(QWidget):
+    """A letter with its key, and the field below; both say when the value is another."""
+
+    def __init__(self, symbol: Symbol, step: Callable[[int, int], int]) -> None:
+        super().__init__()
+        self.symbol = symbol
+        self.spin = KnobSpin(step)
+        self.spin.setObjectName(f"whatIf_{symbol.letter}")
+        self.spin.setAccessibleName(" ".join(dict.fromkeys((symbol.letter, symbol.key))).strip())
+        self.spin.setAccessibleDescription(symbol.meaning)
+        self._letter = _label(symbol.letter, bold=True)
+        self._note = _label("")
+        self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setVerticalSpacing(1)
+        grid.setHorizontalSpacing(6)
+        grid.addWidget(self._letter, 0, 0)
+        grid.addWidget(self._note, 0, 1)
+        grid.addWidget(self.spin, 1, 0, 1, 2)
+        grid.setColumnStretch(1, 1)
+
+    def show_value(self, value: int, note: str, is_changed: bool, is_enabled: bool) -> None:
+        """Show a value without saying that it changed."""
+        if self.spin.value() != value:
+            self.spin.blockSignals(True)
+            self.spin.setValue(min(max(value, 1), MAX_VALUE))
+            self.spin.blockSignals(False)
+        self.spin.setEnabled(is_enabled)
+        self._note.setText(note)
+        role = QPalette.ColorRole.Link if is_changed else QPalette.ColorRole.WindowText
+        self._letter.setForegroundRole(role)
+        self._note.setForegroundRole(
+            QPalette.ColorRole.Link if is_changed else QPalette.ColorRole.PlaceholderText
+        )
+
+
+class KnobGroup(QWidget):
+    """Knobs in as many columns as there is room for."""
+
+    def __init__(self, knobs: list[Knob]) -> None:
+        super().__init__()
+        self._knobs = knobs
+        self._columns = 0
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(8)
+        self._lay_out(1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Use the room there is; Qt calls it."""
+        super().resizeEvent(event)
+        self._lay_out(_columns_in(event.size().width()))
+
+    def height_at(self, width: int) -> int:
+        """Return the height of all lines at a width."""
+        lines = -(-len(self._knobs) // _columns_in(width))
+        line = max((knob.sizeHint().height() for knob in self._knobs), default=0)
+        return lines * (line + self._grid.verticalSpacing())
+
+    def _lay_out(self, columns: int) -> None:
+        if columns == self._columns:
+            return
+        for column in range(max(columns, self._columns)):
+            self._grid.setColumnStretch(column, 1 if column < columns else 0)
+        self._columns = columns
+        for index, knob in enumerate(self._knobs):
+            self._grid.addWidget(knob, index // columns, index % columns)
+
+
+class KnobPanel(QWidget):
+    """All letters of a model: the standard ones, a sentence's, and those of further keys.
+
+    ``changed`` is emitted with a letter and its new value when the user changes it.
+    """
+
+    changed = Signal(str, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._sheet: Sheet | None = None
+        self._values: Mapping[str, int] = {}
+        self._knobs: list[Knob] = []
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Window)
+        self._hint = plain_label("")
+        self._hint.setContentsMargins(16, 4, 8, 6)
+        self._hint.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._hint.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.set_wide(False)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._scroll, 1)
+        layout.addWidget(self._hint)
+        self.setMinimumWidth(_KNOB_WIDTH + 40)
+
+    def wanted_height(self, width: int) -> int:
+        """Return the height at which the standard letters are in sight without scrolling."""
+        page = self._scroll.widget()
+        group = None if page is None else page.findChild(KnobGroup)
+        if not isinstance(group, KnobGroup):
+            return self.sizeHint().height()
+        return group.height_at(width - 40) + 28 + self._hint.height()
+
+    def set_wide(self, is_wide: bool) -> None:
+        """Make room for a hint of one line or, in a narrow column, of three.
+
+        The room is always there, so that nothing jumps.
+        """
+        lines = 1 if is_wide else 3
+        self._hint.setFixedHeight(lines * self._hint.fontMetrics().lineSpacing() + 10)
+
+    def set_sheet(self, sheet: Sheet) -> None:
+        """Show other letters."""
+        self._sheet = sheet
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(16, 8, 12, 12)
+        layout.setSpacing(8)
+        self._knobs = [self._make_knob(symbol) for symbol in sheet.symbols]
+        first = [knob for knob in self._knobs if is_standard(knob.symbol)]
+        more = [knob for knob in self._knobs if not is_standard(knob.symbol)]
+        layout.addWidget(KnobGroup(first))
+        if more:
+            group = KnobGroup(more)
+            button = _more_button(self.tr("More keys ({0})").format(len(more)), group)
+            layout.addWidget(button)
+            layout.addWidget(group)
+        layout.addStretch(1)
+        self._scroll.setWidget(page)
+        self._hint.clear()
+
+    def show_values(self, values: Mapping[str, int], kept: Collection[str]) -> None:
+        """Show values; letters that are kept as multiples of others cannot be edited."""
+        assert self._sheet is not None
+        self._values = values
+        for knob in self._knobs:
+            symbol = knob.symbol
+            value, real = values[symbol.letter], self._sheet.values[symbol.letter]
+            is_enabled = (
+                self._sheet.is_free(symbol)
+                and symbol.letter not in kept
+                and symbol.value <= MAX_VALUE
+            )
+            # A sentence's letters have no key.
+            note = symbol.key if symbol.key != symbol.letter else ""
+            note = note or ("" if symbol.key else symbol.meaning)
+            if value != real:
+                note = self.tr("was {0}").format(f"{real:,}")
+            knob.show_value(value, note, value != real, is_enabled)
+
+    def _make_knob(self, symbol: Symbol) -> Knob:
+        def step(value: int, direction: int) -> int:
+            assert self._sheet is not None
+            values = {**self._values, symbol.letter: value}
+            return next_value(self._sheet, values, symbol.letter, direction)
+
+        knob = Knob(symbol, step)
+        hint = self._hint_of(symbol)
+        knob.setToolTip(hint)
+        knob.spin.valueChanged.connect(lambda value: self.changed.emit(symbol.letter, value))
+        knob.spin.noticed.connect(lambda: self._notice(knob, hint))
+        return knob
+
+    def _notice(self, knob: Knob, hint: str) -> None:
+        self._hint.setText(hint)
+        page = self._scroll.widget()
+        if page is not None and knob.spin.hasFocus():
+            top = knob.mapTo(page, QPoint(0, 0)).y()
+            self._scroll.ensureVisible(0, top + knob.height() // 2, 0, knob.height())
+
+    def _hint_of(self, symbol: Symbol) -> str:
+        assert self._sheet is not None
+        parts = [f"{symbol.letter}: {symbol.meaning}"]
+        if symbol.key and symbol.key != symbol.letter:
+            parts.append(f"({symbol.key})")
+        text = " ".join(parts)
+        if self._sheet.is_free(symbol):
+            return text
+        if symbol.variable:
+            also = self.tr("moves with {0}: the model was only built with both in proportion")
+            return f"{text}; {also.format(symbol.variable)}"
+        return f"{text}; {self.tr('no formula follows it')}"
+
+
+def _columns_in(width: int) -> int:
+    return max(1, width // _KNOB_WIDTH)
+
+
+def _more_button(text: str, group: QWidget) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setCheckable(True)
+    button.setAutoRaise(True)
+    button.setArrowType(Qt.ArrowType.RightArrow)
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+
+    def show(is_open: bool) -> None:
+        button.setArrowType(Qt.ArrowType.DownArrow if is_open else Qt.ArrowType.RightArrow)
+        group.setVisible(is_open)
+
+    button.toggled.connect(show)
+    show(False)
+    return button
+
+
+def _label(text: str, bold: bool = False) -> QLabel:
+    label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    font = QFont(label.font())
+    font.setBold(bold)
+    label.setFont(font)
+    # Long keys are cut off; they stand in full in the tip and in the hint below.
+    label.setMinimumWidth(1 if not bold else 0)
+    return label

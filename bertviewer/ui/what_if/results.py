@@ -1,0 +1,246 @@
+"""What the changed numbers give: figures of the model and of the selected row, parts, tensors."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from bertviewer.core.architecture import BITS, bytes_by_dtype
+from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
+from bertviewer.core.count_steps import readable
+from bertviewer.core.folding import TreeRow
+from bertviewer.core.what_if.scenario import Figure, Outcome
+from bertviewer.report.formats import shape_text
+from bertviewer.ui.facts import blank_page, heading_label, plain_label
+from bertviewer.ui.tables import Column, Row, TableModel, make_table
+from bertviewer.ui.what_if.figures import FigureLine, FigureTable
+from bertviewer.ui.what_if.parts import Part, PartBars
+from bertviewer.ui.what_if.texts import bytes_text, difference_text, ratio_text
+
+_LETTER = re.compile(r"[^\W\d]\w*")
+_ROWS_IN_SIGHT = 10
+_ACTIVATION_DTYPES = ("float32", "float16")
+# Both are 16 bits wide.
+_DTYPE_NAMES = {"float16": "(b)float16"}
+
+
+class ResultsView(QScrollArea):
+    """All that follows from a scenario; greyed while the values on screen are not valid."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("whatIfResults")
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        page = blank_page()
+        self._heading = heading_label("")
+        self._model = FigureTable(self.tr("In the model"), self.tr("What if"))
+        self._model.setObjectName("whatIfModelFigures")
+        self._row_heading = heading_label("")
+        self._row = FigureTable(self.tr("In the model"), self.tr("What if"))
+        self._row.setObjectName("whatIfRowFigures")
+        self._note = plain_label("")
+        self._note.setObjectName("whatIfNote")
+        self._note.setContentsMargins(0, 6, 0, 0)
+        self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._formula = plain_label("")
+        self._formula.setObjectName("whatIfFormula")
+        self._formula.setContentsMargins(0, 6, 0, 4)
+        self._parts = PartBars()
+        self._tensors_heading = heading_label(self.tr("Tensors"))
+        self._tensor_model = TableModel(
+            (
+                Column(self.tr("Name")),
+                Column(self.tr("In symbols")),
+                Column(self.tr("What if")),
+            ),
+            self,
+        )
+        self._tensors = make_table(
+            self._tensor_model, "whatIfTensors", self.tr("Shapes of the module's tensors")
+        )
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(16, 8, 8, 16)
+        layout.setSpacing(4)
+        for widget in (
+            self._heading,
+            self._model,
+            self._row_heading,
+            self._row,
+            self._note,
+            self._formula,
+            heading_label(self.tr("Parameters by part (the mark: in the model)")),
+            self._parts,
+            self._tensors_heading,
+            self._tensors,
+        ):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        self.setWidget(page)
+        self._page = page
+
+    def show_outcome(self, outcome: Outcome, real: Outcome, row: TreeRow, is_valid: bool) -> None:
+        """Write all figures anew; ``real`` is the outcome of the model's own values."""
+        self._heading.setText(
+            self.tr("Whole model")
+            if is_valid
+            else self.tr("Whole model, with the last good values")
+        )
+        self._model.set_lines(self._model_lines(outcome))
+        is_part = bool(row.node.path)
+        self._row_heading.setVisible(is_part)
+        self._row.setVisible(is_part)
+        if is_part:
+            self._row_heading.setText(f"{row.key} ({row.class_label})")
+            self._row.set_lines(self._row_lines(outcome, real, row))
+        formula = self._formula_text(outcome, row)
+        self._formula.setText(formula)
+        self._formula.setVisible(bool(formula))
+        note = self._note_text(outcome, row)
+        self._note.setText(note)
+        self._note.setVisible(bool(note))
+        self._parts.set_parts(self._parts_of(outcome))
+        self._show_tensors(outcome, row)
+        self._page.setEnabled(is_valid)
+
+    def _model_lines(self, outcome: Outcome) -> list[FigureLine]:
+        parameters = outcome.parameters("")
+        lines = self._parameter_lines(parameters)
+        lines += self._cost_lines(outcome.macs(""))
+        lines += _memory_lines(self.tr("Weights"), parameters, tuple(BITS))
+        peak = outcome.peak()
+        if peak is not None:
+            lines += _memory_lines(self.tr("Activations"), peak, _ACTIVATION_DTYPES)
+        return lines
+
+    def _row_lines(self, outcome: Outcome, real: Outcome, row: TreeRow) -> list[FigureLine]:
+        parameters = outcome.row_parameters(row)
+        lines = self._parameter_lines(parameters)
+        lines += self._cost_lines(outcome.row_macs(row))
+        lines += _memory_lines(self.tr("Weights"), parameters, ("float32",))
+        path = row.node.path
+        for name, before, after in (
+            (self.tr("Input"), real.input_shape(path), outcome.input_shape(path)),
+            (self.tr("Output"), real.output_shape(path), outcome.output_shape(path)),
+        ):
+            if before is not None and after is not None:
+                lines.append(FigureLine(name, shape_text(before), shape_text(after), ""))
+        return lines
+
+    def _parameter_lines(self, figure: Figure) -> list[FigureLine]:
+        return [
+            FigureLine(
+                self.tr("Parameters"),
+                f"{figure.real:,}",
+                f"{figure.value:,}",
+                ratio_text(figure),
+                is_main=True,
+            ),
+            FigureLine(self.tr("Difference"), "", difference_text(figure), ""),
+        ]
+
+    def _cost_lines(self, macs: Figure | None) -> list[FigureLine]:
+        if macs is None:
+            return []
+        flops = macs.times(FLOPS_PER_MAC, FLOPS_PER_MAC)
+        return [
+            FigureLine(name, f"{figure.real:,}", f"{figure.value:,}", ratio_text(figure))
+            for name, figure in ((self.tr("Multiply-adds"), macs), (self.tr("FLOPs"), flops))
+        ]
+
+    def _formula_text(self, outcome: Outcome, row: TreeRow) -> str:
+        """Return the formulas of one module of the row, in letters and with numbers put in."""
+        path = row.node.path
+        if not outcome.exists(path):
+            return ""
+        compute = outcome.sheet.architecture.compute
+        costs = compute.modules.get(path) if compute and outcome.has_costs else None
+        texts = []
+        for name, formula in (
+            (self.tr("Parameters"), row.node.count_formula),
+            (self.tr("Multiply-adds"), (costs and costs.macs) or "0"),
+        ):
+            if outcome.sheet.follows(formula):
+                numbers = numbers_text(formula, outcome.scenario.values)
+                result = f"{outcome.numbers[formula]:,}"
+                texts.append(f"{name} = {readable(formula)}\n= {numbers}\n= {result}")
+        return "\n\n".join(texts)
+
+    def _note_text(self, outcome: Outcome, row: TreeRow) -> str:
+        notes = []
+        _, here = outcome.members(row)
+        if not here:
+            notes.append(self.tr("With these values there is no such layer."))
+        elif row.is_folded:
+            notes.append(
+                self.tr("{0} layers like layer {1}; the formula is of one of them.").format(
+                    f"{here:,}", row.node.name
+                )
+            )
+        compute = outcome.sheet.architecture.compute
+        if compute is not None and compute.reason:
+            notes.append(self.tr("No multiply-adds: {0}.").format(compute.reason))
+        elif compute is not None and not outcome.has_costs:
+            notes.append(self.tr("No formula says the multiply-adds for these values."))
+        elif outcome.peak() is None:
+            notes.append(self.tr("No formula says the activations' memory for these values."))
+        return " ".join(notes)
+
+    def _parts_of(self, outcome: Outcome) -> list[Part]:
+        children = outcome.sheet.architecture.children("")
+        total = outcome.parameters("")
+        parts = [Part(child.name, outcome.parameters(child.path)) for child in children]
+        own = Figure(
+            total.real - sum(part.figure.real for part in parts),
+            total.value - sum(part.figure.value for part in parts),
+            total.is_fixed,
+        )
+        if own.real and not total.is_fixed:
+            parts.append(Part(self.tr("(its own)"), own))
+        return [part for part in parts if part.figure.real or part.figure.value]
+
+    def _show_tensors(self, outcome: Outcome, row: TreeRow) -> None:
+        path = row.node.path
+        prefix = f"{path}." if path else ""
+        tensors = [
+            tensor
+            for tensor in outcome.sheet.architecture.tensors_below(path)
+            if outcome.exists(tensor.owner)
+        ]
+        self._tensor_model.set_rows(
+            [
+                Row(
+                    (
+                        tensor.name.removeprefix(prefix),
+                        shape_text(tensor.symbolic_shape),
+                        shape_text(outcome.shape(tensor)),
+                    ),
+                    hint=tensor.name,
+                )
+                for tensor in tensors
+            ]
+        )
+        self._tensors_heading.setVisible(bool(tensors))
+        self._tensors.setVisible(bool(tensors))
+        line = self._tensors.verticalHeader().defaultSectionSize()
+        # One more for the heading, and one for a scroll bar.
+        self._tensors.setFixedHeight(line * (min(len(tensors), _ROWS_IN_SIGHT) + 2))
+
+
+def numbers_text(formula: str, values: Mapping[str, int]) -> str:
+    """Return a formula as people read it, with the letters' values put in."""
+    return readable(_LETTER.sub(lambda match: str(values[match.group()]), formula))
+
+
+def _memory_lines(name: str, elements: Figure, dtypes: Sequence[str]) -> list[FigureLine]:
+    real, here = bytes_by_dtype(elements.real), bytes_by_dtype(elements.value)
+    return [
+        FigureLine(
+            f"{name}, {_DTYPE_NAMES.get(dtype, dtype)}",
+            bytes_text(real[dtype]),
+            bytes_text(here[dtype]),
+            ratio_text(elements),
+        )
+        for dtype in dtypes
+    ]

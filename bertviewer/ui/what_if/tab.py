@@ -1,0 +1,220 @@
+"""What if the configuration had other numbers: change them, and every figure follows at once."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.what_if.presets import preset_sizes
+from bertviewer.core.what_if.rules import ScenarioError
+from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
+from bertviewer.core.what_if.sheet import Multiple, Sheet
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.what_if.knobs import KnobPanel
+from bertviewer.ui.what_if.results import ResultsView
+from bertviewer.ui.what_if.texts import problems_text
+from bertviewer.ui.workspace import Workspace
+
+_WIDE = 760
+_FIELDS_WIDTH = 200
+
+
+class WhatIfTab(QWidget):
+    """Fields for the letters of the formulas, and what counts, shapes, memory and FLOPs become.
+
+    No model is built: all figures are the formulas' own, so they are there at once. Values stay
+    while other rows are selected, and are forgotten when another model is opened.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("whatIfTab")
+        self._workspace = workspace
+        self._sheet: Sheet | None = None
+        self._changed: dict[str, int] = {}
+        self._kept: tuple[Multiple, ...] = ()
+        self._presets: Mapping[str, Mapping[str, int]] = {}
+        self._real: Outcome | None = None
+        self._outcome: Outcome | None = None
+        self._knobs = KnobPanel()
+        self._knobs.set_wide(True)
+        self._results = ResultsView()
+        self._sides = QSplitter(Qt.Orientation.Vertical)
+        self._preset_choice = QComboBox()
+        self._keep = QCheckBox()
+        self._reset = QPushButton(self.tr("Reset"))
+        self._message = plain_label("")
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._make_content())
+        self._nothing = plain_label(
+            self.tr(
+                "The formulas that this page needs are derived in the background after a model is "
+                "opened. None is known for this model yet."
+            )
+        )
+        self._nothing.setContentsMargins(16, 12, 16, 16)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._stack.addWidget(self._nothing)
+        self._knobs.changed.connect(self._change)
+        self._keep.toggled.connect(self._set_kept)
+        self._reset.clicked.connect(self.reset)
+        self._preset_choice.activated.connect(self._fill_in)
+        workspace.architecture_changed.connect(self._forget)
+
+    def refresh(self) -> None:
+        """Show the figures for the selected row."""
+        architecture = self._workspace.architecture
+        if architecture is None:
+            return
+        if self._sheet is None or self._sheet.architecture is not architecture:
+            self._set_sheet(Sheet.of(architecture))
+        self._stack.setCurrentIndex(0 if self._sheet and self._sheet.has_formulas else 1)
+        self._show()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Set fields and figures side by side where there is room; Qt calls it."""
+        super().resizeEvent(event)
+        is_wide = event.size().width() >= _WIDE
+        wanted = Qt.Orientation.Horizontal if is_wide else Qt.Orientation.Vertical
+        if self._sides.orientation() != wanted:
+            self._sides.setOrientation(wanted)
+            self._knobs.set_wide(not is_wide)
+            self._divide()
+
+    def _divide(self) -> None:
+        """Give the fields what they need, but not more than half of the tab."""
+        if self._sides.orientation() == Qt.Orientation.Horizontal:
+            sizes = [_FIELDS_WIDTH, self.width() - _FIELDS_WIDTH]
+        else:
+            fields = min(self._knobs.wanted_height(self.width()), self.height() // 2)
+            sizes = [fields, self.height() - fields]
+        self._sides.setSizes(sizes)
+
+    def reset(self) -> None:
+        """Go back to the real model's values."""
+        self._changed.clear()
+        self._uncheck_keep()
+        self._preset_choice.setCurrentIndex(-1)
+        self._show()
+
+    def _forget(self) -> None:
+        self._changed.clear()
+        self._uncheck_keep()
+        self._sheet = self._real = self._outcome = None
+
+    def _set_sheet(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        # Formulas may have come, or gone, since the values were set.
+        free = {symbol.letter for symbol in sheet.symbols if sheet.is_free(symbol)}
+        self._changed = {k: v for k, v in self._changed.items() if k in free}
+        self._kept = tuple(multiple for multiple in self._kept if multiple in sheet.multiples)
+        self._real = self._outcome = evaluate_scenario(Scenario(sheet, {}))
+        self._knobs.set_sheet(sheet)
+        self._presets = preset_sizes(sheet)
+        self._preset_choice.clear()
+        self._preset_choice.addItems(list(self._presets))
+        self._preset_choice.setCurrentIndex(-1)
+        self._preset_choice.setVisible(bool(self._presets))
+        texts = (f"{m.letter} = {m.factor}·{m.of}" for m in sheet.multiples)
+        self._keep.setText(self.tr("Keep {0}").format(", ".join(texts)))
+        self._keep.setVisible(bool(sheet.multiples))
+        self._divide()
+
+    def _change(self, letter: str, value: int) -> None:
+        self._set_value(letter, value)
+        self._preset_choice.setCurrentIndex(-1)
+        self._show()
+
+    def _set_value(self, letter: str, value: int) -> None:
+        assert self._sheet is not None
+        if value == self._sheet.values[letter]:
+            self._changed.pop(letter, None)
+        else:
+            self._changed[letter] = value
+
+    def _set_kept(self, is_kept: bool) -> None:
+        if self._sheet is None:
+            return
+        values = Scenario(self._sheet, self._changed, self._kept).values
+        for multiple in self._kept:
+            # What was kept stays where it is, and can be changed again.
+            self._set_value(multiple.letter, values[multiple.letter])
+        self._kept = self._sheet.multiples if is_kept else ()
+        for multiple in self._kept:
+            self._changed.pop(multiple.letter, None)
+        self._show()
+
+    def _uncheck_keep(self) -> None:
+        self._kept = ()
+        self._keep.blockSignals(True)
+        self._keep.setChecked(False)
+        self._keep.blockSignals(False)
+
+    def _fill_in(self, index: int) -> None:
+        sizes = self._presets[self._preset_choice.itemText(index)]
+        assert self._sheet is not None
+        sentence = {symbol.letter for symbol in self._sheet.symbols if not symbol.key}
+        self._changed = {k: v for k, v in self._changed.items() if k in sentence} | dict(sizes)
+        self._uncheck_keep()
+        self._show()
+
+    def _show(self) -> None:
+        row, sheet = self._workspace.row, self._sheet
+        if row is None or sheet is None or self._real is None:
+            return
+        scenario = Scenario(sheet, dict(self._changed), self._kept)
+        self._knobs.show_values(scenario.values, {multiple.letter for multiple in self._kept})
+        self._reset.setEnabled(bool(self._changed) or bool(self._kept))
+        is_valid = True
+        try:
+            self._outcome = evaluate_scenario(scenario)
+            self._message.setText(problems_text(self._outcome.warnings))
+        except ScenarioError as error:
+            is_valid = False
+            self._message.setText(problems_text(error.problems))
+        if self._outcome is not None:
+            self._results.show_outcome(self._outcome, self._real, row, is_valid)
+
+    def _make_content(self) -> QWidget:
+        self._preset_choice.setObjectName("whatIfPreset")
+        self._preset_choice.setPlaceholderText(self.tr("Sizes of …"))
+        self._preset_choice.setAccessibleName(self.tr("Fill in the sizes of another model"))
+        self._preset_choice.setToolTip(self.tr("Fill in the sizes of another model"))
+        self._keep.setObjectName("whatIfKeep")
+        self._reset.setObjectName("whatIfReset")
+        self._message.setObjectName("whatIfMessage")
+        self._message.setForegroundRole(QPalette.ColorRole.Link)
+        self._message.setContentsMargins(16, 0, 16, 4)
+        # A line is always there, so that nothing jumps when a message comes.
+        self._message.setMinimumHeight(self._message.fontMetrics().lineSpacing() + 6)
+        self._message.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(16, 8, 16, 4)
+        bar.setSpacing(12)
+        bar.addWidget(self._preset_choice)
+        bar.addWidget(self._keep)
+        bar.addStretch(1)
+        bar.addWidget(self._reset)
+        self._sides.addWidget(self._knobs)
+        self._sides.addWidget(self._results)
+        self._sides.setChildrenCollapsible(False)
+        self._sides.setStretchFactor(1, 1)
+        content = QWidget()
+        layout = QVBoxLayout(content)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self._message)
+        layout.addWidget(self._sides, 1)
+        return content

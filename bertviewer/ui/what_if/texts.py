@@ -1,0 +1,67 @@
+"""What the What-if tab says, in words: broken rules, sizes of memory, differences."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication
+
+from bertviewer.core.count_steps import readable
+from bertviewer.core.what_if.rules import Problem
+from bertviewer.core.what_if.scenario import Figure
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+
+_TEXTS = {
+    "positive": QT_TRANSLATE_NOOP("what_if", "{0} must be at least 1."),
+    "divides": QT_TRANSLATE_NOOP("what_if", "{0} must divide {1}: {3} is not a multiple of {2}."),
+    "proportion": QT_TRANSLATE_NOOP("what_if", "{0} to {1} must stay {2} to {3}."),
+    "even": QT_TRANSLATE_NOOP("what_if", "{formula} does not come out even with {values}."),
+    "size": QT_TRANSLATE_NOOP(
+        "what_if", "{formula} is the size of something, and would be {outcome}."
+    ),
+    "positions": QT_TRANSLATE_NOOP(
+        "what_if", "{0} = {2} is longer than the {3} tokens that the model has positions for."
+    ),
+    "equal": QT_TRANSLATE_NOOP(
+        "what_if", "{0} and {1} are equal now; the formulas were proven with different ones only."
+    ),
+}
+
+
+def problems_text(problems: Sequence[Problem]) -> str:
+    """Return one sentence for each problem, the same one once."""
+    return " ".join(dict.fromkeys(map(problem_text, problems)))
+
+
+def problem_text(problem: Problem) -> str:
+    """Return a sentence that names the letters and their values."""
+    numbers = [f"{number:,}" for number in problem.numbers]
+    text = QCoreApplication.translate("what_if", _TEXTS[problem.rule])
+    if problem.rule == "even":
+        pairs = zip(problem.letters, numbers, strict=True)
+        values = ", ".join(f"{letter} = {number}" for letter, number in pairs)
+        return text.format(formula=readable(problem.formula), values=values)
+    if problem.rule == "size":
+        return text.format(formula=readable(problem.formula), outcome=numbers[0])
+    return text.format(*problem.letters, *numbers)
+
+
+def bytes_text(size: int) -> str:
+    """Return a size as MB (10^6 bytes), or as GB from ten of them on."""
+    if size >= 10**10:
+        return f"{size / 1e9:,.2f} GB"
+    return f"{size / 1e6:,.2f} MB"
+
+
+def ratio_text(figure: Figure) -> str:
+    """Return ``× 3.06``; nothing where there is no difference, words where nothing is known."""
+    if figure.is_fixed:
+        return QCoreApplication.translate("what_if", "no formula: fixed")
+    if figure.ratio is None or not figure.difference:
+        return ""
+    digits = ".0f" if figure.ratio >= 1000 else ".2f" if figure.ratio >= 0.01 else ".2g"
+    return f"× {figure.ratio:,{digits}}"
+
+
+def difference_text(figure: Figure) -> str:
+    """Return ``+225,659,648``, with a real minus sign, or ``0``."""
+    sign = "+" if figure.difference > 0 else "−" if figure.difference < 0 else ""
+    return f"{sign}{abs(figure.difference):,}"

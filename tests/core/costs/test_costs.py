@@ -1,0 +1,241 @@
+"""Derived costs, against what torch counts and allocates in models that no fit has seen."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
+
+from bertviewer.core.building import build_config, build_on_meta, build_random
+from bertviewer.core.configuration import read_configuration
+from bertviewer.core.costs.compute import Compute
+from bertviewer.core.costs.costs import derive_costs
+from bertviewer.core.costs.memory_use import flops, macs, peak_elements
+from bertviewer.core.errors import Cancelled
+from bertviewer.core.presets import find_preset
+from bertviewer.core.progress import no_progress
+from bertviewer.core.recording import Recorder
+from bertviewer.core.symbols import symbols_of
+from bertviewer.core.tasks import find_task
+
+# No fit and no proof uses these.
+UNSEEN = {
+    **{"vocab_size": 71, "max_position_embeddings": 53, "n_positions": 53, "type_vocab_size": 2},
+    **{"num_hidden_layers": 5, "n_layers": 5, "n_layer": 5},
+    **{"num_encoder_layers": 4, "num_decoder_layers": 3},
+    **{"num_attention_heads": 5, "n_heads": 5, "n_head": 5, "nhead": 5},
+    **{"hidden_size": 60, "dim": 60, "n_embd": 60, "d_model": 60, "embedding_size": 60},
+    **{"intermediate_size": 77, "hidden_dim": 77, "dim_feedforward": 77},
+    **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "sep_token_id": 2},
+}
+
+
+def derived(config: Mapping[str, Any], task: str = "base") -> tuple[Compute, dict[str, int]]:
+    """Return a configuration's costs, and the values of its letters."""
+
+    def build(values: Mapping[str, Any]) -> nn.Module:
+        return build_on_meta(build_config(values, "test"), find_task(task), "test")
+
+    plain = build_config(config, "test").to_dict()
+    found = derive_costs(plain, build)
+    letters = {symbol.letter: symbol.value for symbol in symbols_of(plain)}
+    return found, {**letters, **{symbol.letter: symbol.value for symbol in found.symbols}}
+
+
+def run_inputs(model: Any, **sizes: int) -> dict[str, Any]:
+    """Return what a model of UNSEEN's size is run with."""
+    batch, tokens, target = sizes["B"], sizes["S"], sizes["S_d"]
+    inputs: dict[str, Any] = {"input_ids": torch.full((batch, tokens), 7)}
+    if model.config.is_encoder_decoder:
+        inputs["decoder_input_ids"] = torch.full((batch, target), 7)
+    else:
+        inputs["attention_mask"] = torch.ones(batch, tokens, dtype=torch.long)
+    return inputs
+
+
+def counted_by_path(model: nn.Module, inputs: Mapping[str, Any]) -> dict[str, int]:
+    """Return the FLOPs that torch counts in each module."""
+    # Done in steps, attention is seen by torch's counter; the CPU's fused kernel hides it.
+    with (
+        torch.inference_mode(),
+        sdpa_kernel(SDPBackend.MATH),
+        FlopCounterMode(display=False) as counter,
+    ):
+        model(**inputs)
+    root = type(model).__name__
+    return {
+        path.removeprefix(root).removeprefix("."): sum(flops_by_operation.values())
+        for path, flops_by_operation in counter.get_flop_counts().items()
+        if path != "Global"
+    }
+
+
+def unseen_model(config: Mapping[str, Any], task: str) -> Any:
+    changed = {key: UNSEEN.get(key, value) for key, value in config.items()}
+    model: Any = build_random(build_config(changed, "unseen"), find_task(task), "unseen")
+    model.set_attn_implementation("eager")
+    model.config.pad_token_id = 0  # GPT-2 classifies several sentences only with one
+    return model
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("bert-base-uncased", "pretraining"),
+        ("bert-large-uncased", "sequence-classification"),
+        ("bert-base-chinese", "masked-lm"),
+        ("bert-large-chinese", "base"),
+        ("roberta-base", "token-classification"),
+        ("distilbert-base-uncased", "question-answering"),
+        ("albert-base-v2", "masked-lm"),
+        ("electra-base-discriminator", "pretraining"),
+        ("gpt2", "sequence-classification"),
+        ("transformer-base", "base"),
+    ],
+)
+def test_presets_with_their_heads_cost_what_torch_counts(name: str, task: str) -> None:
+    preset = find_preset(name)
+    assert preset is not None
+    config = read_configuration(preset)
+    compute, values = derived(config, task)
+    assert not compute.reason
+    assert all(module.macs is not None for module in compute.modules.values())
+    model = unseen_model(config, task)
+    values |= {symbol.letter: symbol.value for symbol in symbols_of(model.config.to_dict())}
+    for sizes in ({"B": 3, "S": 19, "S_d": 11}, {"B": 1, "S": 41, "S_d": 5}):
+        values |= sizes
+        inputs = run_inputs(model, **sizes)
+        counted = counted_by_path(model, inputs)
+        assert counted[""]
+        recorder = Recorder(model, no_progress)
+        with torch.no_grad(), recorder.watching():
+            model(**inputs)
+        # The arithmetic on shapes that a run does is a third way to the same numbers.
+        for activation in recorder.activations():
+            path = activation.path
+            found = flops(compute, path, values)
+            # torch names no module in which it counted nothing.
+            assert found == counted.get(path, 0) == 2 * (activation.macs or 0), path
+
+
+def test_bert_base_at_128_tokens() -> None:
+    compute, values = derived({"model_type": "bert"})
+    root = compute.modules[""]
+    assert root.macs == "N*B*S*(4*D**2 + 2*D*I + 2*S*D) + B*D**2"
+    assert (root.input_shape, root.output_shape) == (("B", "S"), ("B", "S", "D"))
+    assert (values["B"], values["S"]) == (1, 128)
+    assert flops(compute, "", values) == 22_348_431_360
+    query = compute.modules["encoder.layer.7.attention.self.query"]
+    assert query.macs == "B*S*D**2"
+    assert query.output_shape == ("B", "S", "D")
+    assert compute.modules["encoder.layer.7.attention.self"].macs == "B*S*(3*D**2 + 2*S*D)"
+    assert compute.modules["encoder.layer.7.output.LayerNorm"].macs == "0"
+    layers = compute.modules["encoder.layer"]
+    assert layers.macs == "N*B*S*(4*D**2 + 2*D*I + 2*S*D)"
+    assert layers.output_shape is None
+    assert compute.variables["A"] == "A"
+    assert not compute.peak_fixed
+
+
+def test_a_shared_layer_counts_at_each_call() -> None:
+    sizes = {"hidden_size": 24, "num_attention_heads": 4, "intermediate_size": 40}
+    compute, values = derived({"model_type": "albert", "num_hidden_layers": 3, **sizes})
+    query = "encoder.albert_layer_groups.0.albert_layers.0.attention.query"
+    assert compute.modules[query].macs == "N*B*S*D**2"
+    # More groups share the calls out, which is no formula of the groups.
+    assert "G" not in compute.variables
+    peak = peak_elements(compute, values)
+    assert peak
+    assert peak_elements(compute, {**values, "inner_group_num": 2}) is None
+
+
+SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40, "vocab_size": 60}
+PEAK_MODELS: dict[str, dict[str, Any]] = {
+    "bert": {**SMALL, "num_attention_heads": 3, "max_position_embeddings": 64},
+    "gpt2": {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 64, "vocab_size": 60},
+}
+
+
+@pytest.mark.parametrize("family", PEAK_MODELS)
+def test_the_peak_is_what_the_allocator_sees(family: str) -> None:
+    config = {"model_type": family, **PEAK_MODELS[family]}
+    compute, values = derived(config)
+    model: Any = build_random(build_config(config, "test"), find_task("base"), "test")
+    model.set_attn_implementation("eager")
+    for batch, tokens in ((1, 9), (3, 60)):
+        elements = peak_elements(compute, {**values, "B": batch, "S": tokens})
+        assert elements is not None
+        sizes = {"B": batch, "S": tokens, "S_d": 0}
+        inputs = {**run_inputs(model, **sizes), "use_cache": False}
+        # The allocator also sees a few whole numbers and masks.
+        integers = 16 * batch * tokens + 4 * tokens**2
+        assert 0 <= allocated_peak(model, inputs) - 4 * elements <= integers
+
+
+def allocated_peak(model: nn.Module, inputs: Mapping[str, Any]) -> int:
+    """Return the most bytes that the CPU's allocator gave out at one time."""
+    with torch.no_grad():
+        model(**inputs)  # what is made once is made now
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+            model(**inputs)
+    assert profiler.profiler is not None
+    events: Any = profiler.profiler.kineto_results
+    allocations = [event for event in events.events() if event.name() == "[memory]"]
+    alive = most = 0
+    for event in sorted(allocations, key=lambda event: event.start_ns()):
+        alive += event.nbytes()
+        most = max(most, alive)
+    return most
+
+
+def test_a_model_whose_cost_is_no_formula_has_none() -> None:
+    # Its attention works in windows, so tokens are filled up to a multiple of them.
+    compute, values = derived(
+        {
+            "model_type": "longformer",
+            "attention_window": 16,
+            **SMALL,
+            "num_attention_heads": 4,
+            "max_position_embeddings": 100,
+        }
+    )
+    assert compute.modules[""].macs is None
+    assert macs(compute, "", values) is None
+    assert compute.modules["pooler"].macs == "B*D**2"
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"model_type": "vit"}, "does not read text"),
+        ({"model_type": "switch_transformers", "num_layers": 2, "d_model": 16}, "nonzero"),
+    ],
+)
+def test_models_that_cannot_be_run_without_values(config: dict[str, Any], reason: str) -> None:
+    compute, _ = derived(config)
+    assert reason in compute.reason
+    assert "\n" not in compute.reason
+    assert not compute.modules
+    assert not compute.peak
+
+
+def test_it_can_be_cancelled() -> None:
+    def progress(done: int, total: int, label: str) -> None:
+        if done == 3:
+            raise Cancelled
+
+    def build(values: Mapping[str, Any]) -> nn.Module:
+        return build_on_meta(build_config(values, "test"), find_task("base"), "test")
+
+    with pytest.raises(Cancelled):
+        derive_costs(
+            build_config(
+                {"model_type": "bert", **SMALL, "num_attention_heads": 3}, "test"
+            ).to_dict(),
+            build,
+            progress,
+        )

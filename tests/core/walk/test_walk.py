@@ -1,0 +1,188 @@
+"""The teacher's walk: BERT's seventeen steps, and sums that reconcile for every family."""
+
+from dataclasses import replace
+
+import pytest
+
+from bertviewer.core.activation_run import ActivationRun, Sentence
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading import open_model
+from bertviewer.core.presets import preset_names
+from bertviewer.core.running import run_sentence
+from bertviewer.core.source import ModelSource
+from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.walk import Walk, WalkStep
+from tests.core.opened import derived, plain
+
+# Name, count with numbers put in, elements: S3, BERT-large with the Chinese vocabulary.
+SEVENTEEN = (
+    ("Input-Token", "", 0),
+    ("Input-Segment", "", 0),
+    ("Embedding-Token", "21128*1024", 21_635_072),
+    ("Embedding-Segment", "2*1024", 2_048),
+    ("Add", "", 0),
+    ("Embedding-Position", "512*1024", 524_288),
+    ("Embedding-Norm", "2*1024", 2_048),
+    ("Embedding-Dropout", "", 0),
+    ("MultiHeadSelfAttention", "4*(1024*1024+1024)", 4_198_400),
+    ("Dropout", "", 0),
+    ("Add", "", 0),
+    ("Norm", "2*1024", 2_048),
+    ("FeedForward", "(1024*4096+4096)+(4096*1024+1024)", 8_393_728),
+    ("Dropout", "", 0),
+    ("Add", "", 0),
+    ("Norm", "2*1024", 2_048),
+    ("the other 23 layers", "23*12,596,224", 23 * 12_596_224),
+)
+HEAD_TASKS = ("sequence-classification", "pretraining", "token-classification")
+
+
+def names(walk: Walk) -> list[str]:
+    return [step.name for step in walk.steps]
+
+
+def step(walk: Walk, name: str) -> WalkStep:
+    return next(step for step in walk.steps if step.name == name)
+
+
+class TestBertLargeChinese:
+    def test_the_seventeen_steps(self) -> None:
+        walk = build_walk(derived("bert-large-chinese"))
+        seen = [(s.name, s.count.numbers, s.count.parameters) for s in walk.steps]
+        assert tuple(seen[:17]) == SEVENTEEN
+        assert seen[17:] == [("Pooler", "1024*1024+1024", 1_049_600)]
+        assert [s.number for s in walk.steps] == list(range(1, 19))
+
+    def test_subtotals(self) -> None:
+        walk = build_walk(derived("bert-large-chinese"))
+        assert [(part.title, part.parameters) for part in walk.parts] == [
+            ("Embeddings", 22_163_456),
+            ("One layer", 12_596_224),
+            ("The rest", 290_762_752),
+        ]
+        assert sum(s.count.parameters for s in walk.steps[:17]) == 324_472_832
+        assert walk.parameters == walk.expected == 325_522_432
+        assert all(part.reconciles for part in walk.parts)
+        layer = walk.parts[1]
+        assert (layer.times, layer.letters) == (24, "N")
+
+    def test_in_symbols(self) -> None:
+        walk = build_walk(derived("bert-large-chinese"))
+        assert [s.count.symbols for s in walk.steps if s.count.parameters] == [
+            "V*D",
+            "T*D",
+            "L*D",
+            "2*D",
+            "4*(D*D+D)",
+            "2*D",
+            "(D*I+I)+(I*D+D)",
+            "2*D",
+            "(N-1)*(4*D*D + 2*D*I + 9*D + I)",
+            "D*D+D",
+        ]
+
+    def test_shapes(self) -> None:
+        walk = build_walk(replace(derived("bert-large-chinese"), compute=None))
+        attention = step(walk, "MultiHeadSelfAttention")
+        assert attention.input_shape is not None
+        assert attention.input_shape.text == "[B, S, D]"
+        assert attention.input_shape.numbers == "[B, S, 1024]"
+        table, pooler = step(walk, "Embedding-Token"), step(walk, "Pooler")
+        assert table.input_shape is not None
+        assert table.output_shape is not None
+        assert (table.input_shape.text, table.output_shape.text) == ("[B, S]", "[B, S, D]")
+        assert pooler.output_shape is not None
+        assert pooler.output_shape.text == "[B, D]"
+        assert step(walk, "Input-Token").output_shape == table.input_shape
+
+    def test_every_path_is_a_module(self) -> None:
+        architecture = derived("bert-large-chinese")
+        paths = {node.path for node in architecture.modules}
+        walk = build_walk(architecture)
+        assert {s.path for s in walk.steps if s.path is not None} <= paths
+        assert step(walk, "FeedForward").path == "encoder.layer.0.intermediate"
+        assert step(walk, "the other 23 layers").path == "encoder.layer.1"
+
+    def test_before_the_formulas_are_derived(self) -> None:
+        walk = build_walk(plain("bert-large-chinese"))
+        seen = [(s.name, s.count.numbers, s.count.parameters) for s in walk.steps]
+        assert tuple(seen[:17]) == SEVENTEEN
+        assert not any(s.count.symbols for s in walk.steps)
+        attention = step(walk, "MultiHeadSelfAttention")
+        assert attention.input_shape is not None
+        assert attention.input_shape.text == "[B, S, 1024]"
+
+
+@pytest.mark.parametrize("task", ["base", "masked-lm", *HEAD_TASKS])
+@pytest.mark.parametrize("name", preset_names())
+def test_the_steps_add_up_to_the_model(name: str, task: str) -> None:
+    try:
+        architecture = plain(name, task)
+    except UserError:
+        assert task != "base"  # a family without such a head
+        return
+    walk = build_walk(architecture)
+    assert walk.parameters == architecture.root.parameters
+    assert walk.trainable == architecture.root.trainable
+    for part in walk.parts:
+        assert part.reconciles, part.title
+    # A step's own arithmetic is checked by Python, thousands separators aside.
+    for at in walk.steps:
+        if at.count.numbers:
+            assert eval(at.count.numbers.replace(",", "")) == at.count.parameters, at.name
+
+
+@pytest.fixture(scope="module")
+def run_of_two(demo_source: ModelSource) -> tuple[Architecture, ActivationRun]:
+    model = open_model(demo_source)
+    run = run_sentence(model, Sentence("a test", "the cat"))
+    return model.architecture, run
+
+
+def test_the_last_runs_ids(run_of_two: tuple[Architecture, ActivationRun]) -> None:
+    walk = build_walk(*run_of_two)
+    tokens, segments = walk.steps[:2]
+    assert tokens.values == "101 1037 3231 102 1996 4937 102"
+    assert segments.values == "0 0 0 0 1 1 1"
+    attention = step(walk, "MultiHeadSelfAttention")
+    assert attention.output_shape is not None
+    assert attention.output_shape.numbers == "[1, 7, 384]"
+
+
+def test_long_ids_are_shortened(run_of_two: tuple[Architecture, ActivationRun]) -> None:
+    architecture, run = run_of_two
+    walk = build_walk(architecture, replace(run, tokens=run.tokens * 3))
+    assert walk.steps[0].values == "101 1037 3231 102 1996 4937 102 101 … 102"
+
+
+def test_a_tensor_that_no_plan_knows_is_counted() -> None:
+    """A class of a known name with a tensor more than usual still adds up."""
+    architecture = plain("bert-base-uncased")
+    odd = replace(architecture.parameters[0], name="encoder.layer.0.extra", shape=(7,))
+    node = architecture.modules[0]
+
+    def grown(path: str) -> bool:
+        return path in ("", "encoder", "encoder.layer", "encoder.layer.0")
+
+    modules = tuple(
+        replace(
+            m,
+            parameters=m.parameters + 7 * grown(m.path),
+            own_parameters=m.own_parameters + 7 * (m.path == "encoder.layer.0"),
+        )
+        for m in architecture.modules
+    )
+    changed = replace(architecture, modules=modules, parameters=(*architecture.parameters, odd))
+    walk = build_walk(changed)
+    assert walk.parameters == node.parameters + 7
+    assert walk.reconciles
+    assert any(s.path == "encoder.layer.0" and s.count.parameters == 7 for s in walk.steps)
+
+
+def test_a_walk_that_misses_something_says_so() -> None:
+    walk = build_walk(plain("bert-base-uncased"))
+    part = walk.parts[0]
+    short = replace(part, steps=part.steps[:3])
+    assert not short.reconciles
+    assert not replace(walk, parts=(short, *walk.parts[1:])).reconciles
