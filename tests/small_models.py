@@ -60,6 +60,7 @@ LACKING: Mapping[str, Mapping[str, Any]] = {
     "ministral": {"head_dim": 128},
     "nemotron": {"num_key_value_heads": 48},
     "omdet-turbo": _WITH_RESNET,
+    "qwen3_omni_moe_thinker": {"text_config": {"head_dim": 128}},
     "table-transformer": _WITH_LAST_STAGE,
     "time_series_transformer": {"prediction_length": 24},
 }

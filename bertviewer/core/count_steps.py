@@ -50,7 +50,8 @@ def count_steps(node: ModuleNode, architecture: Architecture) -> CountSteps | No
 def steps_of(formula: str, values: Mapping[str, int]) -> CountSteps | None:
     """Return the steps of any formula; ``None`` for a plain number, and where it has no value."""
     try:
-        if not letters_of(formula):
+        letters = letters_of(formula)
+        if not letters or not letters <= values.keys():
             return None
         terms = tuple(
             CountTerm(readable(term), readable(_with_numbers(term, values)), evaluate(term, values))

@@ -7,7 +7,7 @@ several. A number that cannot be changed at all stays a plain number in every fo
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 from bertviewer.core.dimensions import Blueprint, Laboratory, Values
 from bertviewer.core.fitting import letters_to_pair
@@ -175,23 +175,32 @@ def _change_alone(lab: Laboratory, variable: Variable, base: Blueprint, values: 
     parts come first.
     """
     start = values[variable.letter]
-    waiting = _nearby_values(variable, start)
     points: dict[int, Blueprint] = {}
-    while waiting and len(points) < 2:
-        value = waiting.pop(0)
+    for value in _nearby_values(variable, start):
+        if len(points) == 2:
+            break
         changed = variable.at(value, values)
         model = None if changed is None else lab.variant({**values, **changed})
         if model is None or not model.extends(base):
             continue
-        if model.shapes == base.shapes:
-            return ((value, model),) if not points else tuple(points.items())
-        if not points and value > start and _shrinks(model, base):
-            waiting = [*(v for v in waiting if v < start), value, *(v for v in waiting if v > start)]
-            if waiting[0] < start:
-                continue
-            waiting.remove(value)
         points[value] = model
+        if model.shapes == base.shapes:
+            break
+        if len(points) == 1 and value > start and _shrinks(model, base):
+            return _divide_alone(lab, variable, base, values) or tuple(points.items())
     return tuple(points.items())
+
+
+def _divide_alone(lab: Laboratory, variable: Variable, base: Blueprint, values: Values) -> Points:
+    """Build the model with two parts of a divisor; it need not divide by multiples evenly."""
+    points: list[tuple[int, Blueprint]] = []
+    start = values[variable.letter]
+    for value in _nearby_values(variable, start):
+        changed = variable.at(value, values) if value < start else None
+        model = None if changed is None else lab.variant({**values, **changed})
+        if model is not None and model.extends(base) and len(points) < 2:
+            points.append((value, model))
+    return tuple(points)
 
 
 def _shrinks(model: Blueprint, base: Blueprint) -> bool:
@@ -234,11 +243,13 @@ def _change_pairs(lab: Laboratory, alone: Observations) -> dict[tuple[str, str],
     by_letter = {variable.letter: variable for variable in alone.variables}
     pairs = {}
     for two in list(wanted)[:PAIRS]:
-        points = [alone.seen[letter][0][0] for letter in two]
-        changed = dict(alone.values)
-        for letter, point in zip(two, points, strict=True):
-            changed |= by_letter[letter].at(point, alone.values) or {}
-        model = lab.variant(changed)
-        if model is not None and model.extends(alone.base):
-            pairs[two] = (points[0], points[1], model)
+        # What is refused with one value may do with another.
+        for points in product(*(alone.seen[letter] for letter in two)):
+            changed = dict(alone.values)
+            for letter, (value, _) in zip(two, points, strict=True):
+                changed |= by_letter[letter].at(value, alone.values) or {}
+            model = lab.variant(changed)
+            if model is not None and model.extends(alone.base):
+                pairs[two] = (points[0][0], points[1][0], model)
+                break
     return pairs

@@ -66,14 +66,14 @@ def fit(
         return one_term
     for candidate in _two_terms(size, values, moving):
         if _goes_through(candidate, values, pairs):
-            return candidate
+            return candidate.tidied()
     groups = _groups(size, moving, pairs)
     if len(groups) > 1:
-        parts = [fit(size, values, {k: moving[k] for k in group}, pairs) for group in groups]
+        parts = [fit(size, values, {k: moving[k] for k in moving if k in group}, pairs) for group in groups]
         known = [part for part in parts if part is not None]
         # Each part holds the others' share of the size as a number.
         shared = Polynomial.constant((len(parts) - 1) * size)
-        return total(known) - shared if len(known) == len(parts) else None
+        return (total(known) - shared).tidied() if len(known) == len(parts) else None
     slopes = _slopes(size, values, moving)
     if slopes is None:
         return _fit_square(size, values, moving) if len(moving) == 1 else None

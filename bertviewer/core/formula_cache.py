@@ -23,7 +23,7 @@ from bertviewer.core.files import write_atomically
 from bertviewer.core.log import write_log
 from bertviewer.core.symbols import Symbol
 
-FORMAT = 2
+FORMAT = 3
 """To be raised whenever what is derived changes, within one version of the program too."""
 
 KEPT = 100

@@ -149,20 +149,23 @@ class _Maker:
             elif variable.role == "width":
                 heads, power = self._divisor(value)
                 # Divisors grow by the factor: what they divided must be a multiple of that too.
-                step = even * factor**power * lcm(heads, step)
-                start = value // step * step if heads > 1 else value
+                step = even * factor ** max(power, 1) * lcm(heads, step)
+                start = value // step * step if power else value
                 fresh[letter] = start + prime * step
             else:
                 fresh[letter] = value + prime * step
         return fresh
 
     def _divisor(self, value: int) -> tuple[int, int]:
-        """Return what all divisors of a value make together, and the highest power of one."""
-        together, highest = 1, 1
+        """Return what all divisors of a value make together, and the highest power of one.
+
+        A single head divides too: the fresh model has more of them. Without any the power is 0.
+        """
+        together, highest = 1, 0
         for letter in self.divisors:
             divisor = self.observed.values[letter]
             for power in range(self.wishes.powers.get(letter, 1), 0, -1):
-                if divisor > 1 and value % divisor**power == 0:
+                if value % divisor**power == 0:
                     together, highest = lcm(together, divisor**power), max(highest, power)
                     break
         return together, highest

@@ -36,6 +36,13 @@ class Polynomial:
         """The letters in it."""
         return frozenset(letter for letters in self.terms for letter, _ in letters)
 
+    def tidied(self) -> "Polynomial":
+        """Return it with short terms first, and letters in their order among equally long ones."""
+        order = sorted(
+            self.terms, key=lambda letters: (len(letters), [letter_order(x) for x, _ in letters])
+        )
+        return Polynomial({letters: self.terms[letters] for letters in order})
+
     def inverse(self) -> "Polynomial":
         """Return what this divides by, a single term.
 
@@ -74,8 +81,8 @@ class Polynomial:
         )
 
     def __str__(self) -> str:
-        """Write it as Python reads it: highest degree first, then as first met."""
-        ordered = sorted(self.terms.items(), key=lambda term: -_degree(term[0]))
+        """Write it as Python reads it: highest degree first, then as first met, a number last."""
+        ordered = sorted(self.terms.items(), key=lambda term: (-_degree(term[0]), not term[0]))
         halves = [term for term in ordered if term[1].denominator != 1]
         if all(letters for letters, _ in halves):
             return join_terms(_term_text(letters, value) for letters, value in ordered)

@@ -102,7 +102,9 @@ _NOT_A_SIZE = re.compile(
 )
 # A list with such a name says which layers, not how many.
 _WHICH = re.compile(r"(^|_)(layers|blocks|levels|types?|pattern|dilations?|pinpoints)$")
-_DEPTH = re.compile(r"(^|_)(layers|blocks|depths?)$|^(n|num)_\w*layer$|^stage_num|_per_stage$")
+_DEPTH = re.compile(
+    r"(^|_)(layers|blocks|depths?)(_per_stage)?$|^(n|num)_\w*layer$|^stage_num\w*_(of_layers|blocks)$"
+)
 _PARTS = 8
 """A list of different numbers has a symbol for each, if it is no longer than this."""
 

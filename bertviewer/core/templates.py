@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bertviewer.core.counts import Count
+from bertviewer.core.counts import Block, Count
 from bertviewer.core.dimensions import Blueprint
 from bertviewer.core.polynomials import Polynomial, total
 
@@ -33,8 +33,9 @@ def like_path(path: str, likeness: Resemblance) -> str:
     found: list[str] = []
     parts = path.split(".")
     for place, part in enumerate(parts):
-        children = likeness.get(".".join(parts[:place])) if part.isdigit() else None
-        found.append(part if children is None else str(children[int(part)]))
+        likes = likeness.get(".".join(parts[:place])) if part.isdigit() else None
+        is_known = likes is not None and int(part) < len(likes)
+        found.append(str(likes[int(part)]) if likes and is_known else part)
     return ".".join(found)
 
 
@@ -66,16 +67,18 @@ def resemblance(model: Blueprint, smaller: Blueprint) -> Resemblance | None:
 
 def _blocks(model: Blueprint) -> dict[str, list[frozenset[object]]]:
     """Return the names and shapes of each numbered child's tensors, by the path that holds it."""
-    tensors: dict[str, dict[int, set[object]]] = {
-        path: {number: set() for number in range(length)} for path, length in model.lengths.items()
+    tensors: dict[str, list[set[object]]] = {
+        path: [set() for _ in range(length)] for path, length in model.lengths.items()
     }
     for name, shape in model.shapes.items():
         parts = name.split(".")
         for place, part in enumerate(parts):
-            if part.isdigit():
+            blocks = tensors.get(".".join(parts[:place]), []) if part.isdigit() else []
+            # A block that stands in two places is listed in the first of them.
+            if part.isdigit() and int(part) < len(blocks):
                 within = ".".join(parts[place + 1 :]), shape, name in model.first_names
-                tensors.get(".".join(parts[:place]), {}).setdefault(int(part), set()).add(within)
-    return {path: [frozenset(c) for _, c in sorted(d.items())] for path, d in tensors.items()}
+                blocks[int(part)].add(within)
+    return {path: [frozenset(block) for block in blocks] for path, blocks in tensors.items()}
 
 
 def count_modules(
@@ -110,15 +113,19 @@ def count_modules(
     # Children stand after their parents in named_modules, so from the end they come first.
     for path in reversed(model.modules):
         tensors = [tensor for tensor in own[path] if tensor is not None]
-        below = [counts[child] for child in children[path] if child in counts]
+        below = {child: counts[child] for child in children[path] if child in counts}
         if len(tensors) != len(own[path]) or len(below) != len(children[path]):
             continue
+        blocks = [count for child, count in below.items() if child.rpartition(".")[2].isdigit()]
+        beside = [count for child, count in below.items() if not child.rpartition(".")[2].isdigit()]
+        parts: list[Polynomial | Block] = [total(tensors)]
         if path in repeats:
-            counts[path] = _repeated(repeats[path], below, total(tensors))
-        elif path in copies and len(copies[path]) > len(below):
-            counts[path] = _copied(copies[path], below, total(tensors))
+            parts += _repeated(repeats[path], blocks)
+        elif path in copies and copies[path] != tuple(range(len(blocks))):
+            parts += _copied(copies[path], blocks)
         else:
-            counts[path] = Count.of((total(tensors), *(p for count in below for p in count.parts)))
+            beside = list(below.values())
+        counts[path] = Count.of((*parts, *(part for count in beside for part in count.parts)))
     return counts
 
 
@@ -131,23 +138,21 @@ def _product(shape: Shape | None) -> Polynomial | None:
     return product
 
 
-def _repeated(times: Polynomial, blocks: list[Count], own: Polynomial) -> Count:
+def _repeated(times: Polynomial, blocks: list[Count]) -> list[Polynomial | Block]:
     """Multiply the last block, the template, and add what the first ones have beyond it.
 
     T5's first layer alone holds the position biases, ModernBERT's lacks a norm; where all layers
     are alike, nothing is beyond.
     """
     template = blocks[-1]
-    beyond = total(block.value - template.value for block in blocks)
-    return Count.of((own, template.times(times), beyond))
+    return [template.times(times), total(block.value - template.value for block in blocks)]
 
 
-def _copied(likes: tuple[int, ...], blocks: list[Count], own: Polynomial) -> Count:
+def _copied(likes: tuple[int, ...], blocks: list[Count]) -> list[Polynomial | Block]:
     """Add up blocks of several kinds, each as often as it occurs in the real model."""
     kinds: dict[str, tuple[Count, int]] = {}
     for like in likes:
         block = blocks[like]
         _, times = kinds.get(str(block), (block, 0))
         kinds[str(block)] = block, times + 1
-    parts = (block.times(Polynomial.constant(times)) for block, times in kinds.values())
-    return Count.of((own, *parts))
+    return [block.times(Polynomial.constant(times)) for block, times in kinds.values()]

@@ -16,14 +16,26 @@ from bertviewer.core.walk.shapes import letter_values
 
 MEGA, MEBI = 10**6, 2**20
 FLOAT32_BYTES = 4
+FEW_BYTES = 10_000
+"""Below this, megabytes with two digits would say too little."""
 
 
 def memory_rows(parameters: int) -> list[tuple[str, str, str]]:
     """Return what so many elements take: the dtypes, MB (10^6 bytes) and MiB (2^20 bytes)."""
+    return [(names, *_sizes(size)) for names, size in memory_sizes(parameters)]
+
+
+def memory_sizes(parameters: int) -> list[tuple[str, int]]:
+    """Return the bytes that so many elements take, with the dtypes that they take them in."""
     dtypes: dict[int, list[str]] = {}
     for dtype in WEIGHT_DTYPES:
         dtypes.setdefault(weights_bytes(parameters, dtype), []).append(dtype)
-    return [(", ".join(names), *_sizes(size)) for size, names in dtypes.items()]
+    return [(", ".join(names), size) for size, names in dtypes.items()]
+
+
+def size_text(size: int) -> str:
+    """Return ``5.11 MB = 4.88 MiB``, or ``2,048 bytes`` of what is small."""
+    return f"{size:,} bytes" if size < FEW_BYTES else " = ".join(_sizes(size))
 
 
 def cost_of(
@@ -51,32 +63,37 @@ def peak_text(architecture: Architecture, values: Mapping[str, int]) -> str:
     if architecture.compute is None:
         return ""
     peak = peak_elements(architecture.compute, values)
-    return "" if peak is None else " = ".join(_sizes(peak * FLOAT32_BYTES))
+    return "" if peak is None else size_text(peak * FLOAT32_BYTES)
 
 
 def cost_data(
     nodes: list[tuple[str, ModuleNode]], architecture: Architecture, run: ActivationRun | None
 ) -> dict[str, Any] | None:
-    """Return the costs of some modules by name, ready for JSON; ``None`` where none is known."""
-    values = letter_values(architecture, run)
-    found = [(name, cost_of(node, architecture, values)) for name, node in nodes]
-    rows = [
-        {
-            "name": name,
-            "terms": terms_data(steps),
-            "macs": f"{steps.result:,}",
-            "flops": f"{FLOPS_PER_MAC * steps.result:,}",
-        }
-        for name, steps in found
-        if steps is not None
-    ]
-    if not rows:
+    """Return the costs of some modules by name, ready for JSON; ``None`` before they are derived.
+
+    Where there is none for the whole model, ``reason`` says why, and is empty elsewhere.
+    """
+    compute = architecture.compute
+    if compute is None:
         return None
-    symbols = () if architecture.compute is None else architecture.compute.symbols
+    values = letter_values(architecture, run)
+    rows = []
+    for name, node in nodes:
+        steps, found = cost_of(node, architecture, values), compute.modules.get(node.path)
+        if steps is not None:
+            result = {
+                "terms": terms_data(steps),
+                "macs": f"{steps.result:,}",
+                "flops": f"{FLOPS_PER_MAC * steps.result:,}",
+            }
+            rows.append({"name": name, **result})
+        elif found is not None and found.macs is None:
+            rows.append({"name": name, "terms": [], "macs": "", "flops": ""})
     return {
+        "reason": compute.reason,
         "rows": rows,
         "sentence": sentence_text(architecture, values),
-        "symbols": [[symbol.letter, symbol.meaning] for symbol in symbols],
+        "symbols": [[symbol.letter, symbol.meaning] for symbol in compute.symbols],
         "peak": peak_text(architecture, values),
     }
 

@@ -39,6 +39,7 @@ def _part(part: WalkPart) -> dict[str, Any]:
     return {
         "title": part.title,
         "times": times,
+        "is_planned": part.is_planned,
         "parameters": f"{part.parameters:,}",
         "reconciles": part.reconciles,
         "steps": [_step(step) for step in part.steps],

@@ -14,7 +14,7 @@ from bertviewer.core.folding import TreeRow
 from bertviewer.core.grouping import Relation, relations, substituted
 from bertviewer.core.symbols import Symbol
 from bertviewer.core.walk.shapes import letter_values
-from bertviewer.report.costs import cost_of, memory_rows, peak_text, sentence_text
+from bertviewer.report.costs import cost_of, memory_sizes, peak_text, sentence_text, size_text
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.facts import Fact, FactGroup
 from bertviewer.ui.workspace import Workspace
@@ -38,18 +38,18 @@ class CountFacts(QObject):
     def groups(self, row: TreeRow, architecture: Architecture) -> Iterator[FactGroup]:
         """Yield what is known about a module's numbers, of one layer where a row stands for all."""
         node, of_each = row.node, self.tr(", of each layer") if row.is_folded else ""
-        count = list(self._count(node, architecture))
+        count = list(self._count(row, architecture))
         yield FactGroup(self.tr("Count, in symbols") + of_each, count)
         values = letter_values(architecture, self._workspace.run)
         shapes = list(self._shapes(node, architecture, values))
         yield FactGroup(self.tr("Shapes"), shapes)
-        sentence = sentence_text(architecture, values)
         costs = list(self._costs(node, architecture, values))
-        yield FactGroup(self.tr("Multiply-adds, for {0}").format(sentence) + of_each, costs)
+        yield FactGroup(self._costs_heading(architecture, values) + of_each, costs)
         yield FactGroup(self.tr("Symbols"), list(self._legend(node, architecture, values)))
         yield FactGroup(self.tr("Memory of the weights") + of_each, list(self._memory(node)))
 
-    def _count(self, node: ModuleNode, architecture: Architecture) -> Iterator[Fact]:
+    def _count(self, row: TreeRow, architecture: Architecture) -> Iterator[Fact]:
+        node = row.node
         if not node.parameters:
             return
         others = relations(architecture.symbols)
@@ -62,6 +62,9 @@ class CountFacts(QObject):
                 yield "", self.tr("{0}, no formula found").format(f"{node.parameters:,}")
             return
         result = self.tr("{0} {1} equals the real count").format(f"{steps.result:,}", TICK)
+        if row.is_folded:
+            all_layers = self.tr(", {0} layers: {1}")
+            result += all_layers.format(len(row.members), f"{row.parameters:,}")
         yield "", CountView(steps.terms, result)
         letters = letters_of(node.count_formula)
         if used := [relation for relation in others if relation.letter in letters]:
@@ -107,17 +110,39 @@ class CountFacts(QObject):
             if shape is not None:
                 yield name, _shape_text(shape, values)
 
+    def _costs_heading(self, architecture: Architecture, values: dict[str, int]) -> str:
+        compute = architecture.compute
+        if compute is None or compute.reason:
+            return self.tr("Multiply-adds")
+        return self.tr("Multiply-adds, for {0}").format(sentence_text(architecture, values))
+
     def _costs(
         self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
     ) -> Iterator[Fact]:
         steps = cost_of(node, architecture, values)
         if steps is None:
+            yield "", self._without_costs(node, architecture)
             return
         macs = self.tr("{0} multiply-adds").format(f"{steps.result:,}")
         flops = self.tr("{0} FLOPs, two for each").format(f"{FLOPS_PER_MAC * steps.result:,}")
         yield "", CountView(steps.terms, f"{macs} = {flops}")
         if not node.path and (peak := peak_text(architecture, values)):
             yield self.tr("Activations at their peak"), self.tr("{0}, in float32").format(peak)
+
+    def _without_costs(self, node: ModuleNode, architecture: Architecture) -> str:
+        """Say in one line why a module has no formula of its multiply-adds."""
+        compute = architecture.compute
+        if compute is None:
+            is_deriving = self._workspace.is_deriving
+            return self.tr("deriving…") if is_deriving else self.tr("no formula found")
+        if compute.reason:
+            return self.tr("no formula found: {0}").format(compute.reason)
+        found = compute.modules.get(node.path)
+        if found is None:
+            return self.tr("0: no forward pass calls it")
+        if found.macs == "0":
+            return self.tr("0: only matrix products are counted")
+        return self.tr("no formula found")
 
     def _legend(
         self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
@@ -138,14 +163,16 @@ class CountFacts(QObject):
 
     def _meaning(self, symbol: Symbol, values: dict[str, int]) -> str:
         value = f"{values[symbol.letter]:,}"
+        if symbol.key == symbol.letter:
+            return self.tr("{0}, a number of the configuration").format(value)
         if symbol.key:
             return self.tr("{0} = {1}, {2}").format(symbol.key, value, symbol.meaning)
         return self.tr("{0}, {1}").format(value, symbol.meaning)
 
     def _memory(self, node: ModuleNode) -> Iterator[Fact]:
         if node.parameters:
-            for dtypes, mega, mebi in memory_rows(node.parameters):
-                yield dtypes, f"{mega} = {mebi}"
+            for dtypes, size in memory_sizes(node.parameters):
+                yield dtypes, size_text(size)
 
 
 def _letters(formula: str) -> frozenset[str]:

@@ -34,7 +34,7 @@ class OverviewTab(QWidget):
         formula = formula_of(row.node, architecture)
         groups = [FactGroup("", [("", formula.summary)])] if formula else []
         groups.append(FactGroup(self.tr("Place"), self._place(row, architecture)))
-        groups.append(FactGroup(self.tr("Parameters"), self._counts(row)))
+        groups.append(FactGroup(self.tr("Parameters"), self._counts(row, architecture)))
         groups += self._count_facts.groups(row, architecture)
         groups.append(FactGroup(self.tr("Output in the last run"), self._figures(row)))
         keys = formula.config_keys if formula else ()
@@ -70,7 +70,7 @@ class OverviewTab(QWidget):
             facts.append((self.tr("Made of"), ", ".join(child.label for child in row.children)))
         return facts
 
-    def _counts(self, row: TreeRow) -> list[Fact]:
+    def _counts(self, row: TreeRow, architecture: Architecture) -> list[Fact]:
         node = row.node
         facts: list[Fact] = [
             (self.tr("Total"), self.tr("{0} elements").format(f"{row.parameters:,}"))
@@ -81,6 +81,16 @@ class OverviewTab(QWidget):
         if node.own_parameters not in (0, node.parameters):
             own = self.tr("{0} elements").format(f"{node.own_parameters:,}")
             facts.append((self.tr("In its own tensors"), own))
+        prefix = f"{node.path}." if node.path else ""
+        tied = [
+            self.tr("{0} is {1}, counted there").format(
+                tensor.name.removeprefix(prefix), tensor.tied_to
+            )
+            for tensor in architecture.tensors_below(node.path)
+            if tensor.tied_to is not None and not tensor.tied_to.startswith(prefix)
+        ]
+        if tied:
+            facts.append((self.tr("Tied"), "\n".join(tied)))
         facts.append((self.tr("Trainable"), f"{row.trainable:,}"))
         facts.append((self.tr("Share of the model"), f"{row.share:.4%}"))
         return facts

@@ -102,6 +102,7 @@ def make_table(model: QAbstractItemModel, name: str, accessible_name: str) -> QT
     table.setFrameShape(QTableView.Shape.NoFrame)
     table.setWordWrap(False)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setTabKeyNavigation(False)  # Tab leaves the table; arrows move in it
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.verticalHeader().hide()
     table.verticalHeader().setDefaultSectionSize(table.fontMetrics().height() + 8)

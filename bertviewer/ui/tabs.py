@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QProxyStyle, QStyle, QStyleOption, QTabWidget, QWidget
 
 from bertviewer.ui.configuration_tab import ConfigurationTab
 from bertviewer.ui.formula_tab import FormulaTab
@@ -40,12 +40,33 @@ TABS = (
 )
 
 
+_PADDING = 14  # pixels beside a tab's title; Fusion's own are 24
+
+
+class _TightTabs(QProxyStyle):
+    """Has all titles in sight, unscrolled, in a window of 1000 pixels too."""
+
+    def pixelMetric(
+        self,
+        metric: QStyle.PixelMetric,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+    ) -> int:
+        """Return a length of the style's; Qt calls it."""
+        if metric == QStyle.PixelMetric.PM_TabBarTabHSpace:
+            return _PADDING
+        return super().pixelMetric(metric, option, widget)
+
+
 class DetailTabs(QTabWidget):
     """The detail pane. Only the tab in sight is written; another one when it comes into sight."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("detailTabs")
+        style = _TightTabs("Fusion")
+        style.setParent(self)
+        self.tabBar().setStyle(style)
         self.setDocumentMode(True)
         self._pages: list[Page] = []
         for tab in TABS:

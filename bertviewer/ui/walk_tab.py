@@ -82,6 +82,9 @@ class WalkTab(QWidget):
         groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
         self._relations = groups.relations
         self._steps.set_walk(walk)
+        self._table.clearSpans()
+        for row in filter(self._steps.is_heading, range(self._steps.rowCount())):
+            self._table.setSpan(row, 1, 1, 3)
         self._groups.set_groups(groups)
         for column in self._columns:
             column.fit()

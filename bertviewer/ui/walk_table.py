@@ -17,7 +17,7 @@ from bertviewer.core.walk.walk import Walk, WalkPart, WalkShape, WalkStep
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
 PADDING = 6
-NARROWEST = 130  # pixels of the last column, whose sums are broken into lines
+NARROWEST = 110  # pixels of the last column, whose sums are broken into lines
 TICK, CROSS = "✓", "✗"
 
 
@@ -61,6 +61,10 @@ class WalkTableModel(TableModel):
         """Return the first row about a module, ``None`` if there is none."""
         return next((n for n, s in enumerate(self._steps) if s and s.path == path), None)
 
+    def is_heading(self, row: int) -> bool:
+        """Tell whether a row is a part's, or the total's: its title has all columns to itself."""
+        return self._steps[row] is None
+
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """Return what a cell shows; a row's tip is for all of its cells. Qt calls it."""
         if role == Qt.ItemDataRole.ToolTipRole and index.isValid():
@@ -76,7 +80,8 @@ class WalkTableModel(TableModel):
         hint = self.tr("The steps add up to the modules' own count: {0}").format(
             f"{part.expected:,}"
         )
-        return Row(("", title, "", "", total, ""), hint, is_bold=True)
+        order = "" if part.is_planned else self.tr("modules in the tree's order")
+        return Row(("", title, "", "", total, order), hint, is_bold=True)
 
     def _step(self, step: WalkStep) -> Row:
         count = step.count
@@ -121,7 +126,8 @@ class GroupTableModel(TableModel):
 class LastColumn(QObject):
     """Keeps a table's last column as wide as the room that is left, and rows as high as it needs.
 
-    It is never narrower than ``NARROWEST``; then the table scrolls to the side.
+    It is never narrower than ``NARROWEST`` and than its longest word; then the table scrolls to
+    the side.
     """
 
     def __init__(self, table: QTableView) -> None:
@@ -137,7 +143,7 @@ class LastColumn(QObject):
         """Fit the column and the rows to what is shown now."""
         others = self._header.length() - self._header.sectionSize(self._last)
         room = self._table.viewport().width() - others
-        self._header.resizeSection(self._last, max(room, NARROWEST))
+        self._header.resizeSection(self._last, max(room, self._least()))
         self._table.resizeRowsToContents()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -149,6 +155,14 @@ class LastColumn(QObject):
     @property
     def _last(self) -> int:
         return self._header.count() - 1
+
+    def _least(self) -> int:
+        """Return the width of the longest word, which cannot be broken."""
+        model, metrics = self._table.model(), self._table.fontMetrics()
+        texts = (str(model.index(row, self._last).data()) for row in range(model.rowCount()))
+        words = (word for text in texts for word in text.replace("+", "+ ").split())
+        longest = max(map(metrics.horizontalAdvance, words), default=0)
+        return max(NARROWEST, longest + 2 * PADDING)
 
     def _on_section(self, section: int) -> None:
         if section != self._last:
@@ -190,6 +204,8 @@ class WrappingDelegate(QStyledItemDelegate):
         self.initStyleOption(option, index)
         metrics = QFontMetrics(option.font)
         width = max(metrics.horizontalAdvance(line) for line in _lines(index)) + 2 * PADDING + 2
+        if self._table.columnSpan(index.row(), index.column()) > 1:
+            width = 0  # it has other columns' room too
         height = sum(self._heights(option, index, self._table.columnWidth(index.column())))
         return QSize(width, height + 8)
 

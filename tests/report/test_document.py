@@ -11,10 +11,12 @@ from PySide6.QtWidgets import QApplication
 from bertviewer import __version__
 from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.costs.compute import Compute
 from bertviewer.core.loading import open_model
 from bertviewer.core.running import run_sentence
 from bertviewer.core.source import parse_source
 from bertviewer.core.statistics import Statistics
+from bertviewer.report.costs import cost_data
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 
 PARTS = {
@@ -266,3 +268,25 @@ def test_nan_and_inf_are_counted_and_shown_as_dashes(
     assert data["stacks"][0]["rows"][2] == ["2", "–", "–", "–", "–", "–", "0"]
     assert [value for _, value in data["output"]] == ["–"] * 5 + ["0"]
     assert (data["nan_count"], data["inf_count"]) == (14, 6)
+
+
+def test_costs_without_a_formula_are_said(
+    demo: tuple[Architecture, ActivationRun], document: ReportDocument
+) -> None:
+    architecture, run = demo
+    compute = architecture.compute
+    assert compute is not None
+
+    def costs_with(compute: Compute) -> dict[str, Any]:
+        nodes = [(node.path, node) for node in architecture.modules if node.path == "pooler"]
+        costs = cost_data(nodes, replace(architecture, compute=compute), run)
+        assert costs is not None
+        return costs
+
+    assert document.data["costs"]["reason"] == ""
+    modules = {**compute.modules, "pooler": replace(compute.modules["pooler"], macs=None)}
+    assert costs_with(replace(compute, modules=modules))["rows"] == [
+        {"name": "pooler", "terms": [], "macs": "", "flops": ""}
+    ]
+    nothing = costs_with(replace(compute, modules={}, peak=(), reason="it is too loud"))
+    assert (nothing["rows"], nothing["reason"]) == ([], "it is too loud")

@@ -1,10 +1,14 @@
 """The overview's numbers: three lines that line up, their symbols, costs and memory."""
 
+from dataclasses import replace
+
 import pytest
-from PySide6.QtWidgets import QCheckBox, QLabel
+from PySide6.QtWidgets import QCheckBox, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.costs.compute import Compute
 from bertviewer.core.count_steps import CountTerm
+from bertviewer.core.source import parse_source
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
@@ -121,3 +125,60 @@ def test_a_narrow_view_is_a_high_one(view: CountView) -> None:
     heights = [view.heightForWidth(width) for width in (900, 230, 110)]
     assert heights == sorted(heights)
     assert heights[0] < heights[1] < heights[2]
+
+
+def test_why_a_module_has_no_multiply_adds(demo_window: MainWindow) -> None:
+    workspace = demo_window.workspace
+    workspace.select("embeddings.LayerNorm")
+    assert "0: only matrix products are counted" in texts(demo_window)
+    architecture = workspace.architecture
+    assert architecture is not None
+    assert architecture.compute is not None
+
+    def shown_with(compute: Compute | None) -> list[str]:
+        workspace.architecture = replace(architecture, compute=compute)
+        workspace.formulas_changed.emit()
+        shown = texts(demo_window)
+        return shown[shown.index("Multiply-adds") + 1 :]
+
+    assert shown_with(None)[0] == "no formula found"
+    reason = replace(architecture.compute, modules={}, peak=(), reason="it is too loud")
+    assert shown_with(reason)[0] == "no formula found: it is too loud"
+
+
+def test_all_layers_of_a_folded_row(demo_window: MainWindow) -> None:
+    demo_window.workspace.select("encoder.layer[0–5]")
+    assert sums(demo_window)[0].endswith(
+        "= 1,774,464 ✓ equals the real count, 6 layers: 10,646,784"
+    )
+
+
+def test_small_memory_is_in_bytes(demo_window: MainWindow) -> None:
+    demo_window.workspace.select("embeddings.LayerNorm")
+    shown = texts(demo_window)
+    assert shown[shown.index("float32") + 1] == "3,072 bytes"
+
+
+def test_all_tabs_are_in_sight_in_a_small_window(demo_window: MainWindow, qtbot: QtBot) -> None:
+    demo_window.resize(1000, 700)
+    qtbot.wait(1)
+    tabs = find(demo_window, QTabWidget, "detailTabs")
+    bar = tabs.tabBar()
+    assert bar.tabRect(bar.count() - 1).right() < bar.width()
+    assert bar.tabRect(0).left() == 0
+
+
+def test_why_a_tied_head_counts_nothing(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    window.open_source(parse_source("demo", "masked-lm"))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    window.workspace.select("cls.predictions.decoder")
+    shown = texts(window)
+    assert shown[shown.index("Tied") + 1] == (
+        "weight is bert.embeddings.word_embeddings.weight, counted there\n"
+        "bias is cls.predictions.bias, counted there"
+    )
+    window.workspace.select("cls")
+    shown = texts(window)
+    assert "bias" not in shown[shown.index("Tied") + 1]
+    window.workspace.select("")
+    assert "Tied" not in texts(window)

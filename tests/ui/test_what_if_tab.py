@@ -23,6 +23,7 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.what_if.figures import FigureTable
@@ -244,3 +245,41 @@ def test_a_change_takes_no_time_that_can_be_felt(tab: WhatIfTab, qtbot: QtBot) -
         qtbot.wait(0)
         fastest = min(fastest, time.perf_counter() - start)
     assert fastest < 0.05
+
+
+def test_the_tab_key_goes_from_field_to_field_and_out(tab: WhatIfTab, qtbot: QtBot) -> None:
+    tab.activateWindow()
+    first = spin(tab, "V")
+    first.setFocus()
+    qtbot.waitUntil(first.hasFocus)
+    reached = []
+    for _ in range(16):
+        focused = tab.window().focusWidget()
+        assert focused is not None
+        reached.append(focused.objectName())
+        qtbot.keyClick(focused, Qt.Key.Key_Tab)
+    fields = [f"whatIf_{letter}" for letter in "VLTNADIBS"]
+    assert reached[: len(fields)] == fields
+    assert "whatIfPreset" in reached
+
+
+def test_without_costs_no_letter_of_a_sentence_is_asked_for(tab: WhatIfTab) -> None:
+    compute = bert().compute
+    assert compute is not None
+    nothing = replace(compute, modules={}, peak=(), reason="it is too loud")
+    open_in(tab, replace(bert(), compute=nothing))
+    assert tab.findChild(QSpinBox, "whatIf_S") is None
+    note = find(tab, QLabel, "whatIfNote").text()
+    assert note == "No formula says the multiply-adds: it is too loud."
+
+
+def test_long_keys_end_in_an_ellipsis(qtbot: QtBot) -> None:
+    label = ElidedLabel()
+    qtbot.addWidget(label)
+    label.setText("max_position_embeddings")
+    label.resize(label.sizeHint())
+    whole = label.grab().toImage()
+    label.resize(60, label.height())
+    assert label.grab().toImage() != whole.copy(0, 0, 60, whole.height())
+    assert label.text() == "max_position_embeddings"
+    assert label.minimumSizeHint().width() == 0

@@ -79,7 +79,7 @@ class Attention:
             k, v = (side.repeat_interleave(shared, dim=1) for side in (k, v))
         scores = part.round(q @ k.transpose(-1, -2)) * self.scale
         if self.bias is not None:
-            scores = scores + _of_head(self.bias, head)
+            scores = part.round(scores + _of_head(self.bias, head))
         scores = _masked(scores, None if self.mask is None else _of_head(self.mask, head))
         if self.is_causal:
             queries, keys = scores.shape[-2:]

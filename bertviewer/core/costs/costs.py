@@ -108,7 +108,10 @@ def _input_symbols(
 
 
 def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    text = " ".join(str(error).split())[:200]
+    # What these say can be read by itself; what a KeyError says cannot.
+    says_all = text and isinstance(error, ValueError | RuntimeError)
+    return text if says_all else f"{type(error).__name__}: {text}"
 
 
 def _modules(

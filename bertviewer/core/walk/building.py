@@ -50,6 +50,7 @@ class _Part:
     times: int = 1
     letters: str = ""
     expected: int = 0
+    is_planned: bool = True
     steps: list[WalkStep] = field(default_factory=list)
 
 
@@ -62,7 +63,13 @@ def _done(parts: Sequence[_Part]) -> Iterator[WalkPart]:
             steps.append(replace(step, number=number))
         if steps:
             yield WalkPart(
-                part.kind, part.title, tuple(steps), part.expected, part.times, part.letters
+                part.kind,
+                part.title,
+                tuple(steps),
+                part.expected,
+                part.times,
+                part.letters,
+                part.is_planned,
             )
 
 
@@ -197,6 +204,7 @@ class _Walker:
             is_pre_norm = layer.attributes.get("norm_first") is True
             self._follow(layer, norms_first(plan) if is_pre_norm else plan)
             return
+        self.parts[-1].is_planned = False
         self._shapes.enter(layer)
         self._own(layer)
         for child in self._architecture.children(layer.path):

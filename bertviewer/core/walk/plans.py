@@ -170,6 +170,39 @@ _GPT2_LAYER: Plan = (
     _dropout("mlp.dropout"),
     _add(),
 )
+_RMS_NORM = "A scale for each feature."
+_LLAMA_LAYER: Plan = (
+    PlanStep("Norm", "input_layernorm", note=_RMS_NORM),
+    PlanStep("MultiHeadSelfAttention", "self_attn", note=_PER_HEAD),
+    _add(),
+    PlanStep("Norm", "post_attention_layernorm", note=_RMS_NORM),
+    _feed_forward("mlp"),
+    _add(),
+)
+_T5_LAYER: Plan = (
+    PlanStep("Norm", "layer.0.layer_norm", note=_RMS_NORM),
+    PlanStep("MultiHeadSelfAttention", "layer.0.SelfAttention", note=_PER_HEAD),
+    _add(),
+    PlanStep("Norm", "layer.1.layer_norm", note=_RMS_NORM),
+    PlanStep("MultiHeadCrossAttention", "layer.1.EncDecAttention", note=_PER_HEAD),
+    _add(where="layer.1.EncDecAttention"),
+    # The feed-forward network is the last of two sub-layers, of three in a decoder.
+    _feed_forward("layer.1.DenseReluDense"),
+    PlanStep("Norm", "layer.2.layer_norm", note=_RMS_NORM),
+    _feed_forward("layer.2.DenseReluDense"),
+    _add(),
+)
+_BART_LAYER: Plan = (
+    PlanStep("MultiHeadSelfAttention", "self_attn", note=_PER_HEAD),
+    _add(),
+    _norm("self_attn_layer_norm"),
+    PlanStep("MultiHeadCrossAttention", "encoder_attn", note=_PER_HEAD),
+    _add(where="encoder_attn"),
+    _norm("encoder_attn_layer_norm"),
+    _feed_forward("fc1", "fc1", "fc2"),
+    _add(),
+    _norm("final_layer_norm"),
+)
 _SINUSOIDS = "Sines and cosines of the position, added to the tokens' vectors; nothing is learnt."
 _TRANSFORMER_BASE: Plan = (
     _INPUT_TOKEN,
@@ -229,6 +262,9 @@ LAYER_PLANS: Mapping[str, Plan] = {
     "AlbertLayer": _ALBERT_LAYER,
     "TransformerBlock": _DISTILBERT_LAYER,
     "GPT2Block": _GPT2_LAYER,
+    **{f"{prefix}DecoderLayer": _LLAMA_LAYER for prefix in ("Llama", "Mistral", "Qwen2", "Qwen3")},
+    "T5Block": _T5_LAYER,
+    **{f"Bart{side}Layer": _BART_LAYER for side in ("Encoder", "Decoder")},
     "TransformerEncoderLayer": _TORCH_ENCODER,
     "TransformerDecoderLayer": _TORCH_DECODER,
 }

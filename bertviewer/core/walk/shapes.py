@@ -81,7 +81,10 @@ class Shapes:
 
     def hidden(self) -> WalkShape | None:
         """Return the shape of the hidden states that pass now."""
-        return None if self._width is None else self._shape(("B", self._length, self._width))
+        # Without a vocabulary it is no sentence of S tokens that passes.
+        if self._width is None or "V" not in self.values:
+            return None
+        return self._shape(("B", self._length, self._width))
 
     def of_step(self, step: PlanStep, node: ModuleNode | None) -> Pair:
         """Return what goes into a planned step and what comes out."""
@@ -103,7 +106,7 @@ class Shapes:
         if node.class_name.endswith("Norm"):
             return hidden, hidden
         if node.class_name.endswith("Pooler") and self._width is not None:
-            return hidden, self._shape(("B", self._width))
+            return hidden, hidden and self._shape(("B", self._width))
         if node.name in PROJECTIONS:
             self._width = self._weights(node)[0][0][0]
             return hidden, self.hidden()

@@ -86,6 +86,8 @@ class WalkPart:
     """Steps that belong together, and what their modules count by themselves.
 
     ``times`` is how often the part stands in the model, ``letters`` the same in symbols.
+    ``is_planned`` says that the steps stand in the order of the computation, additions among them;
+    elsewhere they are a layer's modules in the order of the tree.
     """
 
     kind: PartKind
@@ -94,6 +96,7 @@ class WalkPart:
     expected: int
     times: int = 1
     letters: str = ""
+    is_planned: bool = True
 
     @property
     def parameters(self) -> int:

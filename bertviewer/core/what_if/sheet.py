@@ -64,7 +64,9 @@ class Sheet:
             FormulaError: a formula names a letter that has no value.
         """
         compute = architecture.compute
-        symbols = (*architecture.symbols, *(() if compute is None else compute.symbols))
+        # Where nothing is known of a forward pass, no figure follows a sentence's letters.
+        inputs = () if compute is None or compute.reason else compute.symbols
+        symbols = (*architecture.symbols, *inputs)
         values = {symbol.letter: symbol.value for symbol in symbols}
         dimensions = frozenset(_dimensions(architecture))
         nodes = {node.path: node for node in architecture.modules}

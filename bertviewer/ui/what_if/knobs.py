@@ -1,15 +1,15 @@
 """The numbers that can be changed: a field for each letter, with its key and meaning."""
 
 from collections.abc import Callable, Collection, Mapping
+from itertools import pairwise
 
-from PySide6.QtCore import QLocale, QPoint, Qt, Signal
-from PySide6.QtGui import QEnterEvent, QFocusEvent, QFont, QPalette, QResizeEvent, QWheelEvent
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QLabel,
     QScrollArea,
-    QSpinBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -18,53 +18,12 @@ from PySide6.QtWidgets import (
 from bertviewer.core.symbols import Symbol, is_standard
 from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
+from bertviewer.ui.what_if.knob_spin import MAX_VALUE, KnobSpin
 
-MAX_VALUE = 2**31 - 1
-"""What a field of Qt's can hold."""
-
-_KNOB_WIDTH = 148
-
-
-class KnobSpin(QSpinBox):
-    """A whole number; its arrows go to the next value that the model's rules allow."""
-
-    noticed = Signal()
-
-    def __init__(self, step: Callable[[int, int], int]) -> None:
-        super().__init__()
-        self._step = step
-        self.setRange(1, MAX_VALUE)
-        # The thousands separator of all other numbers in the window.
-        self.setLocale(QLocale.c())
-        self.setGroupSeparatorShown(True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAlignment(Qt.AlignmentFlag.AlignRight)
-
-    def stepBy(self, steps: int) -> None:
-        """Go so many allowed values up or down; Qt calls it."""
-        value = self.value()
-        for _ in range(abs(steps)):
-            value = min(self._step(value, 1 if steps > 0 else -1), MAX_VALUE)
-        self.setValue(value)
-        self.selectAll()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Leave the wheel to the page unless the field is being edited; Qt calls it."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        """Say that the field is of interest; Qt calls it."""
-        super().focusInEvent(event)
-        self.noticed.emit()
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        """Say that the field is of interest; Qt calls it."""
-        super().enterEvent(event)
-        self.noticed.emit()
+_KNOB_WIDTH = 132
+_MOST_COLUMNS = 3
 
 
 class Knob(QWidget):
@@ -77,8 +36,13 @@ class Knob(QWidget):
         self.spin.setObjectName(f"whatIf_{symbol.letter}")
         self.spin.setAccessibleName(" ".join(dict.fromkeys((symbol.letter, symbol.key))).strip())
         self.spin.setAccessibleDescription(symbol.meaning)
-        self._letter = _label(symbol.letter, bold=True)
-        self._note = _label("")
+        self._letter = QLabel(symbol.letter)
+        self._letter.setTextFormat(Qt.TextFormat.PlainText)
+        font = QFont(self._letter.font())
+        font.setBold(True)
+        self._letter.setFont(font)
+        # Long keys stand in full in the tip and in the hint below.
+        self._note = ElidedLabel()
         self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -160,12 +124,19 @@ class KnobPanel(QWidget):
         self._hint.setContentsMargins(16, 4, 8, 6)
         self._hint.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._message = plain_label("")
+        self._message.setObjectName("whatIfMessage")
+        self._message.setContentsMargins(16, 4, 8, 6)
+        self._message.setForegroundRole(QPalette.ColorRole.Link)
+        self._message.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.show_message("")
         self.set_wide(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._scroll, 1)
         layout.addWidget(self._hint)
+        layout.addWidget(self._message)
         self.setMinimumWidth(_KNOB_WIDTH + 40)
 
     def wanted_height(self, width: int) -> int:
@@ -181,8 +152,15 @@ class KnobPanel(QWidget):
 
         The room is always there, so that nothing jumps.
         """
-        lines = 1 if is_wide else 3
-        self._hint.setFixedHeight(lines * self._hint.fontMetrics().lineSpacing() + 10)
+        height = (1 if is_wide else 3) * self._hint.fontMetrics().lineSpacing() + 10
+        self._hint.setFixedHeight(height)
+        self._message.setMinimumHeight(height)
+
+    def show_message(self, text: str) -> None:
+        """Say what the values break, in the hint's place; an empty text brings the hint back."""
+        self._message.setText(text)
+        self._message.setVisible(bool(text))
+        self._hint.setVisible(not text)
 
     def set_sheet(self, sheet: Sheet) -> None:
         """Show other letters."""
@@ -195,13 +173,18 @@ class KnobPanel(QWidget):
         first = [knob for knob in self._knobs if is_standard(knob.symbol)]
         more = [knob for knob in self._knobs if not is_standard(knob.symbol)]
         layout.addWidget(KnobGroup(first))
+        stops: list[QWidget] = [self._scroll, *(knob.spin for knob in first)]
         if more:
             group = KnobGroup(more)
             button = _more_button(self.tr("More keys ({0})").format(len(more)), group)
             layout.addWidget(button)
             layout.addWidget(group)
+            stops += [button, *(knob.spin for knob in more)]
         layout.addStretch(1)
         self._scroll.setWidget(page)
+        # New widgets would come last in the whole window.
+        for before, after in pairwise(stops):
+            QWidget.setTabOrder(before, after)
         self._hint.clear()
 
     def show_values(self, values: Mapping[str, int], kept: Collection[str]) -> None:
@@ -258,7 +241,7 @@ class KnobPanel(QWidget):
 
 
 def _columns_in(width: int) -> int:
-    return max(1, width // _KNOB_WIDTH)
+    return min(max(1, width // _KNOB_WIDTH), _MOST_COLUMNS)
 
 
 def _more_button(text: str, group: QWidget) -> QToolButton:
@@ -276,14 +259,3 @@ def _more_button(text: str, group: QWidget) -> QToolButton:
     button.toggled.connect(show)
     show(False)
     return button
-
-
-def _label(text: str, bold: bool = False) -> QLabel:
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    font = QFont(label.font())
-    font.setBold(bold)
-    label.setFont(font)
-    # Long keys are cut off; they stand in full in the tip and in the hint below.
-    label.setMinimumWidth(1 if not bold else 0)
-    return label

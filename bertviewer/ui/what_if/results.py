@@ -80,8 +80,18 @@ class ResultsView(QScrollArea):
         self.setWidget(page)
         self._page = page
 
-    def show_outcome(self, outcome: Outcome, real: Outcome, row: TreeRow, is_valid: bool) -> None:
-        """Write all figures anew; ``real`` is the outcome of the model's own values."""
+    def show_outcome(
+        self, outcome: Outcome, real: Outcome, row: TreeRow, is_valid: bool, is_deriving: bool
+    ) -> None:
+        """Write all figures anew.
+
+        Args:
+            outcome: the figures, the last good ones where values on screen are not valid.
+            real: those of the model's own values.
+            row: the selected row.
+            is_valid: whether the values on screen have these figures.
+            is_deriving: whether formulas are still to come.
+        """
         self._heading.setText(
             self.tr("Whole model")
             if is_valid
@@ -97,7 +107,7 @@ class ResultsView(QScrollArea):
         formula = self._formula_text(outcome, row)
         self._formula.setText(formula)
         self._formula.setVisible(bool(formula))
-        note = self._note_text(outcome, row)
+        note = self._note_text(outcome, row, is_deriving)
         self._note.setText(note)
         self._note.setVisible(bool(note))
         self._parts.set_parts(self._parts_of(outcome))
@@ -167,7 +177,7 @@ class ResultsView(QScrollArea):
                 texts.append(f"{name} = {readable(formula)}\n= {numbers}\n= {result}")
         return "\n\n".join(texts)
 
-    def _note_text(self, outcome: Outcome, row: TreeRow) -> str:
+    def _note_text(self, outcome: Outcome, row: TreeRow, is_deriving: bool) -> str:
         notes = []
         _, here = outcome.members(row)
         if not here:
@@ -179,9 +189,14 @@ class ResultsView(QScrollArea):
                 )
             )
         compute = outcome.sheet.architecture.compute
-        if compute is not None and compute.reason:
-            notes.append(self.tr("No multiply-adds: {0}.").format(compute.reason))
-        elif compute is not None and not outcome.has_costs:
+        if compute is None and is_deriving:
+            notes.append(self.tr("Multiply-adds: deriving…"))
+        elif compute is None:
+            notes.append(self.tr("No formula says the multiply-adds."))
+        elif compute.reason:
+            text = self.tr("No formula says the multiply-adds: {0}.")
+            notes.append(text.format(compute.reason))
+        elif not outcome.has_costs:
             notes.append(self.tr("No formula says the multiply-adds for these values."))
         elif outcome.peak() is None:
             notes.append(self.tr("No formula says the activations' memory for these values."))

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHBoxLayout,
     QPushButton,
-    QSizePolicy,
     QSplitter,
     QStackedLayout,
     QVBoxLayout,
@@ -54,15 +53,10 @@ class WhatIfTab(QWidget):
         self._preset_choice = QComboBox()
         self._keep = QCheckBox()
         self._reset = QPushButton(self.tr("Reset"))
-        self._message = plain_label("")
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._make_content())
-        self._nothing = plain_label(
-            self.tr(
-                "The formulas that this page needs are derived in the background after a model is "
-                "opened. None is known for this model yet."
-            )
-        )
+        self._nothing = plain_label("")
+        self._nothing.setObjectName("whatIfNothing")
         self._nothing.setContentsMargins(16, 12, 16, 16)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._stack.addWidget(self._nothing)
@@ -80,6 +74,11 @@ class WhatIfTab(QWidget):
         if self._sheet is None or self._sheet.architecture is not architecture:
             self._set_sheet(Sheet.of(architecture))
         self._stack.setCurrentIndex(0 if self._sheet and self._sheet.has_formulas else 1)
+        self._nothing.setText(
+            self.tr("The formulas that this page needs are being derived…")
+            if self._workspace.is_deriving
+            else self.tr("No formula was found for this model, so nothing can be changed here.")
+        )
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -179,12 +178,14 @@ class WhatIfTab(QWidget):
         is_valid = True
         try:
             self._outcome = evaluate_scenario(scenario)
-            self._message.setText(problems_text(self._outcome.warnings))
+            self._knobs.show_message(problems_text(self._outcome.warnings))
         except ScenarioError as error:
             is_valid = False
-            self._message.setText(problems_text(error.problems))
+            self._knobs.show_message(problems_text(error.problems))
         if self._outcome is not None:
-            self._results.show_outcome(self._outcome, self._real, row, is_valid)
+            self._results.show_outcome(
+                self._outcome, self._real, row, is_valid, self._workspace.is_deriving
+            )
 
     def _make_content(self) -> QWidget:
         self._preset_choice.setObjectName("whatIfPreset")
@@ -193,12 +194,6 @@ class WhatIfTab(QWidget):
         self._preset_choice.setToolTip(self.tr("Fill in the sizes of another model"))
         self._keep.setObjectName("whatIfKeep")
         self._reset.setObjectName("whatIfReset")
-        self._message.setObjectName("whatIfMessage")
-        self._message.setForegroundRole(QPalette.ColorRole.Link)
-        self._message.setContentsMargins(16, 0, 16, 4)
-        # A line is always there, so that nothing jumps when a message comes.
-        self._message.setMinimumHeight(self._message.fontMetrics().lineSpacing() + 6)
-        self._message.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         bar = QHBoxLayout()
         bar.setContentsMargins(16, 8, 16, 4)
         bar.setSpacing(12)
@@ -215,6 +210,5 @@ class WhatIfTab(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(bar)
-        layout.addWidget(self._message)
         layout.addWidget(self._sides, 1)
         return content

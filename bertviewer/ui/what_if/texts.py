@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from bertviewer.core.count_steps import readable
 from bertviewer.core.what_if.rules import Problem
 from bertviewer.core.what_if.scenario import Figure
+from bertviewer.report.costs import FEW_BYTES
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 _TEXTS = {
@@ -45,7 +46,9 @@ def problem_text(problem: Problem) -> str:
 
 
 def bytes_text(size: int) -> str:
-    """Return a size as MB (10^6 bytes), or as GB from ten of them on."""
+    """Return a size as MB (10^6 bytes), as GB from ten of them on, and as bytes if it is small."""
+    if size < FEW_BYTES:
+        return QCoreApplication.translate("what_if", "{0} bytes").format(f"{size:,}")
     if size >= 10**10:
         return f"{size / 1e9:,.2f} GB"
     return f"{size / 1e6:,.2f} MB"

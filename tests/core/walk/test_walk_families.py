@@ -163,3 +163,42 @@ def test_a_decoder_layer_of_bert_has_cross_attention(tmp_path: Path) -> None:
     walk = build_walk(model.architecture)
     layer = [s.name for s in walk.parts[1].steps]
     assert layer[4:8] == ["MultiHeadCrossAttention", "Dropout", "Add", "Norm"]
+
+
+LLAMA_LAYER = ["Norm", "MultiHeadSelfAttention", "Add", "Norm", "FeedForward", "Add"]
+CROSS_ATTENTION = ["MultiHeadCrossAttention", "Add", "Norm"]
+
+
+@pytest.mark.parametrize(
+    ("family", "part", "expected"),
+    [
+        ("llama", 1, LLAMA_LAYER),
+        ("t5", 1, LLAMA_LAYER),
+        ("t5", -2, [*LLAMA_LAYER[:4], *CROSS_ATTENTION, *LLAMA_LAYER[4:]]),
+        ("bart", 1, [*LLAMA_LAYER[1:], "Norm"]),
+        ("bart", -2, [*LLAMA_LAYER[1:4], *CROSS_ATTENTION, "FeedForward", "Add", "Norm"]),
+    ],
+)
+def test_layers_in_the_order_of_their_computation(
+    family: str, part: int, expected: list[str], tmp_path: Path
+) -> None:
+    model = configured(tmp_path, model_type=family, vocab_size=90, **SMALL[family])
+    layer = build_walk(model.architecture).parts[part]
+    assert [s.name for s in layer.steps] == expected
+    assert layer.is_planned
+
+
+def test_a_layer_without_a_plan_is_in_the_order_of_the_tree(tmp_path: Path) -> None:
+    model = configured(tmp_path, model_type="deberta-v2", vocab_size=90, **SMALL["deberta-v2"])
+    layer = build_walk(model.architecture).parts[1]
+    assert not layer.is_planned
+    assert "Add" not in [s.name for s in layer.steps]
+
+
+def test_images_are_no_sentences(tmp_path: Path) -> None:
+    sizes = {key: SMALL["bert"][key] for key in ("hidden_size", "num_hidden_layers")}
+    sizes |= {"num_attention_heads": 4, "intermediate_size": 60, "image_size": 32}
+    walk = build_walk(configured(tmp_path, model_type="vit", **sizes).architecture)
+    assert walk.reconciles
+    assert {s.input_shape for s in walk.steps} == {None}
+    assert {s.output_shape for s in walk.steps} == {None}

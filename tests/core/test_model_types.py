@@ -1,0 +1,67 @@
+"""A broad sample of transformers' own model types: they open, count exactly, and have formulas.
+
+``python -m tests.families`` walks all of them; these are the ones that are quick to build, and some
+that are known to be without.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.small_models import Finding, examine, model_types, small_configuration
+
+TEXT = """
+albert bart bert bert-generation big_bird bigbird_pegasus biogpt bitnet blenderbot bloom camembert
+canine codegen cohere convbert ctrl data2vec-text deberta deberta-v2 deepseek_v3 distilbert electra
+ernie4_5 esm eurobert falcon flaubert fnet fsmt gemma gemma2 gpt2 gpt_bigcode gpt_neo gpt_neox
+gpt_oss gptj granite granitemoe jamba led lfm2 lilt llama longformer luke m2m_100 mamba marian
+mbart megatron-bert minimax mistral mixtral modernbert mpnet mpt mra mt5 nemotron olmo openai-gpt
+opt phi prophetnet qwen2 qwen2_moe qwen3 rembert roberta roformer rwkv splinter squeezebert stablelm
+starcoder2 t5 transformer-base xglm xlm xlm-roberta xlnet xmod yoso
+""".split()
+VISION = """
+aimv2_vision_model clip_vision_model data2vec-vision deit dpt ijepa imagegpt qwen2_5_vl_vision
+siglip_vision_model smolvlm_vision timesformer vit vit_mae vit_msn vivit vjepa2
+""".split()
+OTHERS = """
+audioflamingo3_encoder autoformer bamba bros clip_text_model data2vec-audio decision_transformer
+glmasr_encoder layoutlm layoutlmv3 markuplm mimi_decoder patchtsmixer qwen2_audio_encoder speecht5
+timesfm vilt visual_bert voxtral_encoder
+""".split()
+SAMPLE = (*TEXT, *VISION, *OTHERS)
+
+ENOUGH = 0.95
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finding, ...]:
+    """Open, count and explain every type of the sample."""
+    folder = tmp_path_factory.mktemp("model-types")
+    return tuple(_examine(name, folder) for name in SAMPLE)
+
+
+def _examine(name: str, folder: Path) -> Finding:
+    (folder / name).mkdir()
+    return examine(small_configuration(name), folder / name)
+
+
+def test_the_sample_is_broad() -> None:
+    assert len(SAMPLE) == len(set(SAMPLE)) >= 100
+    assert set(SAMPLE) <= set(model_types())
+
+
+def test_all_open_and_count_exactly(findings: tuple[Finding, ...]) -> None:
+    assert [(f.model_type, f.error) for f in findings if f.error] == []
+    assert [f.model_type for f in findings if not f.exact] == []
+
+
+def test_nearly_all_have_proven_formulas(findings: tuple[Finding, ...]) -> None:
+    without = [finding for finding in findings if not finding.is_whole]
+    for finding in without:
+        # Shown by pytest -s, and whenever this fails.
+        print(f"{finding.model_type}: {finding.proven} of {finding.modules} modules")  # noqa: T201
+        for cause in finding.causes:
+            print(f"    {cause[:200]}")  # noqa: T201
+    assert len(without) <= (1 - ENOUGH) * len(findings)
+    # A module without a formula always says why.
+    assert all(finding.causes for finding in without)
