@@ -24,7 +24,7 @@ def with_counts(
     """Return the architecture with formulas for its counts; costs are there too if cached."""
     if (cached := cached_formulas(architecture)) is not None:
         return cached
-    found = derive(architecture.config, _builder(source), progress)
+    found = derive(architecture.config, builder(source), progress)
     return replace(
         architecture,
         symbols=found.symbols,
@@ -41,14 +41,16 @@ def with_counts(
 
 def with_costs(architecture: Architecture, source: ModelSource, progress: Progress) -> Architecture:
     """Return an architecture that has counts with what a forward pass costs, and cache it."""
-    compute = derive_costs(architecture.config, _builder(source), progress)
+    compute = derive_costs(architecture.config, builder(source), progress)
     symbols = _symbols(architecture.config, architecture.symbols, compute)
     found = replace(architecture, symbols=symbols, compute=compute)
     keep_formulas(found)
     return found
 
 
-def _builder(source: ModelSource) -> Build:
+def builder(source: ModelSource) -> Build:
+    """Return what builds a source's model on the meta device from a changed configuration."""
+
     def build(values: Mapping[str, Any]) -> nn.Module:
         changed = dict(values)
         if (labels := changed.pop("num_labels", None)) is not None:

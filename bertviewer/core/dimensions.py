@@ -74,6 +74,8 @@ class Blueprint:
 
     def extends(self, other: "Blueprint") -> bool:
         """Tell whether this is the same architecture with other sizes, or with more layers."""
+        if self.lengths == other.lengths and self.shapes.keys() != other.shapes.keys():
+            return False
         return self.pattern == other.pattern and all(
             name in self.shapes
             and len(self.shapes[name]) == len(shape)

@@ -22,6 +22,10 @@ PARTLY = (0, 3, 4, 9, 10, 11)
 # Changing one number multiplies it by 2 to 5; these keep fresh values away from those.
 _PRIMES = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
 
+_SMALL = 16
+_SMALL_PRIMES = (3, 7, 11, 13)
+"""Kernels and patches are squared and multiplied: they must not grow into overflow."""
+
 _FACTORS = ((2, 2), (1, 1), (4, 2), (1, 2), (2, 1), (4, 1))
 """What attempts multiply heads by, and of what widths are multiples beyond that: odd ones too."""
 
@@ -136,7 +140,8 @@ class _Maker:
         for index, variable in enumerate(observed.variables):
             letter = variable.letter
             value = observed.values[letter]
-            prime = _PRIMES[(index + 3 * attempt) % len(_PRIMES)]
+            primes = _PRIMES if value > _SMALL else _SMALL_PRIMES
+            prime = primes[(index + 3 * attempt) % len(primes)]
             step = self.wishes.steps.get(letter, 1)
             if letter in self.counting:
                 fresh[letter] = value + 3 + (index + attempt) % 4

@@ -1,6 +1,6 @@
 """Compares what a module gave with what was recomputed, and says what rounding may do."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,17 +56,18 @@ def compare(
         # The first is what the module works on; others may be masks of -10^38.
         first = next((x for x in inputs if x.is_floating_point()), None)
         size = size if first is None else max(size, float(_largest(first.double()).max()))
-    whole = _compared(error, noise, size, eps)
+    whole = _compared((error, noise, size), eps)
     if not all(_same_places(a, given) for a, _, given in triples):
         return Comparison(None, whole.tolerance, False)
     if not apart.numel():
         return whole
     together = torch.cat([each[:, chosen] for each, chosen in zip(figures, usual, strict=True)], 1)
-    found = [_compared(*group.amax(1).tolist(), eps) for group in (together, apart)]
+    found = [_compared(group.amax(1).tolist(), eps) for group in (together, apart)]
     return max(found, key=lambda one: (not one.ok, one.error))
 
 
-def _compared(error: float, noise: float, size: float, eps: float) -> Comparison:
+def _compared(largest: Sequence[float], eps: float) -> Comparison:
+    error, noise, size = largest
     tolerance = max(FACTOR * noise, FLOOR * eps * size)
     return Comparison(error, tolerance, error <= tolerance)
 

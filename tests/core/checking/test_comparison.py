@@ -63,6 +63,45 @@ def test_an_overflow_of_half_precision_is_equal() -> None:
     assert found.ok
 
 
+def outlying(by: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return 128 features, one of them ``by`` times larger, rounded to bfloat16 by two means."""
+    exact = torch.randn(3, 128, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    exact[:, 5] *= by
+    actual = exact.to(torch.bfloat16)
+    return exact, actual.double(), actual
+
+
+def test_a_few_huge_features_do_not_hide_the_others() -> None:
+    exact, rough, actual = outlying(10_000)
+    right = compare(exact, rough, actual, (), torch.bfloat16)
+    assert right is not None
+    assert right.ok
+    assert right.error == float((exact - actual.double()).abs().max())
+    wrong = actual.clone()
+    wrong[:, 20:40] *= 1.5
+    found = compare(exact, rough, wrong, (), torch.bfloat16)
+    assert found is not None
+    assert not found.ok
+    assert found.error is not None
+    assert found.tolerance < found.error < 3
+    # What is told is right for the huge one as well.
+    actual[:, 5] *= 1.5
+    huge = compare(exact, rough, actual, (), torch.bfloat16)
+    assert huge is not None
+    assert not huge.ok
+    assert huge.error is not None
+    assert huge.error > 1000
+
+
+def test_many_large_features_are_no_outliers() -> None:
+    exact, rough, actual = outlying(1)
+    exact[:, :60] *= 10_000
+    rough, actual = exact.to(torch.bfloat16).double(), exact.to(torch.bfloat16)
+    found = compare(exact, rough, actual, (), torch.bfloat16)
+    assert found is not None
+    assert found.tolerance == FACTOR * float((exact - rough).abs().max())
+
+
 def test_other_shapes_are_a_cross() -> None:
     found = compare(torch.zeros(2, 3), torch.zeros(2, 3), torch.zeros(3, 2), (), F32)
     assert found is not None
