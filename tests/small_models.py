@@ -94,7 +94,10 @@ def shallow(config: Mapping[str, Any], few: int = FEW) -> dict[str, Any]:
     depths = {
         key: value
         for key, value in config.items()
-        if is_depth(str(key)) and isinstance(value, int) and not isinstance(value, bool) and value > few
+        if is_depth(str(key))
+        and isinstance(value, int)
+        and not isinstance(value, bool)
+        and value > few
     }
     small: dict[str, Any] = {}
     for key, value in config.items():

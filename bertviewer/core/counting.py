@@ -13,7 +13,7 @@ from math import lcm
 from typing import Any
 
 from bertviewer.core.counts import Count
-from bertviewer.core.dimensions import Blueprint, Build, Laboratory, Read, owners
+from bertviewer.core.dimensions import Blueprint, Build, Laboratory, owners
 from bertviewer.core.evaluation import letters_of
 from bertviewer.core.experiments import observe
 from bertviewer.core.fitting import fit, moving_letters
@@ -75,22 +75,13 @@ class Derivation:
     unproven: Mapping[str, str]
 
 
-def derive(
-    config: Mapping[str, Any],
-    build: Build,
-    progress: Progress = no_progress,
-    *,
-    read: Read = Blueprint.of,
-    inputs: tuple[Symbol, ...] = (),
-) -> Derivation:
+def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_progress) -> Derivation:
     """Derive and prove the symbolic shapes and counts of a model.
 
     Args:
         config: the configuration as a plain dict.
         build: gives the model on the meta device for a changed configuration.
         progress: called before each build; what it raises comes through.
-        read: gives the shapes and sizes to explain; those of the tensors if nothing else is said.
-        inputs: letters without a configuration key that ``read`` minds, as the number of tokens.
 
     Returns:
         A formula for everything that has one; plain numbers for the rest.
@@ -98,9 +89,9 @@ def derive(
     Raises:
         Exception: whatever ``build`` raises for ``config`` itself.
     """
-    symbols = (*inputs, *symbols_of(config))
+    symbols = symbols_of(config)
     # The real model, the start, about two changes for each number, and the proofs.
-    lab = Laboratory(config, symbols, build, read, progress, 2 + 2 * len(symbols) + PROOFS)
+    lab = Laboratory(config, symbols, build, Blueprint.of, progress, 2 + 2 * len(symbols) + PROOFS)
     real = lab.real()
     observed = observe(lab, real, every_kind=True)
     found = _with_letters_for_layers(lab, observed, real)
@@ -122,9 +113,7 @@ def _with_letters_for_layers(lab: Laboratory, observed: Observations, real: Blue
     lengths = {path: observed.base.lengths[path] for path in repeats}
     shapes = fit_shapes(observed)
     counts = count_modules(observed.base, shapes, repeats)
-    return _proven(
-        lab, observed, real, (shapes, counts), lambda name: template_path(name, lengths)
-    )
+    return _proven(lab, observed, real, (shapes, counts), lambda name: template_path(name, lengths))
 
 
 def _with_plain_layers(lab: Laboratory, observed: Observations, real: Blueprint) -> Verdict:
@@ -145,6 +134,7 @@ def _proven(
     real: Blueprint,
     fitted: tuple[Mapping[str, Shape], Mapping[str, Count]],
     template: Callable[[str], str],
+    *,
     exactly: bool = False,
 ) -> Verdict:
     """Judge formulas, and name them as the real model does.

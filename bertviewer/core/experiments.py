@@ -111,9 +111,7 @@ def _lengths_of_lists(lab: Laboratory, symbol: Symbol) -> set[int]:
     Each place is explained by its own letter, so none of them can be left out.
     """
     part = symbol.key.rpartition(".")[0]
-    places = (
-        s.key.rpartition(".")[0] for s in lab.symbols if s.key.rpartition(".")[2].isdigit()
-    )
+    places = (s.key.rpartition(".")[0] for s in lab.symbols if s.key.rpartition(".")[2].isdigit())
     lists = Counter(place for place in places if place.rpartition(".")[0] == part)
     return set(lists.values())
 

@@ -23,7 +23,7 @@ POWERS = (1, -1, 2, -2, 3, -3)
 """A width, heads that share it, a square of positions, patches of an image, strides in a row."""
 
 _EXPONENTS = (0, *POWERS)
-_ALL_POWERS = tuple(product(_EXPONENTS, repeat=2))
+_ALL_POWERS = tuple((p, q) for p in _EXPONENTS for q in _EXPONENTS)
 _TWO_POWERS = tuple((p, q) for p, q in _ALL_POWERS if p != q)
 
 MOST_CHOICES = 64
@@ -69,7 +69,10 @@ def fit(
             return candidate.tidied()
     groups = _groups(size, moving, pairs)
     if len(groups) > 1:
-        parts = [fit(size, values, {k: moving[k] for k in moving if k in group}, pairs) for group in groups]
+        parts = [
+            fit(size, values, {k: moving[k] for k in moving if k in group}, pairs)
+            for group in groups
+        ]
         known = [part for part in parts if part is not None]
         # Each part holds the others' share of the size as a number.
         shared = Polynomial.constant((len(parts) - 1) * size)
@@ -153,7 +156,9 @@ def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[P
             ]
             for powers in islice(product(*choices), MOST_CHOICES):
                 yield total(
-                    _fit_term(part, values, dict(zip(moving, (two[at] for two in powers), strict=True)))
+                    _fit_term(
+                        part, values, {k: two[at] for k, two in zip(moving, powers, strict=True)}
+                    )
                     for at, part in enumerate(parts)
                 )
 

@@ -67,9 +67,7 @@ def fresh_models(
     return models
 
 
-def partly_fresh_models(
-    lab: Laboratory, observed: Observations, wishes: Wishes
-) -> Iterator[Fresh]:
+def partly_fresh_models(lab: Laboratory, observed: Observations, wishes: Wishes) -> Iterator[Fresh]:
     """Build models with as many variables at fresh values as a model takes together.
 
     Each attempt begins at another variable, so that none is always the one that is left out.

@@ -149,4 +149,3 @@ def _term_text(letters: Monomial, coefficient: Fraction) -> str:
 
 def _power_text(letter: str, power: int) -> str:
     return letter if power == 1 else f"{letter}**{power}"
-

@@ -185,7 +185,7 @@ def _symbols_in(
     config: Mapping[str, Any], path: tuple[str, ...], taken: set[str]
 ) -> Iterator[Symbol]:
     sizes = _sizes(config)
-    symbols = []
+    symbols: list[Symbol] = []
     for letter in LETTERS:
         key = next((key for key in letter.keys if key in sizes), None)
         if key is not None and all(letter.letter != symbol.letter for symbol in symbols):

@@ -23,12 +23,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     figures = BENCHMARKS[options.name]()
     if options.json:
-        print(json.dumps({"figures": figures, "machine": platform.processor()}))  # noqa: T201
+        print(json.dumps({"figures": figures, "machine": platform.processor()}))
         return 0
     width = max(map(len, figures))
     for name, value in figures.items():
         text = f"{value:10.3f}" if name.endswith("ratio") else f"{value * 1000:10.1f} ms"
-        print(f"{name:{width}}  {text}")  # noqa: T201
+        print(f"{name:{width}}  {text}")
     return 0
 
 

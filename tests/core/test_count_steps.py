@@ -45,7 +45,9 @@ def test_readable(formula: str, shown: str) -> None:
 
 def test_the_three_lines() -> None:
     assert steps("N*(12*D**2 + 13*D)", 85_054_464, N=12, D=768) == (
-        "N·(12·D² + 13·D)", "12·(12·768² + 13·768)", 85_054_464
+        "N·(12·D² + 13·D)",
+        "12·(12·768² + 13·768)",
+        85_054_464,
     )
 
 
@@ -67,7 +69,9 @@ def test_letters_with_an_index_are_replaced_whole() -> None:
 
 def test_a_division() -> None:
     assert steps("A_kv*D**2//A", 2 * 48**2 // 8, A_kv=2, D=48, A=8) == (
-        "A_kv·D² / A", "2·48² / 8", 576
+        "A_kv·D² / A",
+        "2·48² / 8",
+        576,
     )
 
 

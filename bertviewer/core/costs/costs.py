@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from bertviewer.core.costs.compute import Compute, ModuleCompute
+from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import (
     INPUT,
     OUTPUT,
@@ -34,7 +35,6 @@ from bertviewer.core.counting import (
 from bertviewer.core.dimensions import Build, Laboratory, Values, owners
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.experiments import observe
-from bertviewer.core.costs.factoring import factored
 from bertviewer.core.observations import Observations
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbols import LETTERS, Symbol, role_of, symbols_of

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import ForwardPass
 from bertviewer.core.costs.meta_inputs import TOKENS
 from bertviewer.core.costs.trials import Trial, find_trials, never_changed
 from bertviewer.core.counting import PROOFS, fit_shapes, holds
 from bertviewer.core.dimensions import Laboratory
 from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.costs.factoring import factored
 from bertviewer.core.observations import Observations
 from bertviewer.core.polynomials import Monomial, Polynomial, total
 from bertviewer.core.symbols import is_standard

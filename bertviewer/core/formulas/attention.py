@@ -30,7 +30,9 @@ def albert_attention(subject: Subject) -> Formula:
 def bart_attention(subject: Subject) -> Formula:
     """BART's: the same module looks at the sequence itself or at the encoder's output."""
     heads = separate(subject, ("q_proj", "k_proj", "v_proj"), "out_proj")
-    return _formula(subject, replace(heads, cross=subject.node.name == "encoder_attn"))
+    cross = subject.node.name == "encoder_attn"
+    # A decoder's cross-attention calls itself a decoder's as well, but sees all of the source.
+    return _formula(subject, replace(heads, cross=cross, causal=heads.causal and not cross))
 
 
 def gpt2_attention(subject: Subject) -> Formula:

@@ -232,7 +232,9 @@ def _distance_terms(distances: Distances) -> tuple[Term, ...]:
 
 def _mask(heads: Heads) -> str:
     if heads.masked_by_caller:
-        hidden = "as the caller asks; a decoder's hides later positions"
+        hidden = "as the caller asks"
+        if not heads.cross:
+            hidden += "; a decoder's hides later positions"
     else:
         hidden = "padding and all later positions" if heads.causal else "padding"
         if heads.window:

@@ -59,6 +59,8 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
 def _scale_note(heads: Heads) -> str:
     if heads.unscaled:
         return heads.unscaled
+    if heads.scale == 1.0:
+        return "This configuration does not divide the scores by the root of d_k."
     if heads.scale is not None:
         return "This configuration scales the scores by a factor other than 1 / sqrt(d_k)."
     return (

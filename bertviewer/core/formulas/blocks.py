@@ -188,7 +188,7 @@ def _pre_norm(
         role="sub-layer",
         title=("Feed-forward" if "Feed" in name else "Attention") + " sub-layer, pre-norm",
         summary=f"Normalises its input, runs it through the {kind} and adds the "
-        " result to the input (the residual).",
+        "result to the input (the residual).",
         maths=(f"{sized('Y', 'S', width)} = {sized('X', 'S', width)} + {name}({inner})",),
         terms=(
             TOKENS,
