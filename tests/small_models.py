@@ -10,8 +10,8 @@ from typing import Any
 
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.counting import derive
-from bertviewer.core.dimensions import goes_by_layer
+from bertviewer.core.counting.counting import derive
+from bertviewer.core.counting.dimensions import goes_by_layer
 from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate, letters_of
 from bertviewer.core.loading import open_model

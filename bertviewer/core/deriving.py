@@ -10,8 +10,8 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.building import build_config, build_on_meta
 from bertviewer.core.costs.compute import Compute
 from bertviewer.core.costs.costs import derive_costs
-from bertviewer.core.counting import derive
-from bertviewer.core.dimensions import Build
+from bertviewer.core.counting.counting import derive
+from bertviewer.core.counting.dimensions import Build
 from bertviewer.core.formula_cache import cached_formulas, keep_formulas
 from bertviewer.core.progress import Progress
 from bertviewer.core.source import ModelSource

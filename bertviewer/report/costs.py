@@ -11,7 +11,7 @@ from bertviewer.core.costs.memory_use import (
     peak_elements,
     weights_bytes,
 )
-from bertviewer.core.count_steps import CountSteps, CountTerm, steps_of
+from bertviewer.core.counting.count_steps import CountSteps, CountTerm, steps_of
 from bertviewer.core.walk.shapes import letter_values
 
 MEGA, MEBI = 10**6, 2**20

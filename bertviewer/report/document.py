@@ -10,7 +10,7 @@ from typing import Any
 from bertviewer import __version__
 from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.count_steps import count_steps
+from bertviewer.core.counting.count_steps import count_steps
 from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.statistics import figure

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
-from bertviewer.core.count_steps import count_steps
+from bertviewer.core.counting.count_steps import count_steps
+from bertviewer.core.counting.grouping import Relation, relations, substituted
 from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.folding import TreeRow
-from bertviewer.core.grouping import Relation, relations, substituted
 from bertviewer.core.symbols import Symbol
 from bertviewer.core.walk.shapes import letter_values
 from bertviewer.report.costs import cost_of, memory_sizes, peak_text, sentence_text, size_text

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.grouping import Relation
+from bertviewer.core.counting.grouping import Relation
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
 from bertviewer.ui.facts import plain_label

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from bertviewer.core.costs.costs import derive_costs
-from bertviewer.core.counting import derive
+from bertviewer.core.counting.counting import derive
 from bertviewer.core.deriving import builder
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source

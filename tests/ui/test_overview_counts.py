@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.costs.compute import Compute
-from bertviewer.core.count_steps import CountTerm
+from bertviewer.core.counting.count_steps import CountTerm
 from bertviewer.core.source import parse_source
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.lane import Lane

@@ -24,7 +24,7 @@ from bertviewer.core.costs.forward_pass import (
 from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.costs.peaks import derive_peak
 from bertviewer.core.costs.trials import Trial, find_trials
-from bertviewer.core.counting import (
+from bertviewer.core.counting.counting import (
     PROOFS,
     Facts,
     Formulas,
@@ -32,13 +32,13 @@ from bertviewer.core.counting import (
     fit_shapes,
     undisputed,
 )
-from bertviewer.core.dimensions import Build, Laboratory, Values, owners
+from bertviewer.core.counting.dimensions import Build, Laboratory, Values, owners
+from bertviewer.core.counting.experiments import observe
+from bertviewer.core.counting.observations import Observations
+from bertviewer.core.counting.templates import count_modules, template_path
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.experiments import observe
-from bertviewer.core.observations import Observations
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbols import LETTERS, Symbol, role_of, symbols_of
-from bertviewer.core.templates import count_modules, template_path
 
 USUAL_TOKENS = 128
 """Figures are given for one sentence of so many tokens, where nothing else is said."""

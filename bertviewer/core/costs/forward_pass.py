@@ -20,7 +20,13 @@ from bertviewer.core.costs.known_values import KnownValues, tensors_in
 from bertviewer.core.costs.live_memory import LiveMemory, elements
 from bertviewer.core.costs.meta_inputs import meta_inputs
 from bertviewer.core.costs.products import Dimensions, product_dimensions
-from bertviewer.core.dimensions import Blueprint, Values, blanked, numbered_children, owners
+from bertviewer.core.counting.dimensions import (
+    Blueprint,
+    Values,
+    blanked,
+    numbered_children,
+    owners,
+)
 from bertviewer.core.recording import first_tensor
 
 PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"

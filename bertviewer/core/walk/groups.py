@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.counting.grouping import Relation, relations
 from bertviewer.core.evaluation import letters_of
-from bertviewer.core.grouping import Relation, relations
 from bertviewer.core.symbols import Symbol
 from bertviewer.core.walk.terms import collected, has_letters, related, spaced, value_of
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkStep

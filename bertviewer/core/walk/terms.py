@@ -10,10 +10,10 @@ from fractions import Fraction
 from math import prod
 
 from bertviewer.core.architecture import TensorInfo
-from bertviewer.core.counts import read_count
+from bertviewer.core.counting.counts import read_count
+from bertviewer.core.counting.grouping import Relation, substituted
+from bertviewer.core.counting.polynomials import Monomial, Polynomial, join_terms, total
 from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.grouping import Relation, substituted
-from bertviewer.core.polynomials import Monomial, Polynomial, join_terms, total
 from bertviewer.core.symbols import letter_order
 
 Dims = tuple[str, ...]

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from bertviewer.core.architecture import BITS, bytes_by_dtype
 from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
-from bertviewer.core.count_steps import readable
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.what_if.scenario import Figure, Outcome
 from bertviewer.report.formats import shape_text

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from bertviewer.core.count_steps import readable
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.what_if.rules import Problem
 from bertviewer.core.what_if.scenario import Figure
 from bertviewer.report.costs import FEW_BYTES

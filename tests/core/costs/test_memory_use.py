@@ -7,8 +7,8 @@ import pytest
 from bertviewer.core.costs.compute import Compute, ModuleCompute
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.memory_use import flops, macs, peak_elements, weights_bytes
+from bertviewer.core.counting.polynomials import Polynomial, total
 from bertviewer.core.evaluation import evaluate
-from bertviewer.core.polynomials import Polynomial, total
 
 COMPUTE = Compute(
     symbols=(),

@@ -57,6 +57,7 @@ def test_every_module_has_a_formula_that_is_complete(name: str) -> None:
         assert formula.source
         assert all(key in architecture.config for key in formula.config_keys)
         assert all(note.endswith(".") for note in formula.notes)
+        assert "  " not in " ".join((formula.title, formula.summary, *formula.notes))
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -172,6 +173,23 @@ def test_gpt2_attention_is_causal_and_projects() -> None:
     assert any("causal" in note for note in formula.notes)
     assert values(formula)["W_O"] == "[24, 24]"
     assert "W_Q^top" not in " ".join(formula.maths)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_attention_to_the_source_hides_nothing_but_padding(name: str) -> None:
+    for node, formula in formulas_of(ARCHITECTURES[name]):
+        if "cross-attention" in formula.title:
+            told = " ".join((*formula.notes, *(term.meaning for term in formula.terms)))
+            assert "later positions" not in told, node.path
+            assert "causal" not in told, node.path
+
+
+def test_barts_decoder_looks_back_only() -> None:
+    architecture = architecture_of("bart")
+    notes = formula_at(architecture, "decoder.layers.0.self_attn").notes
+    assert any("causal" in note for note in notes)
+    crossing = formula_at(architecture, "decoder.layers.0.encoder_attn")
+    assert crossing.title == "Multi-head cross-attention"
 
 
 def test_the_norms_stand_where_the_layer_has_them() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bertviewer.core.architecture import Architecture, SourceInfo
 from bertviewer.core.building import build_config, build_on_meta
 from bertviewer.core.costs.compute import Compute, ModuleCompute
-from bertviewer.core.counting import derive
+from bertviewer.core.counting.counting import derive
 from bertviewer.core.folding import fold
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.loading import open_model

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bertviewer.core.dimensions import Values, owners
+from bertviewer.core.counting.dimensions import Values, owners
+from bertviewer.core.counting.templates import template_path
 from bertviewer.core.evaluation import FormulaError, UnevenDivision, evaluate, letters_of
-from bertviewer.core.templates import template_path
 
 PROOFS = 3
 """A formula must hold for the real model and for so many fresh ones."""

@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 from math import lcm
 from typing import Any
 
-from bertviewer.core.counts import Count
-from bertviewer.core.dimensions import Blueprint, Build, Laboratory, owners
-from bertviewer.core.evaluation import letters_of
-from bertviewer.core.experiments import observe
-from bertviewer.core.fitting import fit, moving_letters
-from bertviewer.core.fresh_models import Fresh, Wishes, fresh_models, partly_fresh_models
-from bertviewer.core.observations import Observations
-from bertviewer.core.polynomials import Polynomial
-from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.proving import (
+from bertviewer.core.counting.counts import Count
+from bertviewer.core.counting.dimensions import Blueprint, Build, Laboratory, owners
+from bertviewer.core.counting.experiments import observe
+from bertviewer.core.counting.fitting import fit, moving_letters
+from bertviewer.core.counting.fresh_models import Fresh, Wishes, fresh_models, partly_fresh_models
+from bertviewer.core.counting.observations import Observations
+from bertviewer.core.counting.polynomials import Polynomial
+from bertviewer.core.counting.proving import (
     PROOFS,
     TENSOR,
     Facts,
@@ -32,14 +30,16 @@ from bertviewer.core.proving import (
     judge,
     undisputed,
 )
-from bertviewer.core.symbols import LABELS_KEY, Symbol, is_standard, symbols_of
-from bertviewer.core.templates import (
+from bertviewer.core.counting.templates import (
     Shape,
     count_modules,
     like_path,
     resemblance,
     template_path,
 )
+from bertviewer.core.evaluation import letters_of
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.symbols import LABELS_KEY, Symbol, is_standard, symbols_of
 
 __all__ = [
     "PROOFS",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.architecture import Architecture, ModuleNode, SourceInfo
-from bertviewer.core.count_steps import CountTerm, count_steps, readable, steps_of
+from bertviewer.core.counting.count_steps import CountTerm, count_steps, readable, steps_of
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.symbols import Symbol

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from bertviewer.core.counting import Build, derive
-from tests.core.test_counting import assert_true_of, builder, config_of
+from bertviewer.core.counting.counting import Build, derive
+from tests.core.counting.test_counting import assert_true_of, builder, config_of
 
 
 def linear(rows: Callable[[int], int]) -> Build:

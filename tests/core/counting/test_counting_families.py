@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bertviewer.core.backend import torch
 from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.counting import Derivation, derive
+from bertviewer.core.counting.counting import Derivation, derive
 from bertviewer.core.evaluation import evaluate, letters_of
 from bertviewer.core.symbols import symbols_of
 from bertviewer.core.tasks import find_task

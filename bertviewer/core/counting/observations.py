@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bertviewer.core.dimensions import Blueprint, Values
+from bertviewer.core.counting.dimensions import Blueprint, Values
 from bertviewer.core.symbols import Role, Symbol, role_of
 
 

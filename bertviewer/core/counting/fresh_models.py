@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import lcm
 
-from bertviewer.core.dimensions import Blueprint, Laboratory, Values
-from bertviewer.core.observations import Observations, Variable
+from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
+from bertviewer.core.counting.observations import Observations, Variable
 
 ATTEMPTS = 12
 """So many sets of fresh values are tried before a model is given up as too particular."""

@@ -10,7 +10,7 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.counting import Build, Derivation, derive
+from bertviewer.core.counting.counting import Build, Derivation, derive
 from bertviewer.core.evaluation import evaluate
 
 # The letters are plain: sympy would read N, E and I as its own functions and constants.

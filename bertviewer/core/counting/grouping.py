@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from bertviewer.core.counts import changed, read_count
-from bertviewer.core.polynomials import Polynomial, total
+from bertviewer.core.counting.counts import changed, read_count
+from bertviewer.core.counting.polynomials import Polynomial, total
 from bertviewer.core.symbols import Symbol, place_of, role_of, standard_letter
 
 LARGEST = 8

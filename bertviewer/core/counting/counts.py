@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from bertviewer.core.counting.polynomials import Polynomial, bracketed, join_terms, total
 from bertviewer.core.evaluation import FormulaError, parse
-from bertviewer.core.polynomials import Polynomial, bracketed, join_terms, total
 
 
 @dataclass(frozen=True, slots=True)

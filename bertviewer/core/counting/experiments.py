@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 
-from bertviewer.core.dimensions import Blueprint, Laboratory, Values
-from bertviewer.core.fitting import letters_to_pair
-from bertviewer.core.fresh_models import fresh_models
-from bertviewer.core.observations import Observations, Pair, Points, Variable
+from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
+from bertviewer.core.counting.fitting import letters_to_pair
+from bertviewer.core.counting.fresh_models import fresh_models
+from bertviewer.core.counting.observations import Observations, Pair, Points, Variable
+from bertviewer.core.counting.templates import resemblance
 from bertviewer.core.symbols import LETTERS, Symbol, is_standard, role_of
-from bertviewer.core.templates import resemblance
 
 __all__ = ["Observations", "fresh_models", "observe"]
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.core.counts import read_count
+from bertviewer.core.counting.counts import read_count
+from bertviewer.core.counting.grouping import Relation, relations, substituted
 from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.grouping import Relation, relations, substituted
 from bertviewer.core.symbols import symbols_of
 
 BERT = {
