@@ -33,7 +33,7 @@ def main() -> int:
 
 def take(folder: str) -> None:
     """Open the demo model, walk through the main job, and take a picture at each stop."""
-    from PySide6.QtWidgets import QApplication, QTabWidget
+    from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QTabWidget
 
     from bertviewer.core.source import parse_source
     from bertviewer.ui.application import configure, make_window
@@ -56,10 +56,19 @@ def take(folder: str) -> None:
             application.processEvents()
             time.sleep(0.005)
 
-    def picture(name: str) -> None:
+    def open_tab(title: str) -> None:
+        tabs.setCurrentIndex([tabs.tabText(i) for i in range(tabs.count())].index(title))
+
+    def settle() -> None:
         # Time for layouts to settle and for messages in the status bar to go.
         until = time.monotonic() + 1.5
         wait(lambda: time.monotonic() > until)
+
+    def picture(name: str, at_last: Callable[[], None] | None = None) -> None:
+        settle()
+        if at_last is not None:
+            at_last()
+            settle()
         path = Path(folder) / f"{name}.png"
         if not window.grab().save(str(path)):
             raise OSError(f"cannot write {path}")
@@ -68,17 +77,23 @@ def take(folder: str) -> None:
     window.open_source(parse_source("demo"))
     wait(lambda: window.workspace.architecture is not None and not lane.busy)
     window.workspace.select("encoder.layer.3.attention.self")
-    tabs.setCurrentIndex(1)
+    open_tab("Formula")
     picture("tree-and-formula")
-    tabs.setCurrentIndex(0)
+    open_tab("Overview")
     window.set_sentence(SENTENCE, None)
     window.run()
     wait(lambda: window.workspace.run is not None and not lane.busy)
     picture("activations")
+    open_tab("Walk")
+    picture("walk")
     window.set_appearance("dark")
-    window.workspace.select("encoder.layer[0–5]")
-    tabs.setCurrentIndex(1)
-    picture("dark")
+    window.workspace.select("encoder.layer.3")
+    open_tab("Formula")
+    find(window, QPushButton, "checkButton").click()
+    wait(lambda: bool(window.workspace.checks) and not lane.busy)
+    page = tabs.currentWidget()
+    assert isinstance(page, QScrollArea)
+    picture("dark", lambda: page.verticalScrollBar().setValue(page.verticalScrollBar().maximum()))
     window.close()
     lane.stop(10)
 

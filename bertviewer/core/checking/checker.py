@@ -130,7 +130,7 @@ class Checker:
     def _needed(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Comparison:
         comparison = self._compare(place, exact, rough, actual)
         if comparison is None:
-            raise NoFormulaError("it gives nothing that can be compared")
+            raise NoFormulaError("it gives no finite number that can be compared")
         return comparison
 
     def _results(self, place: _Place, kind: AttentionKind) -> _Attended:

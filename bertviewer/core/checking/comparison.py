@@ -38,7 +38,8 @@ def compare(
     is 16 times its maximum, and at least 4 units in the last place of the largest value. The few
     features that are far larger than most are compared apart: within their tolerance an error in
     the others would go unseen. Told is the largest difference, or the one that is not allowed.
-    Tensors that are not in both results are left out; ``None`` means that there are none in both.
+    Tensors that are not in both results are left out; ``None`` means that there are none in both,
+    or that both hold nothing finite: NaN that equals NaN proves nothing.
     """
     triples = list(_pairs(exact, rough, actual))
     if not triples:
@@ -59,6 +60,8 @@ def compare(
     whole = _compared((error, noise, size), eps)
     if not all(_same_places(a, given) for a, _, given in triples):
         return Comparison(None, whole.tolerance, False)
+    if not any(bool(given.isfinite().any()) for _, _, given in triples):
+        return None
     if not apart.numel():
         return whole
     together = torch.cat([each[:, chosen] for each, chosen in zip(figures, usual, strict=True)], 1)

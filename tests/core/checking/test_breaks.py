@@ -204,6 +204,19 @@ def test_a_value_that_is_not_finite_is_a_cross_where_it_comes_from(value: float)
     assert (path, "output") in crosses(check)
 
 
+def test_a_model_that_gives_nan_alone_is_not_called_right() -> None:
+    model = small_model("bert")
+    weight = model.module(random_weights=True).get_parameter("encoder.layer.0.output.dense.weight")
+    with torch.no_grad():
+        weight[0, 0] = math.nan
+    run(model)
+    check = check_run(model)
+    assert check.at("encoder.layer.0.attention.self")
+    assert check.at("pooler") == ()
+    reasons = {left.path: left.reason for left in check.unchecked}
+    assert "no finite number" in reasons["pooler"]
+
+
 def test_a_module_of_another_make_is_told_and_does_not_stop_the_check() -> None:
     model = small_model("bert")
     run(model)

@@ -113,6 +113,14 @@ def test_nothing_in_common_is_no_comparison() -> None:
     assert compare((tensor(1),), (tensor(1),), (None,), (), F32) is None
 
 
+def test_nothing_finite_is_no_comparison() -> None:
+    nan = tensor(math.nan, math.inf)
+    assert compare(nan, nan, nan.to(F32), (), F32) is None
+    found = compare(nan, nan, tensor(0.0, 1.0, dtype=F32), (), F32)
+    assert found is not None
+    assert not found.ok
+
+
 @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=40), st.integers(0, 2**16))
 @settings(max_examples=60, deadline=None)
 def test_a_sum_in_another_order_is_equal(values: list[float], seed: int) -> None:
