@@ -185,7 +185,9 @@ def _change_alone(lab: Laboratory, variable: Variable, base: Blueprint, values: 
         if model.shapes == base.shapes:
             break
         if len(points) == 1 and value > start and _shrinks(model, base):
-            return _divide_alone(lab, variable, base, values) or tuple(points.items())
+            parts = _divide_alone(lab, variable, base, values)
+            if parts:
+                return parts
     return tuple(points.items())
 
 

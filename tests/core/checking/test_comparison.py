@@ -56,7 +56,7 @@ def test_what_is_not_finite(exact: tuple[float, ...], actual: tuple[float, ...],
 
 
 def test_an_overflow_of_half_precision_is_equal() -> None:
-    exact = tensor(70_000.0)
+    exact = tensor(70_000.0, 1.0)
     actual = exact.to(torch.float16)
     found = compare(exact, actual.double(), actual, (), torch.float16)
     assert found is not None
