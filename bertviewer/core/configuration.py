@@ -128,7 +128,8 @@ def _check_heads(path: Path, config: dict[str, Any]) -> None:
         if not _all_positive(config[key]):
             raise UserError(f"{path}: {key} is {config[key]!r}, but at least 1 head is needed")
     for key in _SIZE_KEYS:
-        if key in config and not _all_positive(config[key]):
+        # Null is no vocabulary, as in models of speech.
+        if config.get(key) is not None and not _all_positive(config[key]):
             raise UserError(f"{path}: {key} is {config[key]!r}, not a positive whole number")
 
 
@@ -142,10 +143,11 @@ def _check_budget(path: Path, config: dict[str, Any]) -> None:
     """Refuse by arithmetic what could not be built: a layer holds some 12 D² elements."""
     sizes = [config[key] for key in _SIZE_KEYS[1:] if isinstance(config.get(key), int)]
     layers = [config[key] for key in _LAYER_KEYS if isinstance(config.get(key), int)]
-    vocabulary = config.get("vocab_size", 0)
+    vocabulary = config.get("vocab_size")
+    words = vocabulary if isinstance(vocabulary, int) else 0
     if (
         sizes
-        and 12 * max(sizes) ** 2 * max(layers, default=1) + vocabulary * max(sizes) > MAX_PARAMETERS
+        and 12 * max(sizes) ** 2 * max(layers, default=1) + words * max(sizes) > MAX_PARAMETERS
     ):
         raise UserError(
             f"{path}: the sizes in it ask for more than {MAX_PARAMETERS:.0e} parameters"
