@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bertviewer.core.costs.compute import Compute
+from bertviewer.core.special_floats import decoded, encoded
 from bertviewer.core.symbols import Symbol
 
 SCHEMA = "bertviewer.architecture/1"
@@ -191,7 +192,7 @@ class Architecture:
         return {
             "schema": SCHEMA,
             "source": self.source.to_json(),
-            "config": dict(self.config),
+            "config": encoded(self.config),
             "symbols": {
                 symbol.letter: {
                     "key": symbol.key,
@@ -225,7 +226,7 @@ class Architecture:
             raise ValueError(f"not a {SCHEMA} document: {data.get('schema')!r}")
         return cls(
             source=SourceInfo.from_json(data["source"]),
-            config=data["config"],
+            config=decoded(data["config"]),
             symbols=tuple(
                 Symbol(
                     letter,

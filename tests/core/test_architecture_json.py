@@ -1,6 +1,7 @@
 """The JSON document of an architecture says everything, and is read back equal."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,3 +98,13 @@ def test_half_bytes_round_up() -> None:
 def test_other_schema_is_refused() -> None:
     with pytest.raises(ValueError, match=r"not a bertviewer\.architecture/1 document"):
         Architecture.from_json({"schema": "something/else"})
+
+
+def test_a_number_that_json_does_not_know(tmp_path: Path) -> None:
+    """Mamba 2 limits its time steps by infinity."""
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "mamba2", "num_hidden_layers": 1}')
+    architecture = open_model(parse_source(str(path))).architecture
+    document = through_json(architecture)
+    assert Architecture.from_json(document) == architecture
+    assert document["config"]["time_step_limit"] == [0.0, {"__float__": "Infinity"}]

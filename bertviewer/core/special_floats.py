@@ -1,0 +1,27 @@
+"""Numbers that JSON does not know, as transformers writes them: ``{"__float__": "Infinity"}``."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+KEY = "__float__"
+
+
+def encoded(value: Any) -> Any:
+    """Return plain data with every number that is not finite in that form."""
+    if isinstance(value, Mapping):
+        return {key: encoded(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [encoded(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {KEY: "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")}
+    return value
+
+
+def decoded(value: Any) -> Any:
+    """Return plain data with the numbers that ``encoded`` wrote."""
+    if isinstance(value, Mapping):
+        if list(value) == [KEY]:
+            return float(value[KEY])
+        return {key: decoded(inner) for key, inner in value.items()}
+    return [decoded(inner) for inner in value] if isinstance(value, list) else value
