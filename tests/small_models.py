@@ -1,7 +1,6 @@
 """A small variant of any model type that transformers' AutoModel accepts, from its defaults."""
 
 import json
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate, letters_of
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.special_floats import encoded
 from bertviewer.core.symbols import is_depth
 
 FEW = 3
@@ -158,7 +158,7 @@ def examine(config: Mapping[str, Any], folder: Path) -> Finding:
     model_type = config["model_type"]
     start = time.perf_counter()
     path = folder / "config.json"
-    path.write_text(json.dumps(_as_saved(config), default=str), encoding="utf-8")
+    path.write_text(json.dumps(encoded(config), default=str), encoding="utf-8")
     try:
         opened = open_model(parse_source(str(path)))
     except UserError as error:
@@ -180,17 +180,6 @@ def examine(config: Mapping[str, Any], folder: Path) -> Finding:
         causes=tuple(dict.fromkeys(found.unproven[p] for p in filled if p in found.unproven)),
         seconds=seconds,
     )
-
-
-def _as_saved(value: Any) -> Any:
-    """Write infinite numbers as transformers does."""
-    if isinstance(value, Mapping):
-        return {key: _as_saved(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_saved(inner) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"__float__": str(value)}
-    return value
 
 
 def independent_counts(model: torch.nn.Module) -> dict[str, int]:

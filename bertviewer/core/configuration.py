@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bertviewer.core import special_floats
 from bertviewer.core.errors import UserError
 
 MAX_BYTES = 4_000_000
@@ -77,8 +78,8 @@ def _without_code(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        if list(value) == ["__float__"]:
-            return float(value["__float__"])  # how transformers writes an infinite number
+        if list(value) == [special_floats.KEY]:
+            return special_floats.decoded(value)
         return {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}
     if isinstance(value, list):
         return [_without_code(item, depth + 1) for item in value]
