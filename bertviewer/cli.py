@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bertviewer import __version__
-from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import check_writable
 from bertviewer.core.presets import PRESETS
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.text import check_text, optional_sentence
 from bertviewer.core.source import parse_source
 from bertviewer.core.tasks import TASKS
-from bertviewer.core.text import check_text, optional_sentence
 from bertviewer.report import formats
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _run_sentence(
     model: "LoadedModel", sentence: Sentence, options: argparse.Namespace
 ) -> ActivationRun:
     """Run a sentence, and check the run if that was asked for."""
-    from bertviewer.core.running import run_sentence
+    from bertviewer.core.run.running import run_sentence
 
     # Nothing else runs in this process: all of the run may be kept.
     keep = math.inf if options.check else 0

@@ -10,7 +10,6 @@ from bertviewer.core import deriving
 from bertviewer.core.architecture import Architecture, SourceInfo
 from bertviewer.core.backend import torch
 from bertviewer.core.building import SEED, auto_class, build_config, build_on_meta, build_random
-from bertviewer.core.capture import Capture
 from bertviewer.core.checkpoint import missing_tensors
 from bertviewer.core.configuration import read_configuration
 from bertviewer.core.demo import check_demo_weights, demo_folder
@@ -18,13 +17,14 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source import ModelSource
-from bertviewer.core.tokenization import (
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.tokenization import (
     TOKENIZER_FILES,
     ModelTokenizer,
     StandInTokenizer,
     Tokenizer,
 )
+from bertviewer.core.source import ModelSource
 
 
 class LoadedModel:

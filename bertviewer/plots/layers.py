@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.statistics import Statistics, figure
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.run.statistics import Statistics, figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Signal
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.plot import Plot
 from bertviewer.plots.token_axis import TokenAxis

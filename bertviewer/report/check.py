@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.check_step import CheckStep
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.report.check_summary import reasons, summarise
 from bertviewer.report.formats import check_verdict, deviation
 

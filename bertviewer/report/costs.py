@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.costs.memory_use import (
     FLOPS_PER_MAC,
@@ -12,6 +11,7 @@ from bertviewer.core.costs.memory_use import (
     weights_bytes,
 )
 from bertviewer.core.counting.count_steps import CountSteps, CountTerm, steps_of
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.shapes import letter_values
 
 MEGA, MEBI = 10**6, 2**20

@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from bertviewer import __version__
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.counting.count_steps import count_steps
 from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.statistics import figure
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.run.statistics import figure
 from bertviewer.core.tasks import find_task
 from bertviewer.plots.layer_plot import LayerPlot
 from bertviewer.plots.layers import layer_series

@@ -4,12 +4,12 @@ import csv as csv_module
 import io
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture, SourceInfo, bytes_by_dtype
 from bertviewer.core.check_step import Check
 from bertviewer.core.demo import MODEL_NAME
 from bertviewer.core.folding import TreeRow, fold
-from bertviewer.core.statistics import figure
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.run.statistics import figure
 from bertviewer.core.tasks import find_task
 from bertviewer.report.check_summary import reasons, summarise
 

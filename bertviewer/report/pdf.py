@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.files import write_atomically
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
 from bertviewer.core.walk.walk import WalkPart, WalkShape, WalkStep

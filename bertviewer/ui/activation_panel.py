@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.activation_run import ActivationRun
-from bertviewer.core.statistics import STATISTIC_NAMES
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.run.statistics import STATISTIC_NAMES
 from bertviewer.plots.layer_plot import LayerPlot
 from bertviewer.plots.layers import layer_series
 from bertviewer.plots.theme import PlotTheme

@@ -15,8 +15,8 @@ from bertviewer import __version__
 from bertviewer.core.errors import UserError
 from bertviewer.core.log import write_log
 from bertviewer.core.resources import resources_folder
+from bertviewer.core.run.text import optional_sentence
 from bertviewer.core.source import default_source_name, parse_source
-from bertviewer.core.text import optional_sentence
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import check_display
 from bertviewer.ui.lane import Lane

@@ -12,8 +12,8 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFontMetrics, QGuiApplication
 
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.folding import TreeRow
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.report.formats import shape_text
 from bertviewer.ui.tables import Index, alignment
 

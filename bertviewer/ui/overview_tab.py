@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.run.statistics import STATISTIC_NAMES, figure
 from bertviewer.report.formats import shape_text
 from bertviewer.ui.count_facts import CountFacts
 from bertviewer.ui.facts import Fact, FactGroup, FactsView

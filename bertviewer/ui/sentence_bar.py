@@ -10,8 +10,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.activation_run import Sentence
-from bertviewer.core.text import MAX_CHARACTERS
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.text import MAX_CHARACTERS
 from bertviewer.ui.workspace import Workspace
 
 

@@ -7,10 +7,10 @@ is on screen.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.check_step import Check
 from bertviewer.core.progress import Progress
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.source import ModelSource
 from bertviewer.report import typesetting
 from bertviewer.report.document import DrawnRun, build_document
@@ -44,8 +44,8 @@ def run_sentence(
     model: "LoadedModel", sentence: Sentence, random_weights: bool, progress: Progress
 ) -> ActivationRun:
     """Run a sentence through an open model, and keep what a check of it needs."""
-    from bertviewer.core import running
-    from bertviewer.core.capture import WINDOW_BUDGET
+    from bertviewer.core.run import running
+    from bertviewer.core.run.capture import WINDOW_BUDGET
 
     return running.run_sentence(model, sentence, random_weights, progress, WINDOW_BUDGET)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.check_step import Check
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.progress import Progress
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.source import ModelSource
 from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from bertviewer.core.activation_run import Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.backend import transformers
 from bertviewer.core.building import build_config, build_on_meta
@@ -14,7 +13,8 @@ from bertviewer.core.configuration import read_configuration
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.folding import fold
 from bertviewer.core.loading import open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
 
 TEST_SENTENCE = "this is a 12212121 test sentence"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.activation_run import ActivationRun, ModuleActivation, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.loading import open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.source import parse_source
-from bertviewer.core.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.plots.layers import LayerSeries, layer_series
 
 ALBERT = {

@@ -12,8 +12,8 @@ from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QGraphicsView, QWidget
 
-from bertviewer.core.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.architecture import SourceInfo
+from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.theme import DARK, LIGHT
 from bertviewer.plots.token_heatmap import TokenHeatmap

@@ -3,10 +3,10 @@
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.loading import open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf

@@ -9,13 +9,13 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from bertviewer import __version__
-from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.costs.compute import Compute
 from bertviewer.core.loading import open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run.statistics import Statistics
 from bertviewer.core.source import parse_source
-from bertviewer.core.statistics import Statistics
 from bertviewer.report.costs import cost_data
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.loading import open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run.statistics import Statistics
 from bertviewer.core.source import ModelSource, parse_source
-from bertviewer.core.statistics import Statistics
 from bertviewer.report.formats import (
     csv,
     markdown,

@@ -10,12 +10,12 @@ import pypdf
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.backend import torch
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.pdf import write_document, write_report

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject
 
-from bertviewer.core.activation_run import ActivationRun
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.ui.main_window import MainWindow
 
 T = TypeVar("T", bound=QObject)

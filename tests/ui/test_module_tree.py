@@ -2,10 +2,10 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 
-from bertviewer.core.activation_run import Sentence
 from bertviewer.core.folding import fold
 from bertviewer.core.loading import open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.ui.module_tree import OUTPUT_SHAPE, PARAMETERS, SHARE, SHARE_ROLE, ModuleTreeModel
 from bertviewer.ui.tables import Column, Row, TableModel

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import torch
 
-from bertviewer.core.capture import Capture
 from bertviewer.core.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.blocks import BLOCKS
@@ -15,6 +14,7 @@ from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.capture import Capture
 
 _BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
 """What comes of a stranger's module that carries a known name and is built otherwise."""

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.capture import Call, Capture, tensors_in
 from bertviewer.core.check_step import CheckStep
 from bertviewer.core.checking.arithmetic import EXACT, Arithmetic, rounded
 from bertviewer.core.checking.attention import ATTENTIONS, AttentionKind
@@ -17,6 +16,7 @@ from bertviewer.core.checking.comparison import Comparison, compare
 from bertviewer.core.checking.layer_steps import LAYER_STEPS, NEXT, Child, Formula, Seen, next_state
 from bertviewer.core.checking.part import NoFormulaError, Part, Setting
 from bertviewer.core.checking.recomputations import IN_FLOAT32, recomputation
+from bertviewer.core.run.capture import Call, Capture, tensors_in
 
 _LAST_NORMS = ("ln_f", "norm", "final_norm", "layer_norm", "final_layer_norm")
 

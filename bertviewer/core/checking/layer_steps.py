@@ -6,11 +6,11 @@ from typing import Any
 
 from torch import Tensor
 
-from bertviewer.core.capture import Call
 from bertviewer.core.checking.arithmetic import Arithmetic
 from bertviewer.core.checking.families import BERT, LLAMA, T5, named
 from bertviewer.core.checking.layers import hidden, torch_activation
 from bertviewer.core.checking.part import NoFormulaError, Part
+from bertviewer.core.run.capture import Call
 
 NEXT = "= next hidden state"
 """The last step: the layer as a whole, from its input alone."""

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertviewer.core.capture import Call, Capture, versions
 from bertviewer.core.progress import Progress
+from bertviewer.core.run.capture import Call, Capture, versions
 
 EAGER = "eager"
 SDPA = "sdpa"

@@ -27,7 +27,7 @@ from bertviewer.core.counting.dimensions import (
     numbered_children,
     owners,
 )
-from bertviewer.core.recording import first_tensor
+from bertviewer.core.run.recording import first_tensor
 
 PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 """What entries of a ``ForwardPass`` are called, below the path of their module."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from bertviewer.core.activation_run import ActivationRun
 from bertviewer.core.architecture import Architecture, ModuleNode, ancestors
 from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.ledger import Ledger
 from bertviewer.core.walk.plans import (
     BASE_PLANS,

@@ -1,8 +1,8 @@
 """What goes through the steps of a walk: shapes in letters, and in numbers as far as known."""
 
-from bertviewer.core.activation_run import ActivationRun, Token
 from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.evaluation import FormulaError, evaluate
+from bertviewer.core.run.activation_run import ActivationRun, Token
 from bertviewer.core.walk.plans import PROJECTIONS, PlanStep
 from bertviewer.core.walk.walk import WalkShape
 

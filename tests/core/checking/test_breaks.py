@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.activation_run import Sentence
 from bertviewer.core.check_step import Check
 from bertviewer.core.checking.check import check_module, check_run
 from bertviewer.core.checking.layer_steps import NEXT
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel, open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource
 from tests.core.checking.small_models import run, small_model
 

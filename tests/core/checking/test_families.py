@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.activation_run import Sentence
 from bertviewer.core.architecture import SourceInfo
-from bertviewer.core.capture import Capture
 from bertviewer.core.check_step import Check
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
@@ -16,6 +14,8 @@ from bertviewer.core.checking.layer_steps import NEXT
 from bertviewer.core.checking.recomputations import EXCEPTIONS, RECOMPUTATIONS
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS
 from bertviewer.core.inspection import inspect_module
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.capture import Capture
 from tests.core.checking.small_models import heads, hook_count, run, small_model
 
 # These look for the end of the sentence, which the stand-in tokenizer does not write.

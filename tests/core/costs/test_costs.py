@@ -18,7 +18,7 @@ from bertviewer.core.costs.memory_use import flops, macs, peak_elements
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.presets import find_preset
 from bertviewer.core.progress import no_progress
-from bertviewer.core.recording import Recorder
+from bertviewer.core.run.recording import Recorder
 from bertviewer.core.symbols import symbols_of
 from bertviewer.core.tasks import find_task
 

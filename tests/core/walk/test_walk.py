@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.presets import preset_names
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.walk import Walk, WalkStep

@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.activation_run import Sentence
 from bertviewer.core.architecture import SourceInfo
-from bertviewer.core.capture import Capture
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.inspection import inspect_module
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import SENTENCE, hook_count, run, small_model
 
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from tokenizers import pre_tokenizers
 
-from bertviewer.core.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.backend import transformers
 from bertviewer.core.configuration import position_limit
 from bertviewer.core.errors import UserError
+from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
 
 TOKENIZER_FILES = (
     "tokenizer.json",

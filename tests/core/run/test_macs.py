@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from bertviewer.core.activation_run import ModuleActivation
 from bertviewer.core.backend import transformers
 from bertviewer.core.building import build_config, build_random
-from bertviewer.core.macs import own_macs
 from bertviewer.core.progress import no_progress
-from bertviewer.core.recording import Recorder
+from bertviewer.core.run.activation_run import ModuleActivation
+from bertviewer.core.run.macs import own_macs
+from bertviewer.core.run.recording import Recorder
 from bertviewer.core.tasks import find_task
 
 SMALL = {

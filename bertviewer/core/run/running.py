@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.capture import Capture
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.recording import Recorder
-from bertviewer.core.text import check_text
-from bertviewer.core.tokenization import check_tokens
+from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.recording import Recorder
+from bertviewer.core.run.text import check_text
+from bertviewer.core.run.tokenization import check_tokens
 
 
 def run_sentence(

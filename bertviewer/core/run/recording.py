@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.activation_run import ModuleActivation
 from bertviewer.core.architecture import ancestors
-from bertviewer.core.macs import own_macs
 from bertviewer.core.progress import Progress
-from bertviewer.core.statistics import Statistics
+from bertviewer.core.run.activation_run import ModuleActivation
+from bertviewer.core.run.macs import own_macs
+from bertviewer.core.run.statistics import Statistics
 
 
 def measure(tensor: Tensor) -> Statistics:

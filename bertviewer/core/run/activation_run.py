@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.check_step import Check
-from bertviewer.core.statistics import STATISTIC_NAMES, Statistics, figure
+from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
 
 SCHEMA = "bertviewer.run/1"
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.activation_run import Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.presets import find_preset
 from bertviewer.core.progress import no_progress
-from bertviewer.core.recording import Recorder
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.recording import Recorder
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import parse_source
 
 SMALL = {

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.activation_run import ActivationRun, Sentence
 from bertviewer.core.backend import transformers
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.loading import LoadedModel, open_model
-from bertviewer.core.running import run_sentence
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
 
 TEXT = "this is a 12212121 test sentence"

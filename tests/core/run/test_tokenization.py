@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.activation_run import Sentence, Token
 from bertviewer.core.configuration import position_limit
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
-from bertviewer.core.running import run_sentence
-from bertviewer.core.source import parse_source
-from bertviewer.core.text import MAX_CHARACTERS, check_text
-from bertviewer.core.tokenization import (
+from bertviewer.core.run.activation_run import Sentence, Token
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run.text import MAX_CHARACTERS, check_text
+from bertviewer.core.run.tokenization import (
     ModelTokenizer,
     StandInTokenizer,
     check_tokens,
 )
+from bertviewer.core.source import parse_source
 
 BERT = {
     "model_type": "bert",

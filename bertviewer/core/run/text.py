@@ -1,7 +1,7 @@
 """What can be said of a sentence before any tokenizer sees it, and before torch is imported."""
 
-from bertviewer.core.activation_run import Sentence
 from bertviewer.core.errors import UserError
+from bertviewer.core.run.activation_run import Sentence
 
 MAX_CHARACTERS = 200_000
 

@@ -1,0 +1,1 @@
+"""One sentence through the model: tokens, the forward pass, and the figures of every module."""
