@@ -6,7 +6,6 @@ Nothing here imports torch or Qt until a command needs it.
 import argparse
 import io
 import json
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -197,15 +196,16 @@ def _run_sentence(
     """Run a sentence, and check the run if that was asked for."""
     from bertviewer.core.run.running import run_sentence
 
-    # Nothing else runs in this process: all of the run may be kept.
-    keep = math.inf if options.check else 0
-    run = run_sentence(model, sentence, options.random_weights, keep=keep)
     if not options.check:
-        return run
+        return run_sentence(model, sentence, options.random_weights)
 
     from bertviewer.core.checking.check import check_run
+    from bertviewer.core.run.capture import Capture
 
-    return replace(run, check=check_run(model))
+    # Nothing else runs in this process: all of the run may be kept.
+    capture = Capture()
+    run = run_sentence(model, sentence, options.random_weights, capture=capture)
+    return replace(run, check=check_run(model, capture))
 
 
 def _report(options: argparse.Namespace) -> None:

@@ -12,18 +12,12 @@ from bertviewer.core.backend import torch
 from bertviewer.core.building import SEED, auto_class, build_config, build_on_meta, build_random
 from bertviewer.core.checkpoint import missing_tensors
 from bertviewer.core.configuration import read_configuration
-from bertviewer.core.demo import check_demo_weights, demo_folder
+from bertviewer.core.demo import check_demo_weights
 from bertviewer.core.errors import UserError
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.tokenization import (
-    TOKENIZER_FILES,
-    ModelTokenizer,
-    StandInTokenizer,
-    Tokenizer,
-)
+from bertviewer.core.run.tokenization import Tokenizer, find_tokenizer
 from bertviewer.core.source import ModelSource
 
 
@@ -36,8 +30,7 @@ class LoadedModel:
         self.architecture = architecture
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
-        self.capture: Capture | None = None
-        """What the modules took and gave in the last run, if it was asked to keep that."""
+        self._device = "cpu"
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
         """Derive the formulas of counts and costs, and return the architecture with them."""
@@ -54,8 +47,12 @@ class LoadedModel:
         self.architecture = deriving.with_costs(self.architecture, self.source, progress)
         return self.architecture
 
-    def module(self, random_weights: bool, progress: Progress = no_progress) -> nn.Module:
+    def module(
+        self, random_weights: bool, progress: Progress = no_progress, device: str | None = None
+    ) -> nn.Module:
         """Return the real module in eval mode; its weights are loaded or drawn on the first call.
+
+        It is moved to ``device``, as torch names it, or stays where it is.
 
         Raises:
             UserError: there are no weights and random ones were not asked for, or the file is bad.
@@ -74,6 +71,10 @@ class LoadedModel:
                     f"{self.source.name} has no weights; ask for random ones (--random-weights) "
                     "to run it all the same"
                 )
+        if device is not None and device != self._device:
+            progress(0, 0, "Moving the weights")
+            self._module.to(device)
+            self._device = device
         return self._module
 
     def tokenizer(self) -> Tokenizer:
@@ -83,7 +84,7 @@ class LoadedModel:
             UserError: the folder has weights and no tokenizer.
         """
         if self._tokenizer is None:
-            self._tokenizer = _find_tokenizer(self.source, self.architecture.config)
+            self._tokenizer = find_tokenizer(self.source, self.architecture.config)
         return self._tokenizer
 
     def _set_weights_random(self) -> None:
@@ -138,30 +139,3 @@ def _load_pretrained(source: ModelSource, config: Any) -> nn.Module:
         except Exception as error:
             raise UserError(f"{source.path}: the weights cannot be loaded: {error}") from error
     return module.eval()
-
-
-def _find_tokenizer(source: ModelSource, config: Any) -> Tokenizer:
-    folder = source.path if source.path.is_dir() else source.path.parent
-    if source.kind != "preset" and any((folder / name).is_file() for name in TOKENIZER_FILES):
-        return ModelTokenizer(folder)
-    if source.has_weights:
-        raise UserError(f"{source.name}: the folder has no tokenizer, so no sentence can be run")
-    if not isinstance(config.get("vocab_size"), int):
-        raise UserError(f"{source.name}: the model has no vocabulary, so no sentence can be run")
-    if source.name in _UNCASED_PRESETS:
-        try:
-            return ModelTokenizer(demo_folder())
-        except UserError:
-            return StandInTokenizer(config)
-    return StandInTokenizer(config)
-
-
-# These share bert-base-uncased's vocabulary, which the demo model carries.
-_UNCASED_PRESETS = frozenset(
-    {
-        "bert-base-uncased",
-        "bert-large-uncased",
-        "distilbert-base-uncased",
-        "electra-base-discriminator",
-    }
-)

@@ -1,58 +1,94 @@
-"""A grid of coloured cells as vector graphics, without seams between them."""
+"""A grid of coloured cells: one picture on the screen, rectangles without seams on paper."""
 
-from typing import Any
+from math import ceil
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPicture
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter
 
-from bertviewer.plots.theme import widened
+from bertviewer.plots.colors import SHADES, ColorTable, picture, reduced, shades
+from bertviewer.plots.levels import Levels, Values
 
-# How far a cell reaches under its right and upper neighbours. Cells that only touch show the
-# background between them as soon as edges are smoothed, as every PDF viewer does.
-OVERLAP = 0.06
+# How far a cell reaches under the next ones, in parts of a cell, and in pixels where cells are
+# thin. Cells that only touch show the background between them as soon as edges are smoothed, as
+# every PDF viewer does.
+OVERLAP, LEAST_OVERLAP = 0.06, 0.75
+MOST_RECTANGLES = 20_000
+"""More cells than these are a picture on paper too."""
+
+_PAPER = frozenset((QPaintEngine.Type.Pdf, QPaintEngine.Type.SVG, QPaintEngine.Type.Picture))
+
+
+def is_paper(painter: QPainter) -> bool:
+    """Tell whether a painter draws what can be enlarged: a PDF, an SVG, a recording."""
+    return painter.paintEngine().type() in _PAPER
+
+
+def draw_rectangles(
+    painter: QPainter, bounds: QRectF, values: Values, levels: Levels, table: ColorTable
+) -> None:
+    """Fill ``bounds`` with a rectangle for each finite value [rows, columns], row 0 first in y."""
+    rows, columns = values.shape
+    width, height = bounds.width() / columns, bounds.height() / rows
+    colors = [QColor.fromRgba(int(color)) for color in table]
+    places = shades(values, levels)
+    # Those drawn later cover what lies beneath them; an empty cell does not.
+    filled = np.pad(places != SHADES, ((0, 1), (0, 1)))
+    pixels = painter.transform().mapRect(QRectF(0, 0, width, height))
+    wide = (1 + filled[:-1, 1:] * _overlap(pixels.width())).tolist()
+    tall = (1 + filled[1:, :-1] * _overlap(pixels.height())).tolist()
+    for row, line in enumerate(places.tolist()):
+        for column, shade in enumerate(line):
+            if shade == SHADES:
+                continue
+            x, y = bounds.x() + column * width, bounds.y() + row * height
+            size = wide[row][column] * width, tall[row][column] * height
+            painter.fillRect(QRectF(x, y, *size), colors[shade])
+
+
+def _overlap(pixels: float) -> float:
+    """Return the part of a cell, so many pixels long, that it reaches under the next one."""
+    return min(1.0, max(OVERLAP, LEAST_OVERLAP / pixels)) if pixels else 0.0
 
 
 class Cells(pg.GraphicsObject):  # type: ignore[misc]
-    """Values [rows, columns] as unit squares from the origin, row 0 at the bottom.
+    """Values [rows, columns] as unit squares from the origin, row 0 at y = 0.
 
-    Colours run from the colormap's start at the smallest value to its end at the largest. A cell
-    that is NaN stays empty.
+    Colours run from the table's start at the lower level to its end at the upper one. A cell that
+    is not finite stays empty. On a screen with fewer pixels than cells, a pixel shows the largest
+    of its cells, or the one farthest from 0 if the values are signed.
     """
 
-    def __init__(self, values: "np.ndarray[Any, np.dtype[np.float64]]", colormap: str) -> None:
+    def __init__(
+        self, values: Values, levels: Levels, table: ColorTable, is_signed: bool = False
+    ) -> None:
         super().__init__()
-        self._rows, self._columns = values.shape
-        finite = values[np.isfinite(values)]
-        self.low, self.high = (
-            widened(float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-        )
-        self._picture = self._draw(values, colormap)
+        self._values = np.where(np.isfinite(values), values, np.nan)
+        self._levels, self._table, self._is_signed = levels, table, is_signed
+        self._images: dict[tuple[int, int], QImage] = {}
 
     def boundingRect(self) -> QRectF:
         """Return the grid's rectangle; Qt calls it."""
-        return QRectF(0, 0, self._columns, self._rows)
+        rows, columns = self._values.shape
+        return QRectF(0, 0, columns, rows)
 
     def paint(self, painter: QPainter, *_: object) -> None:
         """Draw; Qt calls it."""
-        painter.drawPicture(0, 0, self._picture)
+        rows, columns = self._values.shape
+        if not is_paper(painter):
+            pixels = painter.deviceTransform().mapRect(self.boundingRect())
+            wide, tall = ceil(pixels.width()), ceil(pixels.height())
+            size = max(1, min(rows, tall)), max(1, min(columns, wide))
+            painter.drawImage(self.boundingRect(), self._image(*size))
+        elif self._values.size <= MOST_RECTANGLES:
+            draw_rectangles(painter, self.boundingRect(), self._values, self._levels, self._table)
+        else:
+            painter.drawImage(self.boundingRect(), self._image(rows, columns))
 
-    def _draw(self, values: "np.ndarray[Any, np.dtype[np.float64]]", colormap: str) -> QPicture:
-        span = self.high - self.low
-        table = pg.colormap.get(colormap).getLookupTable(nPts=256)
-        colors = [QColor(*(int(part) for part in color[:3])) for color in table]
-        picture = QPicture()
-        painter = QPainter(picture)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for row in range(self._rows):
-            height = 1 + (OVERLAP if row + 1 < self._rows else 0)
-            for column in range(self._columns):
-                value = values[row, column]
-                if not np.isfinite(value):
-                    continue
-                width = 1 + (OVERLAP if column + 1 < self._columns else 0)
-                color = colors[int((value - self.low) / span * 255)]
-                painter.fillRect(QRectF(column, row, width, height), color)
-        painter.end()
-        return picture
+    def _image(self, rows: int, columns: int) -> QImage:
+        if (rows, columns) not in self._images:
+            values = reduced(self._values, rows, columns, self._is_signed)
+            # Only the last size is worth keeping: the next paint asks for it again.
+            self._images = {(rows, columns): picture(values, self._levels, self._table)}
+        return self._images[rows, columns]

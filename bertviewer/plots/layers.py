@@ -1,82 +1,124 @@
-"""The figures of a run layer by layer: what a layer plot shows, as plain numbers."""
+"""The figures of a run layer by layer, as a chart."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.analysis.layer_parts import Series, layer_series, part_of
+from bertviewer.core.analysis.part_tokens import tokens_of_rows
+from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.core.architecture import Architecture
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import Statistics, figure
+from bertviewer.core.run.token_statistics import TokenStatistics
+from bertviewer.plots.chart import Line, LineChart, Place
+
+SPREAD = "mean ± std, min, max"
+"""What draws four statistics at once: a line with a band around it, and two thin ones."""
+
+Measured = Mapping[str, tuple[TokenStatistics, ...]]
+"""The sums of modules token by token, for each call."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayerSeries:
-    """One line of the plot: a value and the module it comes from for each layer, from layer 0."""
-
-    label: str
-    values: tuple[float | None, ...]
-    paths: tuple[str, ...]
-
-
-def layer_series(
+def layer_chart(
     architecture: Architecture, run: ActivationRun, statistic: str, selected: str = ""
-) -> tuple[LayerSeries, ...]:
+) -> LineChart:
     """Return a line for each stack of layers, and one for the selected part of a layer.
 
-    A model without repeated layers that calls one shared layer several times, as ALBERT does,
-    gets a line with a value for each call. Which lines there are depends on the run alone: every
-    statistic gives the same ones, with ``None`` where it has no value.
+    ``statistic`` is one of ``STATISTIC_NAMES``, or ``SPREAD``. Which lines there are depends on the
+    run alone: every statistic gives the same ones, with ``None`` where it has no value.
     """
-    activations = {module.path: module.calls for module in run.modules}
-    stacks = _stacks(architecture)
+    series = layer_series(architecture, run)
+    return series_chart(run, (*series, *selected_series(architecture, run, selected)), statistic)
+
+
+def selected_series(
+    architecture: Architecture, run: ActivationRun, selected: str
+) -> tuple[Series, ...]:
+    """Return the part that the module at ``selected`` is, in its own stack; a layer is none."""
+    stack, part = part_of(architecture, run, selected) or ("", "")
+    found = layer_series(architecture, run, part) if part else ()
+    return tuple(series for series in found if series.stack == stack)
+
+
+def series_chart(run: ActivationRun, series: Sequence[Series], statistic: str) -> LineChart:
+    """Return a line for each series, over all tokens; of several calls the last one counts."""
+    calls = {module.path: module.calls for module in run.modules}
     lines = []
-    for stack in stacks:
-        paths = [node.path for node in stack]
-        # The last two names tell stacks apart: encoder.layers and decoder.layers.
-        name = ".".join((stack[0].parent or architecture.root.class_name).split(".")[-2:])
-        lines.append(_line(f"{name}: output", paths, activations, statistic))
-        for path in paths:
-            if selected.startswith(f"{path}."):
-                part = selected.removeprefix(f"{path}.")
-                parts = [f"{p}.{part}" for p in paths]
-                lines.append(_line(f"{name}: {part}", parts, activations, statistic))
-    if not stacks:
-        lines = _shared_layer(run, statistic, selected)
-    return tuple(line for line in lines if any(path in activations for path in line.paths))
+    for one in series:
+        figures = [
+            calls[path][call] if path in calls else None for path, call in one.points()
+        ]
+        lines.append(_line(one, one.label, figures, statistic))
+    return _chart(lines, statistic)
 
 
-def _stacks(architecture: Architecture) -> list[list[ModuleNode]]:
-    """Return the outermost runs of equal layers."""
-    stacks: list[list[ModuleNode]] = []
-    inside: tuple[str, ...] = ()
-    for node in architecture.modules:
-        if node.repeat is None or node.path.startswith(inside):
-            continue
-        if int(node.name) == node.repeat.first:
-            stacks.append([])
-        stacks[-1].append(node)
-        inside = (*inside, f"{node.path}.")
-    return stacks
+def token_class_chart(
+    run: ActivationRun,
+    series: Sequence[Series],
+    statistic: str,
+    classes: Sequence[TokenClass],
+    measured: Measured,
+) -> LineChart:
+    """Return a line for each series and each class that it has tokens of.
+
+    Lines are called after their class alone where there is just one series.
+    """
+    lines = []
+    for one in series:
+        points = [_call(run, measured, *point) for point in one.points()]
+        for kind in classes:
+            figures = [point and _of_class(*point, kind) for point in points]
+            if any(figures):
+                label = kind.label if len(series) == 1 else f"{one.label} · {kind.label}"
+                lines.append(_line(one, label, figures, statistic))
+    return _chart(lines, statistic)
+
+
+def _call(
+    run: ActivationRun, measured: Measured, path: str, call: int
+) -> tuple[TokenStatistics, range] | None:
+    """Return what was measured in a call, and the tokens that it has a row for."""
+    calls = measured.get(path, ())
+    if not -1 <= call < len(calls) or not calls:
+        return None
+    tokens = tokens_of_rows(run, path, len(calls[call]))
+    return None if tokens is None else (calls[call], tokens)
+
+
+def _of_class(measured: TokenStatistics, tokens: range, kind: TokenClass) -> Statistics | None:
+    rows = [token - tokens.start for token in kind.tokens if token in tokens]
+    return measured.of(rows) if rows else None
 
 
 def _line(
-    label: str,
-    paths: list[str],
-    activations: dict[str, tuple[Statistics, ...]],
-    statistic: str,
-) -> LayerSeries:
-    values = tuple(
-        figure(calls[-1], statistic) if (calls := activations.get(path)) else None for path in paths
+    series: Series, label: str, figures: Sequence[Statistics | None], statistic: str
+) -> Line:
+    def values(name: str) -> tuple[float | None, ...]:
+        return tuple(found and figure(found, name) for found in figures)
+
+    places = tuple(map(Place, series.paths))
+    if statistic != SPREAD:
+        return Line(label, values(statistic), places)
+    means, stds = values("mean"), values("std")
+    return Line(
+        label,
+        means,
+        places,
+        low=_sums(means, stds, -1),
+        high=_sums(means, stds, 1),
+        min=values("min"),
+        max=values("max"),
     )
-    return LayerSeries(label, values, tuple(paths))
 
 
-def _shared_layer(run: ActivationRun, statistic: str, selected: str) -> list[LayerSeries]:
-    repeated = [module for module in run.modules if len(module.calls) > 1]
-    shown = repeated[:1] + [m for m in repeated[1:] if m.path == selected]
-    return [
-        LayerSeries(
-            f"{module.path}: output",
-            tuple(figure(call, statistic) for call in module.calls),
-            (module.path,) * len(module.calls),
-        )
-        for module in shown
-    ]
+def _sums(
+    values: Sequence[float | None], others: Sequence[float | None], factor: int
+) -> tuple[float | None, ...]:
+    return tuple(
+        None if value is None or other is None else value + factor * other
+        for value, other in zip(values, others, strict=True)
+    )
+
+
+def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
+    longest = max((len(line.values) for line in lines), default=0)
+    return LineChart(tuple(lines), "Layer", statistic, tuple(map(str, range(longest))))

@@ -1,13 +1,27 @@
 """What every plot of the program shares: it is looked at and clicked, never dragged about."""
 
+from html import escape
+
 import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.plots.chart import Place
 from bertviewer.plots.theme import LIGHT, PlotTheme
+
+_SOLID = Qt.PenStyle.SolidLine
 
 
 class Plot(pg.PlotWidget):  # type: ignore[misc]
-    """A plot with a theme and two titled axes; a subclass adds what it shows to ``draw()``."""
+    """A plot with a theme and two titled axes; a subclass adds what it shows to ``draw()``.
+
+    ``clicked`` carries the place that was clicked, ``hovered`` the exact value under the mouse in
+    words, or nothing.
+    """
+
+    clicked = Signal(Place)
+    hovered = Signal(str)
 
     def __init__(
         self, parent: QWidget | None = None, axes: dict[str, pg.AxisItem] | None = None
@@ -15,18 +29,37 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         super().__init__(parent, axisItems=axes, enableMenu=False)
         self.theme = LIGHT
         self.titles = {"bottom": "", "left": ""}
+        self.selection = Place()
+        self.line_scale = 1.0
         item = self.getPlotItem()
         item.hideButtons()
         item.setMouseEnabled(x=False, y=False)
         self.adopt_menu(item)
+        # The highest and the last label reach beyond their axes by half a letter.
+        item.layout.setContentsMargins(1, 8, 8, 1)
         for side in ("bottom", "left"):
             # An axis in thousandths without a word about it would be read wrong.
             item.getAxis(side).enableAutoSIPrefix(False)
+        self.scene().sigMouseClicked.connect(self._on_click)
+        self.scene().sigMouseMoved.connect(self._on_move)
+
+    def place_at(self, position: QPointF) -> Place | None:
+        """Return what is at a position in the scene, ``None`` where there is nothing."""
+        raise NotImplementedError
+
+    def text_at(self, position: QPointF) -> str:
+        """Return the exact value at a position in the scene, in words; "" where there is none."""
+        raise NotImplementedError
 
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw again in other colours."""
         self.theme = theme
         self.draw()
+
+    def mark(self, selection: Place) -> None:
+        """Show where the selection is."""
+        self.selection = selection
+        self.draw_marks()
 
     def draw(self) -> None:
         """Clear the plot, and draw the background and the axes in the theme's colours."""
@@ -35,10 +68,46 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.setBackground(self.theme.background)
         for side, title in self.titles.items():
             axis = item.getAxis(side)
-            axis.setPen(self.theme.muted)
+            axis.setPen(self.pen(self.theme.muted))
             axis.setTextPen(self.theme.foreground)
-            axis.setLabel(title, color=self.theme.foreground)
+            # pyqtgraph takes a title for markup, and it may hold a token as <s>.
+            axis.setLabel(escape(title), color=self.theme.foreground)
+
+    def pen(self, color: str, width: float = 1, style: Qt.PenStyle = _SOLID) -> QPen:
+        """Return a pen of a width in pixels.
+
+        Qt never scales such a pen with the picture: ``line_scale`` does.
+        """
+        pen: QPen = pg.mkPen(color, width=width * self.line_scale, style=style)
+        return pen
+
+    def show_values(self, is_shown: bool) -> None:
+        """Have numbers and ticks on the axes, or not: an empty plot has no range."""
+        for side in ("bottom", "left"):
+            self.getPlotItem().getAxis(side).setTicks(None if is_shown else [[]])
+
+    def draw_marks(self) -> None:
+        """Draw the marks of the selection anew; a plot that knows no places has none."""
+
+    def draw_on(self, painter: QPainter) -> None:
+        """Draw the plot as large as it is, from the painter's origin."""
+        rect = self.rect()
+        self.render(painter, QRectF(rect), rect)
 
     def adopt_menu(self, item: pg.PlotItem) -> None:
         """Own the item's menu: pyqtgraph leaves it without a parent, and nothing deletes it."""
         item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Tell that the mouse is on nothing any more; Qt calls it."""
+        super().leaveEvent(event)
+        self.hovered.emit("")
+
+    def _on_click(self, event: "pg.GraphicsScene.mouseEvents.MouseClickEvent") -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            place = self.place_at(event.scenePos())
+            if place is not None and place != Place():
+                self.clicked.emit(place)
+
+    def _on_move(self, position: QPointF) -> None:
+        self.hovered.emit(self.text_at(position))

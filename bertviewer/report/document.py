@@ -15,10 +15,12 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import figure
 from bertviewer.core.tasks import find_task
-from bertviewer.plots.layer_plot import LayerPlot
-from bertviewer.plots.layers import layer_series
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.label_axis import shortened
+from bertviewer.plots.layers import layer_chart
+from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import plot_pdf
-from bertviewer.plots.token_heatmap import TokenHeatmap, shortened
+from bertviewer.plots.token_norms import norms_chart
 from bertviewer.report.check import check_data
 from bertviewer.report.costs import cost_data, memory_rows, terms_data
 from bertviewer.report.formats import (
@@ -151,10 +153,10 @@ def _formulas(tree: TreeRow, architecture: Architecture) -> Iterator[dict[str, A
 
 
 def _run_data(architecture: Architecture, run: ActivationRun, statistic: str) -> dict[str, Any]:
-    figures = [layer_series(architecture, run, name) for name in RUN_FIGURES]
+    figures = [layer_chart(architecture, run, name).lines for name in RUN_FIGURES]
     stacks = []
     for index, line in enumerate(figures[0]):
-        columns = [series[index].values for series in figures]
+        columns = [lines[index].values for lines in figures]
         stacks.append(
             {
                 "label": line.label,
@@ -188,9 +190,9 @@ def draw_run(architecture: Architecture, run: ActivationRun, statistic: str = "s
 
     Plots are widgets: a ``QApplication`` must exist, and this must be its thread.
     """
-    layers, heatmap = LayerPlot(), TokenHeatmap()
-    layers.show_series(layer_series(architecture, run, statistic), statistic)
-    heatmap.show_run(run)
+    layers, heatmap = LinePlot(), GridPlot()
+    layers.show_chart(layer_chart(architecture, run, statistic))
+    heatmap.show_chart(norms_chart(run))
     drawn = {
         "layers.pdf": plot_pdf(layers, *PLOT_SIZE),
         "heatmap.pdf": plot_pdf(heatmap, *HEATMAP_SIZE),

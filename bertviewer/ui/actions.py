@@ -1,6 +1,6 @@
 """The window's actions, as one table: title, shortcut, menu, and what they call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from bertviewer.core.presets import preset_names
+from bertviewer.core.run.device import Device
 from bertviewer.core.tasks import TASKS
 from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME, SYSTEM
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
@@ -22,6 +23,11 @@ class Commands(Protocol):
     def set_task(self, name: str) -> None: ...  # noqa: D102
     def choose_report(self) -> None: ...  # noqa: D102
     def set_appearance(self, name: str) -> None: ...  # noqa: D102
+    def set_device(self, name: str) -> None: ...  # noqa: D102
+    def run(self) -> None: ...  # noqa: D102
+    def cancel(self) -> None: ...  # noqa: D102
+    def keep_run(self) -> None: ...  # noqa: D102
+    def enlarge_views(self) -> None: ...  # noqa: D102
     def focus_filter(self) -> None: ...  # noqa: D102
     def focus_sentence(self) -> None: ...  # noqa: D102
     def show_about(self) -> None: ...  # noqa: D102
@@ -41,6 +47,7 @@ class Action:
 
 FILE = QT_TRANSLATE_NOOP("actions", "&File")
 VIEW = QT_TRANSLATE_NOOP("actions", "&View")
+RUN = QT_TRANSLATE_NOOP("actions", "&Run")
 HELP = QT_TRANSLATE_NOOP("actions", "&Help")
 
 ACTIONS = (
@@ -53,6 +60,14 @@ ACTIONS = (
            lambda c: c.focus_filter()),
     Action("focusSentence", VIEW, QT_TRANSLATE_NOOP("actions", "Edit the &sentence"), "Ctrl+L",
            lambda c: c.focus_sentence()),
+    Action("runSentence", RUN, QT_TRANSLATE_NOOP("actions", "&Run the sentence"), "Ctrl+R",
+           lambda c: c.run()),
+    Action("cancel", RUN, QT_TRANSLATE_NOOP("actions", "&Cancel"), "Ctrl+.",
+           lambda c: c.cancel()),
+    Action("keepAsA", RUN, QT_TRANSLATE_NOOP("actions", "&Keep this run as A"), "Ctrl+K",
+           lambda c: c.keep_run()),
+    Action("enlargeViews", VIEW, QT_TRANSLATE_NOOP("actions", "&Enlarge the run's views"),
+           "Ctrl+M", lambda c: c.enlarge_views()),
     Action("about", HELP, QT_TRANSLATE_NOOP("actions", "&About bertviewer"), "",
            lambda c: c.show_about()),
 )  # fmt: skip
@@ -63,7 +78,7 @@ class Menus:
 
     def __init__(self, window: QMainWindow, commands: Commands) -> None:
         bar = window.menuBar()
-        menus = {title: bar.addMenu(_translated(title)) for title in (FILE, VIEW, HELP)}
+        menus = {title: bar.addMenu(_translated(title)) for title in (FILE, VIEW, RUN, HELP)}
         self._actions: dict[str, QAction] = {}
         _add_presets(menus[FILE], commands)
         for action in ACTIONS:
@@ -78,11 +93,25 @@ class Menus:
         menus[VIEW].addSeparator()
         looks = menus[VIEW].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Appearance")))
         self._appearances = _add_choices(looks, APPEARANCE_CHOICES, commands.set_appearance)
-        self.enable("exportPdf", False)
+        menus[RUN].addSeparator()
+        self._devices = menus[RUN].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Device")))
+        self._choose_device = commands.set_device
+        self.show_devices((), "")
+        for name in ("exportPdf", "runSentence", "cancel", "keepAsA", "enlargeViews"):
+            self.enable(name, False)
 
     def enable(self, name: str, enabled: bool) -> None:
         """Let an action of the table be chosen, or not."""
         self._actions[name].setEnabled(enabled)
+
+    def show_devices(self, devices: Sequence[Device], chosen: str) -> None:
+        """Offer these devices, of which one is marked."""
+        self._devices.clear()
+        choices = tuple((device.name, device.title) for device in devices)
+        made = _add_choices(self._devices, choices, self._choose_device)
+        if chosen in made:
+            made[chosen].setChecked(True)
+        self._devices.setEnabled(bool(made))
 
     def check_task(self, name: str) -> None:
         """Mark the head that is open."""

@@ -46,11 +46,16 @@ _DARK_COLORS = {
     _Role.Link: "#f0a35e",
     _Role.Accent: "#3d8fd1",
 }
-# Fusion draws the frame of an empty box darker than the window: on dark it cannot be seen.
+# Fusion draws the frame of an empty box, and a button that is down, darker than the window: on
+# dark neither can be seen.
 _BOXES = f"""
 QCheckBox::indicator:unchecked {{
     width: 12px; height: 12px; border-radius: 2px;
     border: 1px solid {_DARK_COLORS[_Role.PlaceholderText]};
+}}
+QToolButton:checked {{
+    background: {_DARK_COLORS[_Role.Highlight]}; color: {_DARK_COLORS[_Role.HighlightedText]};
+    border-radius: 2px;
 }}
 """
 _DISABLED = {

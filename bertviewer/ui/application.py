@@ -47,7 +47,7 @@ def run_window(options: argparse.Namespace) -> int:
     window.painted.connect(lambda: window.open_source(source))
     window.show()
     status = application.exec()
-    if not lane.stop(PATIENCE):
+    if not (lane.stop(PATIENCE) and window.stop(PATIENCE)):
         # The worker is inside a library, in an import or a large file. The user's files are
         # written by rename, so nothing is lost by leaving without it.
         sys.stdout.flush()

@@ -19,18 +19,21 @@ from PySide6.QtWidgets import (
 from bertviewer import __version__
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import check_writable
+from bertviewer.core.run.device import CPU
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.report.document import draw_run
 from bertviewer.ui.actions import Menus
-from bertviewer.ui.activation_panel import ActivationPanel
 from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearance
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
+from bertviewer.ui.run.run_panel import RunPanel
 from bertviewer.ui.sentence_bar import SentenceBar
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import DetailTabs
 from bertviewer.ui.welcome import WelcomePage
 from bertviewer.ui.workspace import Workspace
+
+DEVICE_SETTING = "device"
 
 
 class MainWindow(QMainWindow):
@@ -49,7 +52,7 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(icon)
         self.resize(1360, 860)
         self._sentence_bar = SentenceBar(workspace)
-        self._activations = ActivationPanel(workspace)
+        self._run_panel = RunPanel(workspace)
         self._pages = QStackedWidget()
         self._pages.addWidget(WelcomePage(workspace, icon))
         self._pages.addWidget(self._make_content())
@@ -57,6 +60,7 @@ class MainWindow(QMainWindow):
         self._menus = Menus(self, self)
         self.setStatusBar(Status(workspace, self))
         self.set_appearance(stored_appearance())
+        workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.run_changed.connect(self._on_run)
@@ -100,7 +104,7 @@ class MainWindow(QMainWindow):
         except UserError as error:
             show_error(self, str(error))
             return
-        run, statistic = self.workspace.run, self._activations.statistic
+        run, statistic = self.workspace.run, self._run_panel.statistic
         # Plots are widgets, which only this thread may draw; the rest is the worker's.
         drawn = None if run is None else draw_run(architecture, run, statistic)
         self.workspace.export(path, drawn)
@@ -113,13 +117,34 @@ class MainWindow(QMainWindow):
         """Run the sentence that is filled in."""
         self._sentence_bar.run()
 
+    def stop(self, seconds: float) -> bool:
+        """End the window's own background work; return whether it ended in time."""
+        return self._sentence_bar.stop(seconds)
+
     def set_appearance(self, name: str) -> None:
         """Make the window light or dark, or as the system is, and remember it."""
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         QSettings().setValue(SETTING, name)
-        self._activations.set_theme(apply_appearance(application, name))
+        self._run_panel.set_theme(apply_appearance(application, name))
         self._menus.check_appearance(name)
+
+    def set_device(self, name: str) -> None:
+        """Run sentences on another device from now on, and remember it."""
+        QSettings().setValue(DEVICE_SETTING, name)
+        self.workspace.device_wish = name
+
+    def cancel(self) -> None:
+        """Stop what is going on."""
+        self.workspace.cancel()
+
+    def keep_run(self) -> None:
+        """Keep the last run as run A."""
+        self.workspace.keep_run()
+
+    def enlarge_views(self) -> None:
+        """Give the run's views all the room, or share it with the tree again."""
+        self._upper.setVisible(not self._upper.isVisible())
 
     def focus_filter(self) -> None:
         """Put the cursor into the tree's filter."""
@@ -152,10 +177,11 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what is going on; Qt calls it."""
         self.workspace.cancel()
+        self.stop(0)
         super().closeEvent(event)
 
     def _make_content(self) -> QWidget:
-        upper = QSplitter(Qt.Orientation.Horizontal)
+        self._upper = upper = QSplitter(Qt.Orientation.Horizontal)
         upper.addWidget(ModuleTreePanel(self.workspace))
         upper.addWidget(DetailTabs(self.workspace))
         upper.setChildrenCollapsible(False)
@@ -165,7 +191,7 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._sentence_bar)
-        layout.addWidget(self._activations, 1)
+        layout.addWidget(self._run_panel, 1)
         self._rows = QSplitter(Qt.Orientation.Vertical)
         self._rows.addWidget(upper)
         self._rows.addWidget(lower)
@@ -183,18 +209,26 @@ class MainWindow(QMainWindow):
         architecture = self.workspace.architecture
         assert architecture is not None
         self._pages.setCurrentIndex(1)
+        self._upper.show()
+        self._menus.show_devices(self.workspace.devices, self.workspace.device)
         self._update_menus()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
     def _on_run(self) -> None:
+        self._update_menus()
         if self.workspace.run is not None and self._rows.sizes()[1] < self.height() // 4:
             total = sum(self._rows.sizes())
-            self._rows.setSizes([total * 6 // 10, total * 4 // 10])
+            self._rows.setSizes([total * 52 // 100, total * 48 // 100])
 
     def _update_menus(self) -> None:
         architecture, activity = self.workspace.architecture, self.workspace.activity
         # A report of a run that is still going on would be one without it.
         self._menus.enable("exportPdf", architecture is not None and not activity)
+        self._menus.enable("runSentence", architecture is not None and not activity)
+        self._menus.enable("cancel", bool(activity))
+        has_run = self.workspace.run is not None
+        self._menus.enable("keepAsA", has_run)
+        self._menus.enable("enlargeViews", has_run)
         if architecture is not None:
             # Another head was asked for, and it may not have come.
             self._menus.check_task(architecture.source.task)

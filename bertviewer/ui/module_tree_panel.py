@@ -50,7 +50,7 @@ class ModuleTreePanel(QWidget):
 
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.row_changed.connect(self._on_row)
-        workspace.run_changed.connect(self._on_run)
+        workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
 
     def _make_view(self) -> QTreeView:
         view = QTreeView()

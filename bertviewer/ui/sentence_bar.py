@@ -1,5 +1,7 @@
 """The sentence to run, and the way to run and to stop it."""
 
+from dataclasses import replace
+
 from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
@@ -12,17 +14,21 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.text import MAX_CHARACTERS
+from bertviewer.ui.typing.counter import TokenCounter
+from bertviewer.ui.typing.token_count_view import TokenCountView
 from bertviewer.ui.workspace import Workspace
 
 
 class SentenceBar(QWidget):
-    """Sentence, optional second sentence, Run, Cancel, and how far the work is."""
+    """Sentence, optional second sentence, their tokens, Run, Cancel, and how far the work is."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
         self._sentence = _edit("sentenceEdit", self.tr("Type a sentence to run through the model"))
         self._pair = _edit("pairEdit", self.tr("Second sentence (optional)"))
+        self._count = TokenCountView()
+        self._counter = TokenCounter(workspace, self)
         self._random = QCheckBox(self.tr("Random weights"))
         self._random.setObjectName("randomWeightsCheck")
         self._random.setToolTip(
@@ -45,6 +51,7 @@ class SentenceBar(QWidget):
         fields = QHBoxLayout()
         fields.addWidget(self._sentence, 3)
         fields.addWidget(self._pair, 2)
+        fields.addWidget(self._count)
         fields.addWidget(self._random)
         fields.addWidget(self._run)
         fields.addWidget(self._cancel)
@@ -56,6 +63,9 @@ class SentenceBar(QWidget):
 
         for edit in (self._sentence, self._pair):
             edit.returnPressed.connect(self._run.click)
+            edit.textChanged.connect(self._on_text)
+        self._counter.counted.connect(self._count.show_count)
+        self._count.cut_wished.connect(self._run_cut)
         self._random.toggled.connect(self._update)
         self._run.clicked.connect(self.run)
         self._cancel.clicked.connect(workspace.cancel)
@@ -71,8 +81,20 @@ class SentenceBar(QWidget):
 
     def run(self) -> None:
         """Run what stands in the fields."""
-        sentence = Sentence(self._sentence.text(), self._pair.text() or None)
-        self._workspace.run_sentence(sentence, self._random.isChecked())
+        self._workspace.run_sentence(self._typed(), self._random.isChecked())
+
+    def stop(self, seconds: float) -> bool:
+        """Count what is typed no more; return whether that ended in time."""
+        return self._counter.stop(seconds)
+
+    def _typed(self) -> Sentence:
+        return Sentence(self._sentence.text(), self._pair.text() or None)
+
+    def _on_text(self) -> None:
+        self._counter.set_sentence(self._typed())
+
+    def _run_cut(self) -> None:
+        self._workspace.run_sentence(replace(self._typed(), cut=True), self._random.isChecked())
 
     def _on_architecture(self) -> None:
         self._random.setChecked(False)
@@ -84,6 +106,7 @@ class SentenceBar(QWidget):
         self._random.setVisible(architecture is not None and not pretrained)
         ready = architecture is not None and (pretrained or self._random.isChecked())
         self._run.setEnabled(ready and not activity)
+        self._count.set_ready(ready and not activity)
         self._run.setToolTip(self._why_not(architecture is not None, ready))
         self._cancel.setEnabled(bool(activity))
         self._progress.setVisible(bool(activity))

@@ -76,10 +76,13 @@ class DetailTabs(QTabWidget):
         self.currentChanged.connect(self._refresh)
         workspace.row_changed.connect(self._refresh)
         workspace.formulas_changed.connect(lambda: self._refresh_if("shows_formulas"))
-        workspace.run_changed.connect(lambda: self._refresh_if("shows_run"))
+        workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
 
     def _refresh(self) -> None:
         self._pages[self.currentIndex()].refresh()
+
+    def _on_run(self) -> None:
+        self._refresh_if("shows_run")
 
     def _refresh_if(self, flag: str) -> None:
         if getattr(TABS[self.currentIndex()], flag):

@@ -4,30 +4,45 @@ torch and transformers are imported inside them, so in the worker thread and aft
 is on screen.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.check_step import Check
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.device import Device
 from bertviewer.core.source import ModelSource
+from bertviewer.plots.layers import Measured
 from bertviewer.report import typesetting
 from bertviewer.report.document import DrawnRun, build_document
 from bertviewer.report.pdf import write_document
+from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.loading import LoadedModel
+    from bertviewer.core.run.capture import Capture
 
 
-def open_model(source: ModelSource, progress: Progress) -> "LoadedModel":
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open model, and where it can be run."""
+
+    model: "LoadedModel"
+    devices: tuple[Device, ...]
+
+
+def open_model(source: ModelSource, progress: Progress) -> Opened:
     """Open a model; the first one waits for torch and transformers."""
     progress(0, 0, "Loading torch and transformers")
     from bertviewer.core import loading
+    from bertviewer.core.run.devices import available_devices
 
     # Here, and not when the window wants its first formula.
     typesetting.prepare()
-    return loading.open_model(source, progress)
+    return Opened(loading.open_model(source, progress), available_devices())
 
 
 def derive_counts(model: "LoadedModel", progress: Progress) -> Architecture:
@@ -41,20 +56,44 @@ def derive_costs(model: "LoadedModel", progress: Progress) -> Architecture:
 
 
 def run_sentence(
-    model: "LoadedModel", sentence: Sentence, random_weights: bool, progress: Progress
-) -> ActivationRun:
-    """Run a sentence through an open model, and keep what a check of it needs."""
+    model: "LoadedModel",
+    sentence: Sentence,
+    random_weights: bool,
+    device: str,
+    progress: Progress,
+) -> WatchedRun:
+    """Run a sentence through an open model, and keep what it takes to look closer."""
     from bertviewer.core.run import running
-    from bertviewer.core.run.capture import WINDOW_BUDGET
+    from bertviewer.core.run.capture import Capture
 
-    return running.run_sentence(model, sentence, random_weights, progress, WINDOW_BUDGET)
+    kept = Capture("units")
+    run = running.run_sentence(
+        model, sentence, random_weights, progress, capture=kept, device=device
+    )
+    return WatchedRun(run, kept)
 
 
-def check_module(model: "LoadedModel", path: str, progress: Progress) -> Check:
-    """Check what the module at ``path`` gave in the last run."""
+def check_module(model: "LoadedModel", kept: "Capture", path: str, progress: Progress) -> Check:
+    """Check what the module at ``path`` gave in a run."""
     from bertviewer.core.checking import check
 
-    return check.check_module(model, path, progress)
+    return check.check_module(model, kept, path, progress)
+
+
+def measure_tokens(
+    paths: Sequence[str], model: "LoadedModel", watched: WatchedRun, progress: Progress
+) -> Measured:
+    """Measure what modules gave in a run token by token; the hidden states need no replay."""
+    from bertviewer.core.analysis.state_measures import state_statistics
+    from bertviewer.core.analysis.token_measures import call_statistics
+
+    found = {}
+    for number, path in enumerate(paths):
+        progress(number, len(paths), path)
+        if (measured := state_statistics(watched.run, path)) is not None:
+            found[path] = measured
+    others = [path for path in paths if path not in found]
+    return found | call_statistics(model, watched.run, watched.kept, others, progress)
 
 
 def write_report(

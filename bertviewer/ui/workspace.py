@@ -1,33 +1,40 @@
-"""The window's one place for state: the open model, the selected row, the last run."""
+"""The window's one place for state: the open model, the selection, the runs."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.check_step import Check
-from bertviewer.core.errors import Cancelled
-from bertviewer.core.folding import TreeRow, fold
+from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.folding import fold
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source import ModelSource
 from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
+from bertviewer.ui.looks import Look, Looks
+from bertviewer.ui.selection import Selection
+from bertviewer.ui.turns import Turns
+from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.loading import LoadedModel
 
 
+Comparison = Literal["overlay", "difference"]
+
 Derive = Callable[["LoadedModel", Progress], Architecture]
 """Puts formulas into the architecture of an open model."""
 
 
-class Workspace(QObject):
+class Workspace(Selection):
     """State, and the actions that change it; widgets listen to it and never to one another.
 
     The signals say that a part of the state is new; what it is stands in the attributes.
@@ -35,8 +42,8 @@ class Workspace(QObject):
 
     architecture_changed = Signal()
     formulas_changed = Signal()
-    row_changed = Signal()
     run_changed = Signal()
+    comparison_changed = Signal()
     check_changed = Signal()
     activity_changed = Signal()
     progressed = Signal(int, int, str)
@@ -47,16 +54,21 @@ class Workspace(QObject):
     def __init__(self, lane: Lane, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.architecture: Architecture | None = None
-        self.tree: TreeRow | None = None
-        self.row: TreeRow | None = None
-        self.run: ActivationRun | None = None
+        self.source: ModelSource | None = None  # of the open model
+        self.watched: WatchedRun | None = None  # the last run
+        self.kept: WatchedRun | None = None  # run A, to compare the last one with
+        self.comparison: Comparison = "overlay"  # how, if there is a run A
+        self.devices: tuple[Device, ...] = ()  # known once a model is open
+        self.device_wish = CPU  # where sentences shall run, if they can
         self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
         self.activity: str = ""
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
         self._to_derive: list[Derive] = []
         self._wishes = 0
+        self.turns = Turns(self)
         self._lane = lane
+        self._looks = Looks(lane)
         lane.progressed.connect(self.progressed)
         lane.busy_changed.connect(self._on_lane_busy)
 
@@ -64,6 +76,16 @@ class Workspace(QObject):
     def is_deriving(self) -> bool:
         """Whether the formulas of the open model are still to come."""
         return bool(self._to_derive)
+
+    @property
+    def run(self) -> ActivationRun | None:
+        """The last run."""
+        return None if self.watched is None else self.watched.run
+
+    @property
+    def device(self) -> str:
+        """Where sentences run, by torch's name."""
+        return chosen_device(self.device_wish, self.devices)
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
@@ -73,21 +95,64 @@ class Workspace(QObject):
         """Run a sentence through the open model."""
         if self._model is None:
             return
-        task = partial(tasks.run_sentence, self._model, sentence, random_weights)
+        task = partial(tasks.run_sentence, self._model, sentence, random_weights, self.device)
         self._start("run", task, self._on_run)
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run."""
-        if self._model is None or self.run is None:
+        if self._model is None or self.watched is None:
             return
-        run = self.run
+        watched = self.watched
 
         def keep(check: Check) -> None:
-            if self.run is run:
+            if self.watched is watched:
                 self.checks[path] = check
                 self.check_changed.emit()
 
-        self._start("check", partial(tasks.check_module, self._model, path), keep)
+        self._start("check", partial(tasks.check_module, self._model, watched.kept, path), keep)
+
+    def look(
+        self,
+        view: str,
+        watched: WatchedRun,
+        task: Task,
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        """Have the worker look closer at a run, when it has nothing else to do for a person.
+
+        Each view has one wish at a time, under its own name; a new one takes the old one's place.
+        """
+        if self._model is None:
+            return
+
+        def tell(error: BaseException) -> None:
+            failed(error)
+            if not isinstance(error, UserError):
+                self.failed.emit(error)
+
+        self._looks.ask(view, Look(partial(task, self._model, watched), done, tell))
+        if not self.activity and not self._looks.is_running:
+            self._looks.start()
+
+    def forget_look(self, view: str) -> None:
+        """Give a view's wish up: it is out of sight."""
+        self._looks.forget(view)
+
+    def keep_run(self) -> None:
+        """Keep the last run as run A."""
+        self.kept = self.watched
+        self.comparison_changed.emit()
+
+    def drop_run(self) -> None:
+        """Compare no longer."""
+        self.kept = None
+        self.comparison_changed.emit()
+
+    def compare(self, comparison: Comparison) -> None:
+        """Choose how the last run is compared with run A."""
+        self.comparison = comparison
+        self.comparison_changed.emit()
 
     def export(self, path: Path, drawn: DrawnRun | None) -> None:
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
@@ -100,14 +165,6 @@ class Workspace(QObject):
         """Stop what is going on."""
         self._lane.cancel()
 
-    def select(self, key: str) -> None:
-        """Select the row with that key, or the module at that path inside a folded row."""
-        if self.tree is None or (self.row is not None and self.row.key == key):
-            return
-        if (row := _find(self.tree, key)) is not None:
-            self.row = row
-            self.row_changed.emit()
-
     def _start(self, activity: str, task: Callable[..., Any], done: Callable[[Any], None]) -> None:
         self._wishes += 1
         wish = self._wishes
@@ -119,8 +176,13 @@ class Workspace(QObject):
                 self._set_activity("")
 
         def finish(result: Any) -> None:
-            rest()
+            if activity != "run":
+                rest()
+                done(result)
+                return
             done(result)
+            # A run is over when all that shows it has been drawn.
+            self.turns.later(rest)
 
         def fail(error: BaseException) -> None:
             rest()
@@ -135,29 +197,41 @@ class Workspace(QObject):
         self.activity = activity
         self.activity_changed.emit()
 
-    def _on_opened(self, model: "LoadedModel") -> None:
+    def _on_opened(self, opened: tasks.Opened) -> None:
+        model = opened.model
         self._model = model
+        self.devices = opened.devices
+        self.source = model.source
         self._to_derive = [tasks.derive_counts, tasks.derive_costs]
         self.architecture = model.architecture
-        self.tree = self.row = fold(model.architecture)
-        self.run = None
+        self.set_tree(fold(model.architecture))
+        self.watched = self.kept = None
         self.checks = {}
+        self._looks.forget()
         self.architecture_changed.emit()
+        self.comparison_changed.emit()
         self.run_changed.emit()
         self.row_changed.emit()
 
-    def _on_run(self, run: ActivationRun) -> None:
-        self.run = run
+    def _on_run(self, watched: WatchedRun) -> None:
+        run = watched.run
+        self.watched = watched
         self.checks = {}
+        # The first word is more of an example than the mark at the sentence's beginning.
+        words = [place for place, token in enumerate(run.tokens) if not token.is_special]
+        self.token = next(iter(words), 0)
+        self._looks.forget()
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)
         self.run_changed.emit()
 
     def _on_lane_busy(self, busy: bool) -> None:
-        # The formulas are derived whenever there is nothing else to do, and again after
-        # something else has interrupted them.
-        if not busy and self._to_derive and self._model is not None:
+        # Views get what they look for first. The formulas are derived whenever there is nothing
+        # else to do, and again after something else has interrupted them.
+        if busy or self._model is None or self._looks.start():
+            return
+        if self._to_derive:
             task = partial(self._to_derive[0], self._model)
             self._lane.start(task, self._on_derived, self._on_not_derived)
 
@@ -165,21 +239,10 @@ class Workspace(QObject):
         # A cache has all formulas at once.
         self._to_derive = [] if architecture.compute else self._to_derive[1:]
         self.architecture = architecture
-        self.tree = fold(architecture)
-        if self.row is not None:
-            self.row = _find(self.tree, self.row.key) or self.tree
+        self.exchange_tree(fold(architecture))
         self.formulas_changed.emit()
 
     def _on_not_derived(self, error: BaseException) -> None:
         if not isinstance(error, Cancelled):
             self._to_derive = []
             self.failed.emit(error)
-
-
-def _find(row: TreeRow, key: str) -> TreeRow | None:
-    if row.key == key:
-        return row
-    for child in (*row.members, *(() if row.is_folded else row.children)):
-        if (found := _find(child, key)) is not None:
-            return found
-    return None

@@ -2,34 +2,61 @@
 
 import argparse
 import json
+import os
 import platform
 import sys
 from collections.abc import Callable, Mapping
 
+import torch
+
 from tests.benchmarks.derive import derive_all
+from tests.benchmarks.run import run_ratios
 from tests.benchmarks.what_if import what_if
+from tests.benchmarks.window import window
 
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "derive": derive_all,
+    "run": run_ratios,
     "what_if": what_if,
+    "window": window,
 }
 
 
+RATIOS = frozenset({"run"})
+"""Benchmarks all of whose figures are ratios."""
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run one benchmark and print its medians; a ratio is that of the others, without a unit."""
+    """Run one benchmark and print its medians; ratios have no unit."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("name", choices=BENCHMARKS)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     figures = BENCHMARKS[options.name]()
+    has_ratios = options.name in RATIOS
     if options.json:
-        print(json.dumps({"figures": figures, "machine": platform.processor()}))
+        key = "ratios" if has_ratios else "figures"
+        print(json.dumps({key: figures, "machine": _machine()}))
         return 0
     width = max(map(len, figures))
     for name, value in figures.items():
-        text = f"{value:10.3f}" if name.endswith("ratio") else f"{value * 1000:10.1f} ms"
-        print(f"{name:{width}}  {text}")
+        print(f"{name:{width}}  {_text(name, value, has_ratios)}")
     return 0
+
+
+def _text(name: str, value: float, is_ratio: bool) -> str:
+    if is_ratio or name.endswith("ratio"):
+        return f"{value:10.3f}"
+    if name.startswith("memory"):
+        return f"{value:10.1f} MB"
+    return f"{value * 1000:10.1f} ms"
+
+
+def _machine() -> str:
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"torch {torch.__version__}"
+    )
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtGui import QColor, QImage, QPainter, QPicture
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.plots.cells import Cells
+from bertviewer.plots.cells import MOST_RECTANGLES, Cells
+from bertviewer.plots.colors import color_table
+from bertviewer.plots.levels import levels_of
+from bertviewer.plots.theme import LIGHT
 
 LOWEST, HIGHEST = (68, 1, 84), (253, 231, 37)
 """Viridis' two ends."""
@@ -19,12 +22,14 @@ SIZE = 20
 pytestmark = pytest.mark.usefixtures("qapp")
 
 
-def cells(values: Sequence[Sequence[float]]) -> Cells:
-    return Cells(np.array(values, dtype=float), "viridis")
+def cells(values: Sequence[Sequence[float]], is_signed: bool = False) -> Cells:
+    numbers = np.array(values, dtype=float)
+    levels = levels_of(numbers, is_signed)
+    return Cells(numbers, levels, color_table(LIGHT, is_signed), is_signed)
 
 
-def drawn(item: Cells, smooth: bool = False) -> QImage:
-    """Draw as a plot does: y grows upwards."""
+def drawn(item: Cells, smooth: bool = False, is_paper: bool = False) -> QImage:
+    """Draw as a plot does: y grows upwards. On paper it is recorded first."""
     bounds = item.boundingRect()
     image = QImage(
         int(bounds.width()) * SIZE, int(bounds.height()) * SIZE, QImage.Format.Format_RGB32
@@ -34,7 +39,14 @@ def drawn(item: Cells, smooth: bool = False) -> QImage:
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, smooth)
     painter.translate(0, image.height())
     painter.scale(SIZE, -SIZE)
-    item.paint(painter)
+    if is_paper:
+        picture = QPicture()
+        recorder = QPainter(picture)
+        item.paint(recorder)
+        recorder.end()
+        painter.drawPicture(0, 0, picture)
+    else:
+        item.paint(painter)
     painter.end()
     return image
 
@@ -51,8 +63,9 @@ def rgb(image: QImage, x: int, y: int) -> tuple[int, int, int]:
     return color.red(), color.green(), color.blue()
 
 
-def test_extremes_have_the_colormaps_ends() -> None:
-    image = drawn(cells([[3.0, 7.0], [11.0, 5.0]]))
+@pytest.mark.parametrize("is_paper", [False, True])
+def test_extremes_have_the_colormaps_ends(is_paper: bool) -> None:
+    image = drawn(cells([[3.0, 7.0], [11.0, 5.0]]), is_paper=is_paper)
     assert color_of(image, 0, 0) == LOWEST
     assert color_of(image, 1, 0) == HIGHEST
     assert color_of(image, 0, 1) not in (LOWEST, HIGHEST, EMPTY)
@@ -78,10 +91,9 @@ def test_equal_values_have_equal_colours_and_more_is_brighter() -> None:
 
 
 @pytest.mark.parametrize("hole", [np.nan, np.inf, -np.inf])
-def test_a_cell_without_a_number_stays_empty(hole: float) -> None:
-    item = cells([[1.0, hole], [hole, 2.0]])
-    assert (item.low, item.high) == (1.0, 2.0)
-    image = drawn(item)
+@pytest.mark.parametrize("is_paper", [False, True])
+def test_a_cell_without_a_number_stays_empty(hole: float, is_paper: bool) -> None:
+    image = drawn(cells([[1.0, hole], [hole, 2.0]]), is_paper=is_paper)
     assert color_of(image, 0, 0) == LOWEST
     assert color_of(image, 0, 1) == EMPTY
     assert color_of(image, 1, 0) == EMPTY
@@ -89,17 +101,13 @@ def test_a_cell_without_a_number_stays_empty(hole: float) -> None:
 
 
 def test_nothing_but_holes() -> None:
-    item = cells([[np.nan, np.nan]])
-    assert (item.low, item.high) == (0.0, 1.0)
-    image = drawn(item)
+    image = drawn(cells([[np.nan, np.nan]]))
     assert color_of(image, 0, 0) == color_of(image, 0, 1) == EMPTY
 
 
-def test_one_value_everywhere_has_a_range_and_one_colour() -> None:
+def test_one_value_everywhere_has_one_colour() -> None:
     for value in (0.0, 4.0, -1e-30, 1e30):
-        item = cells([[value, value]])
-        assert item.low < value < item.high
-        image = drawn(item)
+        image = drawn(cells([[value, value]]))
         assert color_of(image, 0, 0) == color_of(image, 0, 1) != EMPTY
 
 
@@ -108,18 +116,61 @@ def test_rounding_errors_are_not_blown_up() -> None:
     assert color_of(image, 0, 0) == color_of(image, 0, 1)
 
 
-def test_no_background_shows_between_smooth_cells() -> None:
+@pytest.mark.parametrize("is_paper", [False, True])
+@pytest.mark.parametrize("shape", [(5, 7), (40, 100)])
+def test_no_background_shows_between_smooth_cells(shape: tuple[int, int], is_paper: bool) -> None:
     # With fractions of pixels, as on paper and on scaled screens.
-    item = cells([[1.0] * 7] * 5)
+    item = cells(np.ones(shape).tolist())
+    picture = QPicture()
+    recorder = QPainter(picture)
+    recorder.scale(150 / shape[1], 110 / shape[0])
+    item.paint(recorder)
+    recorder.end()
     image = QImage(150, 110, QImage.Format.Format_RGB32)
     image.fill(QColor(*EMPTY))
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.scale(150 / 7, 110 / 5)
-    item.paint(painter)
+    if is_paper:
+        painter.drawPicture(0, 0, picture)
+    else:
+        painter.scale(150 / shape[1], 110 / shape[0])
+        item.paint(painter)
     painter.end()
     colors = {rgb(image, x, y) for x in range(1, 149) for y in range(1, 109)}
     assert len(colors) == 1
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_a_pixel_shows_the_largest_of_its_cells(is_signed: bool) -> None:
+    values = np.zeros((300, 400))
+    values[137, 211] = 1.0
+    values[20, 20] = -1.0
+    item = cells(values.tolist(), is_signed)
+    image = QImage(40, 30, QImage.Format.Format_RGB32)
+    image.fill(QColor(*EMPTY))
+    painter = QPainter(image)
+    painter.scale(0.1, 0.1)
+    item.paint(painter)
+    painter.end()
+    ends = color_table(LIGHT, is_signed)
+    assert image.pixelColor(21, 13).rgb() == ends[255]
+    found = {image.pixelColor(x, y).rgb() for x in range(40) for y in range(30)}
+    assert len(found) == (3 if is_signed else 2)
+    assert (int(ends[0]) in found) == is_signed
+
+
+def test_paper_gets_rectangles_until_there_are_too_many() -> None:
+    sizes = []
+    for rows in (100, 141, 142, 160):
+        values = np.add.outer(np.arange(rows), np.arange(MOST_RECTANGLES // 141)).astype(float)
+        picture = QPicture()
+        painter = QPainter(picture)
+        cells(values.tolist()).paint(painter)
+        painter.end()
+        sizes.append(picture.size() / values.size)
+    # A rectangle takes tens of bytes, a pixel of a picture at most four.
+    assert min(sizes[:2]) > 20
+    assert max(sizes[2:]) < 5
 
 
 def test_drawing_leaves_no_outline_and_stays_inside(qapp: QApplication) -> None:

@@ -13,7 +13,8 @@ from bertviewer.core.run.activation_run import ActivationRun, ModuleActivation, 
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.source import parse_source
-from bertviewer.plots.layers import LayerSeries, layer_series
+from bertviewer.plots.chart import Line, Place
+from bertviewer.plots.layers import layer_chart
 
 ALBERT = {
     "model_type": "albert",
@@ -44,8 +45,8 @@ class Case:
     architecture: Architecture
     run: ActivationRun
 
-    def series(self, statistic: str = "std", selected: str = "") -> tuple[LayerSeries, ...]:
-        return layer_series(self.architecture, self.run, statistic, selected)
+    def series(self, statistic: str = "std", selected: str = "") -> tuple[Line, ...]:
+        return layer_chart(self.architecture, self.run, statistic, selected).lines
 
     def calls(self, path: str) -> tuple[Statistics, ...]:
         activation = self.run.activation(path)
@@ -59,6 +60,10 @@ class Case:
             return replace(module, calls=(NOTHING,)) if module.path in paths else module
 
         return replace(self, run=replace(self.run, modules=tuple(map(poisoned, self.run.modules))))
+
+
+def paths(line: Line) -> tuple[str, ...]:
+    return tuple(place.path or "" for place in line.places)
 
 
 def case_of(name: str) -> Case:
@@ -93,7 +98,22 @@ def test_one_line_with_the_runs_own_figures(bert: Case) -> None:
     for statistic in STATISTIC_NAMES:
         values = tuple(figure(bert.calls(path)[0], statistic) for path in paths)
         assert None not in values
-        assert bert.series(statistic) == (LayerSeries("encoder.layer: output", values, paths),)
+        assert bert.series(statistic) == (
+            Line("encoder.layer: output", values, tuple(map(Place, paths))),
+        )
+
+
+def test_the_chart_around_the_lines(bert: Case, albert: Case, transformer: Case) -> None:
+    for case, statistic, ticks in (
+        (bert, "rms", "01"),
+        (albert, "min", "01234"),
+        (transformer, "std", "012"),
+    ):
+        chart = layer_chart(case.architecture, case.run, statistic)
+        assert (chart.x_title, chart.y_title) == ("Layer", statistic)
+        assert chart.ticks == tuple(ticks)
+    nothing = layer_chart(bert.architecture, replace(bert.run, modules=()), "std")
+    assert (nothing.lines, nothing.ticks) == ((), ())
 
 
 def test_what_is_no_part_of_a_layer_adds_no_line(bert: Case) -> None:
@@ -106,19 +126,19 @@ def test_a_selected_part_gives_a_second_line(bert: Case, number: int) -> None:
     first, second = bert.series("rms", f"encoder.layer.{number}.attention.self")
     assert first == bert.series("rms")[0]
     assert second.label == "encoder.layer: attention.self"
-    assert second.paths == ("encoder.layer.0.attention.self", "encoder.layer.1.attention.self")
-    assert second.values == tuple(bert.calls(path)[0].rms for path in second.paths)
+    assert paths(second) == ("encoder.layer.0.attention.self", "encoder.layer.1.attention.self")
+    assert second.values == tuple(bert.calls(path)[0].rms for path in paths(second))
     assert second.values != first.values
 
 
 def test_two_stacks(transformer: Case) -> None:
     encoder, decoder = transformer.series("mean")
     assert encoder.label == "encoder.layers: output"
-    assert encoder.paths == tuple(f"transformer.encoder.layers.{n}" for n in range(2))
+    assert paths(encoder) == tuple(f"transformer.encoder.layers.{n}" for n in range(2))
     assert decoder.label == "decoder.layers: output"
-    assert decoder.paths == tuple(f"transformer.decoder.layers.{n}" for n in range(3))
+    assert paths(decoder) == tuple(f"transformer.decoder.layers.{n}" for n in range(3))
     for line in (encoder, decoder):
-        assert line.values == tuple(transformer.calls(path)[0].mean for path in line.paths)
+        assert line.values == tuple(transformer.calls(path)[0].mean for path in paths(line))
 
 
 def test_a_part_of_one_stack(transformer: Case) -> None:
@@ -128,7 +148,7 @@ def test_a_part_of_one_stack(transformer: Case) -> None:
         "layers: output",
         "layers: multihead_attn",
     ]
-    assert lines[2].paths[0] == "transformer.decoder.layers.0.multihead_attn"
+    assert paths(lines[2])[0] == "transformer.decoder.layers.0.multihead_attn"
     assert len(lines[2].values) == 3
 
 
@@ -136,7 +156,7 @@ def test_a_shared_layer_has_a_point_for_each_call(albert: Case) -> None:
     (line,) = albert.series("max")
     path = "encoder.albert_layer_groups.0"
     assert line.label == f"{path}: output"
-    assert line.paths == (path,) * 5
+    assert paths(line) == (path,) * 5
     assert line.values == tuple(call.max for call in albert.calls(path))
     assert len(set(line.values)) == 5
 
@@ -153,7 +173,7 @@ def test_a_selected_part_of_a_shared_layer(albert: Case) -> None:
 def test_a_layer_without_a_figure_is_a_gap(bert: Case) -> None:
     (line,) = bert.without("encoder.layer.0").series()
     assert line.values == (None, bert.calls("encoder.layer.1")[0].std)
-    assert line.paths == ("encoder.layer.0", "encoder.layer.1")
+    assert paths(line) == ("encoder.layer.0", "encoder.layer.1")
 
 
 def test_every_statistic_gives_the_same_lines(bert: Case, transformer: Case) -> None:

@@ -7,12 +7,13 @@ import pytest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.layer_plot import LayerPlot
-from bertviewer.plots.layers import LayerSeries
+from bertviewer.plots.chart import Line, LineChart
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import plot_pdf
 from bertviewer.plots.theme import DARK
-from bertviewer.plots.token_heatmap import TokenHeatmap
-from tests.plots.test_token_heatmap import make_run
+from bertviewer.plots.token_norms import norms_chart
+from tests.plots.looking import make_run
 
 
 @pytest.fixture
@@ -24,18 +25,19 @@ def window(qtbot: QtBot) -> QWidget:
 
 
 @pytest.fixture
-def layers(window: QWidget) -> LayerPlot:
-    plot = LayerPlot(window)
-    line = LayerSeries("encoder: output", (0.5, None, 0.75), ("a", "b", "c"))
-    other = LayerSeries("encoder: part", (0.6, 0.55, 0.5), ("d", "e", "f"))
-    plot.show_series((line, other), "zero_fraction")
+def layers(window: QWidget) -> LinePlot:
+    plot = LinePlot(window)
+    line = Line("encoder: output", (0.5, None, 0.75))
+    other = Line("encoder: part", (0.6, 0.55, 0.5), low=(0.5,) * 3, high=(0.7, 0.6, 0.6))
+    plot.show_chart(LineChart((line, other), "Layer", "zero_fraction", ("0", "1", "2")))
     return plot
 
 
 @pytest.fixture
-def heatmap(window: QWidget) -> TokenHeatmap:
-    plot = TokenHeatmap(window)
-    plot.show_run(make_run(["[CLS]", "one", "<b>two</b>", "##1", "[SEP]"], [[1, 2, 3, 4, None]]))
+def heatmap(window: QWidget) -> GridPlot:
+    plot = GridPlot(window)
+    run = make_run(["[CLS]", "one", "<b>two</b>", "##1", "[SEP]"], [[1, 2, 3, 4, None]])
+    plot.show_chart(norms_chart(run))
     return plot
 
 
@@ -49,26 +51,26 @@ def words(page: pypdf.PageObject) -> set[str]:
     return set(page.extract_text().split())
 
 
-def test_size_in_points(layers: LayerPlot) -> None:
+def test_size_in_points(layers: LinePlot) -> None:
     for width, height in ((680, 300), (400, 200), (1000, 321)):
         box = page_of(plot_pdf(layers, width, height)).mediabox
         assert float(box.width) == pytest.approx(0.75 * width, abs=1)
         assert float(box.height) == pytest.approx(0.75 * height, abs=1)
 
 
-def test_layer_plot(layers: LayerPlot) -> None:
+def test_lines(layers: LinePlot) -> None:
     page = page_of(plot_pdf(layers, 680, 300))
     assert {"Layer", "zero_fraction", "0", "1", "2", "0.5", "encoder:", "part"} <= words(page)
     assert list(page.images) == []
 
 
-def test_heatmap(heatmap: TokenHeatmap) -> None:
+def test_grid(heatmap: GridPlot) -> None:
     page = page_of(plot_pdf(heatmap, 680, 320))
     assert {"Token", "Layer", "emb", "[CLS]", "one", "<b>two</b>", "##1", "[SEP]"} <= words(page)
     assert list(page.images) == []
 
 
-def test_drawing_is_inside_the_page(heatmap: TokenHeatmap) -> None:
+def test_drawing_is_inside_the_page(heatmap: GridPlot) -> None:
     page = page_of(plot_pdf(heatmap, 680, 320))
     places: list[tuple[float, float]] = []
 
@@ -84,7 +86,7 @@ def test_drawing_is_inside_the_page(heatmap: TokenHeatmap) -> None:
         assert 0 <= y <= float(page.mediabox.height)
 
 
-def test_the_same_plot_twice_is_the_same_drawing(layers: LayerPlot) -> None:
+def test_the_same_plot_twice_is_the_same_drawing(layers: LinePlot) -> None:
     def content() -> bytes:
         contents = page_of(plot_pdf(layers, 680, 300)).get_contents()
         assert contents is not None
@@ -98,9 +100,9 @@ def test_the_same_plot_twice_is_the_same_drawing(layers: LayerPlot) -> None:
 
 
 def test_empty_plots(window: QWidget) -> None:
-    layers, heatmap = LayerPlot(window), TokenHeatmap(window)
-    layers.show_series((), "std")
-    heatmap.show_run(None)
+    layers, heatmap = LinePlot(window), GridPlot(window)
+    layers.show_chart(LineChart((), "Layer", "std", ()))
+    heatmap.show_chart(norms_chart(make_run((), ())))
     for plot in (layers, heatmap):
         page = page_of(plot_pdf(plot, 400, 300))
         assert "Layer" in words(page)

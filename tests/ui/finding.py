@@ -24,3 +24,9 @@ def last_run(window: MainWindow) -> ActivationRun:
     run = window.workspace.run
     assert run is not None
     return run
+
+
+def is_drawn(window: MainWindow) -> bool:
+    """Whether there is a run and all that shows it has been drawn."""
+    workspace = window.workspace
+    return workspace.run is not None and not workspace.activity and not workspace.turns.pending

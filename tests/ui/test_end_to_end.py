@@ -23,14 +23,15 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source import parse_source
-from bertviewer.plots.layer_plot import LayerPlot
-from bertviewer.plots.token_heatmap import TokenHeatmap
+from bertviewer.plots.chart import Line
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.module_tree import CLASS, MODULE, OUTPUT_SHAPE
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, last_run
+from tests.ui.finding import find, is_drawn, last_run
 
 SENTENCE = "this is a 12212121 test sentence"
 
@@ -53,6 +54,11 @@ def click_row(tree: QTreeView, qtbot: QtBot, names: list[str]) -> QModelIndex:
     place = tree.visualRect(index).center()
     qtbot.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
     return index
+
+
+def lines(plot: LinePlot) -> tuple[Line, ...]:
+    assert plot.chart is not None
+    return plot.chart.lines
 
 
 def test_the_main_job(
@@ -88,27 +94,28 @@ def test_the_main_job(
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
     assert find(window, QPushButton, "cancelButton").isEnabled()
     assert find(window, QProgressBar, "runProgress").isVisible()
-    qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
     run = last_run(window)
     assert [token.id for token in run.tokens][:3] == [101, 2023, 2003]
 
-    plot, heatmap = find(window, LayerPlot), find(window, TokenHeatmap)
+    plot, heatmap = find(window, LinePlot, "layerPlot"), find(window, GridPlot, "tokenHeatmap")
     assert plot.isVisible()
     assert heatmap.isVisible()
-    assert heatmap.norms().shape == (7, 11)
-    assert np.isfinite(heatmap.norms()).all()
-    assert [line.label for line in plot.series()] == [
+    assert heatmap.chart is not None
+    assert heatmap.chart.values.shape == (7, 11)
+    assert np.isfinite(heatmap.chart.values).all()
+    assert [line.label for line in lines(plot)] == [
         "encoder.layer: output",
         "encoder.layer: attention.self",
     ]
     std = run.activation("encoder.layer.4")
     assert std is not None
-    assert plot.series()[0].values[4] == std.statistics.std
+    assert lines(plot)[0].values[4] == std.statistics.std
     assert not tree.isColumnHidden(OUTPUT_SHAPE)
     assert index.siblingAtColumn(OUTPUT_SHAPE).data() == "[1, 11, 384]"
 
     find(window, QComboBox, "statisticChoice").setCurrentText("rms")
-    assert plot.series()[0].values[4] == std.statistics.rms
+    assert lines(plot)[0].values[4] == std.statistics.rms
 
     path = tmp_path / "report.pdf"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
@@ -127,9 +134,9 @@ def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtB
     window = demo_window
     window.set_sentence(SENTENCE, None)
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
-    plot = find(window, LayerPlot)
-    value = plot.series()[0].values[2]
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    plot = find(window, LinePlot, "layerPlot")
+    value = lines(plot)[0].values[2]
     assert value is not None
     box = plot.getPlotItem().vb
     qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 100)
@@ -158,11 +165,11 @@ def test_random_weights_are_asked_for_and_labelled(window: MainWindow, qtbot: Qt
     check.setChecked(True)
     assert run.isEnabled()
     qtbot.mouseClick(run, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
     assert "RANDOM" in label.text()
     assert "RANDOM" in find(window, QLabel, "runWarning").text()
     # One stored layer, applied twelve times: twelve points all the same.
-    assert len(find(window, LayerPlot).series()[0].values) == 12
+    assert len(lines(find(window, LinePlot, "layerPlot"))[0].values) == 12
 
 
 def test_the_filter_keeps_matches_and_their_ancestors(
@@ -255,7 +262,7 @@ def test_no_report_while_a_run_goes_on(demo_window: MainWindow, lane: Lane, qtbo
     demo_window.set_sentence(SENTENCE, None)
     demo_window.run()
     assert not export.isEnabled()
-    qtbot.waitUntil(lambda: not lane.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(demo_window) and not lane.busy, timeout=60_000)
     assert export.isEnabled()
 
 

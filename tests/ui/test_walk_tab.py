@@ -14,7 +14,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
 from tests.core.opened import plain
-from tests.ui.finding import find
+from tests.ui.finding import find, is_drawn
 
 STEP, INPUT, OUTPUT, TRAINABLE, COUNTED = 1, 2, 3, 4, 5
 
@@ -111,8 +111,8 @@ def test_a_click_selects_the_module_and_back(
 
 
 def test_the_ids_of_the_last_run(tab: WalkTab, demo_window: MainWindow, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(demo_window.workspace.run_changed, timeout=30_000):
-        demo_window.workspace.run_sentence(Sentence("a test", "the cat"), random_weights=False)
+    demo_window.workspace.run_sentence(Sentence("a test", "the cat"), random_weights=False)
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=30_000)
     assert column(table(tab), COUNTED)[1:3] == ["101 1037 3231 102 1996 4937 102", "0 0 0 0 1 1 1"]
     assert column(table(tab), OUTPUT)[3] == "[B, S, D]\n[1, 7, 384]"
 

@@ -29,7 +29,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.what_if.figures import FigureTable
 from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
-from tests.ui.finding import find
+from tests.ui.finding import find, is_drawn
 
 
 @cache
@@ -231,7 +231,7 @@ def test_it_waits_for_formulas_and_keeps_values_when_they_come(
     spin(tab, "N").setValue(12)
     window.set_sentence("a test", None)
     window.run()
-    qtbot.waitUntil(lambda: window.workspace.run is not None and not lane.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window) and not lane.busy, timeout=60_000)
     tab.refresh()
     assert spin(tab, "N").value() == 12
     assert figures(tab)["Parameters"] == ("22,713,216", "33,360,000", "× 1.47")

@@ -11,31 +11,30 @@ from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.layer_steps import LAYER_STEPS
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.checking.second_pass import second_pass
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.capture import CHECK_BUDGET, Capture
+from bertviewer.core.run.replay import replay
 
 _BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
 """What comes of a stranger's module that carries a known name and is built otherwise."""
 
 
 def check_run(
-    model: LoadedModel, paths: Sequence[str] | None = None, progress: Progress = no_progress
+    model: LoadedModel,
+    capture: Capture,
+    paths: Sequence[str] | None = None,
+    progress: Progress = no_progress,
 ) -> Check:
-    """Compare what the modules gave in the last run with their recomputation in float64.
+    """Compare what the modules gave in a captured run with their recomputation in float64.
 
     The inputs and outputs are those of the run, the weights those of this moment. ``paths``
     chooses modules; without it all are checked that were called. Attention is checked under
     the implementation that the run used, and once more under the other one.
 
     Raises:
-        UserError: no run was captured.
         Cancelled: ``progress`` said so.
     """
-    capture = model.capture
-    if capture is None:
-        raise UserError("there is nothing to check: run a sentence first")
     module = model.module(random_weights=True)
     nodes = {node.path: node for node in model.architecture.modules}
     if paths is None:
@@ -54,7 +53,7 @@ def check_run(
         try:
             name, other = second_pass(module, capture, attentions, progress)
         except _BUILT_OTHERWISE as error:
-            name, other = "", Capture(capture.inputs, 0)
+            name, other = "", Capture()
             reason = f"attention could not be run a second time, in another way: {_line(error)}"
             unchecked.append(Unchecked("", reason))
         for number, path in enumerate(chosen):
@@ -73,22 +72,22 @@ def check_run(
     return Check(tuple(steps), tuple(unchecked))
 
 
-def check_module(model: LoadedModel, path: str, progress: Progress = no_progress) -> Check:
-    """Check one module of the last run; of a layer also its attentions, down to each head.
+def check_module(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress = no_progress
+) -> Check:
+    """Check one module of a run; of a layer also its attentions, down to each head.
+
+    The module is called again with what it took in the run that ``kept`` was filled by.
 
     Raises:
-        UserError: no run was captured.
         Cancelled: ``progress`` said so.
     """
     nodes = {node.path: node for node in model.architecture.modules}
-    below = [
-        node.path
-        for node in model.architecture.modules
-        if node.path.startswith(f"{path}.")
-        and node.class_name in ATTENTIONS
-        and nodes[path].class_name in (*LAYER_STEPS, *BLOCKS)
-    ]
-    return check_run(model, (path, *below), progress)
+    below = [p for p in nodes if p.startswith(f"{path}." if path else "") and p != path]
+    shows_heads = nodes[path].class_name in (*LAYER_STEPS, *BLOCKS)
+    attentions = [p for p in below if shows_heads and nodes[p].class_name in ATTENTIONS]
+    capture = replay(model, kept, (path, *below), progress, CHECK_BUDGET)
+    return check_run(model, capture, (path, *attentions), progress)
 
 
 def _line(error: Exception) -> str:

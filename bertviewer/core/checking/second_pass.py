@@ -24,7 +24,8 @@ def second_pass(
     """
     own = {path for path, name in paths.items() if name == "MultiheadAttention"}
     others = {path: module.get_submodule(path) for path in paths if path not in own}
-    capture = Capture(first.inputs, first.budget)
+    capture = Capture(budget=first.budget)
+    capture.inputs = first.inputs
     for path in own:
         for call in first.calls.get(path, ()):
             progress(0, 0, path)

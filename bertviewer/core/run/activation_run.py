@@ -1,7 +1,11 @@
 """What one sentence did to the model: plain data, free of torch."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.check_step import Check
@@ -14,19 +18,32 @@ TokenizerKind = Literal["model", "stand-in"]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What the user typed: a text, and a second one for models that read pairs."""
+    """What the user typed: a text, and a second one for models that read pairs.
+
+    ``cut`` asks for as much of it as the model has positions for.
+    """
 
     text: str
     pair: str | None = None
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the sentence: its id in the vocabulary, its text, and its segment, 0 or 1."""
+    """A piece of the sentence: its id in the vocabulary, its text, and its segment, 0 or 1.
+
+    ``word`` numbers the words of the sentence, or of the pair: pieces of one word share it. It is
+    ``None`` for special tokens, and for those of spaces alone. ``written`` is the part of the text
+    that the token stands for: what an unknown one hides. It is empty where that is not known.
+    """
 
     id: int
     text: str
     segment: int
+    word: int | None = None
+    is_special: bool = False
+    is_unknown: bool = False
+    written: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +52,9 @@ class ModuleActivation:
 
     ``calls`` has the output's statistics for each time the module was called: a shared layer, as
     ALBERT's, is called once per step. ``input_shape`` and ``output_shape`` are those of the last
-    call. ``macs`` counts multiply-adds of all calls, of the modules below too; ``None`` where no
+    call. ``token_norms`` are the Euclidean norms of that call's output, one for each
+    token, if it is [1, S, D].
+    ``macs`` counts multiply-adds of all calls, of the modules below too; ``None`` where no
     analytic count is known.
     """
 
@@ -45,6 +64,7 @@ class ModuleActivation:
     output_shape: tuple[int, ...]
     calls: tuple[Statistics, ...]
     macs: int | None
+    token_norms: NDArray[np.floating[Any]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def statistics(self) -> Statistics:
@@ -64,6 +84,12 @@ class ActivationRun:
     those that transformers gives; GPT-2's last one is taken after the final layer norm. ``None``
     stands for a norm that is not finite, and where an encoder and a decoder have different
     numbers of layers. ``check`` is ``None`` where the run was not checked.
+
+    ``hidden_states`` are those states themselves, [S, D] each; there are none where they differ in
+    size. Rows that do not exist, as the last ones of a shorter encoder, are NaN.
+    ``state_paths[i]`` has the modules that gave state ``i``: one, or one for the encoder's tokens
+    and one for the decoder's. ``outputs`` are the model's small outputs by name, batch size 1
+    included: class logits, but not the scores of a whole vocabulary.
     """
 
     source: SourceInfo
@@ -75,6 +101,31 @@ class ActivationRun:
     seconds_forward: float
     seconds_total: float
     check: Check | None = None
+    device: str = "cpu"
+    hidden_states: tuple[NDArray[np.floating[Any]], ...] = field(
+        default=(), compare=False, repr=False
+    )
+    state_paths: tuple[tuple[str, ...], ...] = ()
+    outputs: Mapping[str, NDArray[Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    def state_path(self, state: int, token: int) -> str | None:
+        """Return the module that gave a token's vector in a hidden state, ``None`` if unknown."""
+        if not 0 <= state < len(self.state_paths) or not (paths := self.state_paths[state]):
+            return None
+        # An encoder-decoder's second segment is the decoder's.
+        return paths[min(self.tokens[token].segment, len(paths) - 1)] or None
+
+    def state_of(self, path: str) -> int | None:
+        """Return the hidden state that a module has a part in: the last one whose giver holds it.
+
+        ``None`` stands for modules outside of all of these.
+        """
+        for state in reversed(range(len(self.state_paths))):
+            if any(
+                giver and f"{path}.".startswith(f"{giver}.") for giver in self.state_paths[state]
+            ):
+                return state
+        return None
 
     def activation(self, path: str) -> ModuleActivation | None:
         """Return what the module at ``path`` gave, ``None`` if it was not called."""

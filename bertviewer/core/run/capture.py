@@ -1,14 +1,17 @@
-"""What the modules took and gave in a run: references to the tensors, no copies."""
+"""What modules took and gave in a run: references to the tensors, no copies."""
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
-WINDOW_BUDGET = 512_000_000
-"""Bytes of activations that the window keeps of its last run."""
+CHECK_BUDGET = 512_000_000
+"""Bytes of activations that a check in the window may keep alive while it lasts."""
+
+Scope = Literal["everything", "units"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +33,21 @@ class Call:
 
 
 class Capture:
-    """The calls of every module in one run, by path, until a budget of bytes is spent.
+    """The calls of modules in one run, by path, until a budget of bytes is spent.
+
+    A run fills it. With the scope "everything" it has every module's arguments and output, which
+    a check compares. With "units" it has just the arguments of each layer and of each module that
+    stands beside the layers: the hidden states, and what is needed to call any of them again.
 
     The budget counts each storage once, however many modules hand it on. ``inputs`` are what the
-    model itself was called with.
+    model itself was called with, on ``device``.
     """
 
-    def __init__(self, inputs: Mapping[str, Any], budget: float) -> None:
-        self.inputs = inputs
+    def __init__(self, scope: Scope = "everything", budget: float = math.inf) -> None:
+        self.scope: Scope = scope
         self.budget = budget
+        self.inputs: Mapping[str, Any] = {}
+        self.device = "cpu"
         self.calls: dict[str, list[Call]] = {}
         self.refused: set[str] = set()
         self._storages: dict[int, int] = {}
@@ -89,7 +98,8 @@ class _Hooks:
         self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> None:
         # Plain copies of what holds the tensors: a model adds to its output after the call.
-        call = Call(plain(args), plain(kwargs), plain(output), ())
+        given = plain(output) if self._capture.scope == "everything" else None
+        call = Call(plain(args), plain(kwargs), given, ())
         noted = self._before.pop() + versions(call.output)
         self._capture.add(self._path, replace(call, versions=noted))
 

@@ -1,36 +1,27 @@
 """Hooks that watch every module of a model during a forward pass."""
 
-import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import ReferenceType, ref
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from bertviewer.core.architecture import ancestors
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.macs import own_macs
+from bertviewer.core.run.measuring import measure
 from bertviewer.core.run.statistics import Statistics
 
-
-def measure(tensor: Tensor) -> Statistics:
-    """Return the statistics of a tensor, summed in float64: [...] of any dtype."""
-    count = tensor.numel()
-    values = tensor.detach().reshape(-1).to(torch.float64)
-    # One sum tells whether all is finite: NaN and Inf survive every addition.
-    total = values.sum().item()
-    nan = inf = 0
-    if not math.isfinite(total):
-        nan = int(values.isnan().sum())
-        inf = int(values.isinf().sum())
-        values = values[values.isfinite()]
-        total = values.sum().item()
-    zeros = values.numel() - int(values.count_nonzero())
-    low, high = (v.item() for v in values.aminmax()) if values.numel() else (None, None)
-    return Statistics(count, nan, inf, zeros, total, values.dot(values).item(), low, high)
+Shape = tuple[int, ...]
+Measured = tuple[Statistics, NDArray[np.floating]]
+# A storage and how many elements of it; and how often it was changed in place.
+_Numbers = tuple[StorageWeakRef, int, int]
 
 
 def first_tensor(value: Any) -> Tensor | None:
@@ -48,21 +39,19 @@ class Recorder:
     """Collects what every called module took and gave; keeps figures, not tensors."""
 
     def __init__(self, model: nn.Module, progress: Progress) -> None:
-        self._model = model
         self._progress = progress
-        self._paths = {module: path for path, module in model.named_modules()}
-        self._calls: dict[str, list[Statistics]] = {}
-        self._shapes: dict[str, tuple[tuple[int, ...] | None, tuple[int, ...]]] = {}
-        self._macs: dict[str, int | None] = {}
+        self._watches = [_Watch(self, path, module) for path, module in model.named_modules()]
+        self._called = 0
         # Dropouts and containers hand on the very tensor that their last child gave, so the
-        # last few measurements serve most modules. Holding the tensors keeps their ids valid.
-        self._recent: deque[tuple[Tensor, int, Statistics]] = deque(maxlen=4)
+        # last few measurements serve most modules.
+        self._recent: deque[tuple[ReferenceType[Tensor], int, Measured]] = deque(maxlen=4)
+        self._given: list[tuple[str, _Numbers]] = []
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch all modules inside the ``with``; the hooks are gone after it, whatever happens."""
         handles = [
-            module.register_forward_hook(self._record, with_kwargs=True) for module in self._paths
+            watch.module.register_forward_hook(watch, with_kwargs=True) for watch in self._watches
         ]
         try:
             yield
@@ -73,51 +62,98 @@ class Recorder:
 
     def activations(self) -> tuple[ModuleActivation, ...]:
         """Return what was recorded, in the order of ``named_modules()``."""
-        macs = self._macs_by_path()
-        return tuple(
-            ModuleActivation(
-                path,
-                type(module).__name__,
-                *self._shapes[path],
-                tuple(self._calls[path]),
-                macs[path],
-            )
-            for module, path in self._paths.items()
-            if path in self._calls
-        )
+        macs = self._macs()
+        return tuple(watch.activation(macs[watch.path]) for watch in self._watches if watch.outputs)
 
-    def _record(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
-    ) -> None:
-        path = self._paths[module]
-        self._progress(len(self._calls), len(self._paths), path or type(module).__name__)
-        tensor = first_tensor(output)
-        if tensor is None or tensor.is_meta:
-            return
-        inputs = [*args, *kwargs.values()]
-        shapes = tuple(tuple(v.shape) for item in inputs if (v := first_tensor(item)) is not None)
-        shape = tuple(tensor.shape)
-        self._calls.setdefault(path, []).append(self._statistics(tensor))
-        self._shapes[path] = (shapes[0] if shapes else None, shape)
-        macs, before = own_macs(module, shapes, shape), self._macs.get(path, 0)
-        self._macs[path] = None if macs is None or before is None else before + macs
+    def tell(self, path: str) -> None:
+        """Say that the module at ``path`` is done, and stop here if that is wished."""
+        self._called += 1
+        self._progress(self._called, len(self._watches), path)
 
-    def _statistics(self, tensor: Tensor) -> Statistics:
+    def note(self, path: str, tensor: Tensor) -> None:
+        """Remember, but do not keep alive, what the module at ``path`` gave."""
+        self._given.append((path, _numbers(tensor)))
+
+    def givers(self, tensor: Tensor) -> list[str]:
+        """Return the paths of the modules that gave just these numbers, the first one first.
+
+        Their tensor may have had another shape: GPT-2 gives its last one a new view.
+        """
+        wanted = _numbers(tensor)
+        return [path for path, given in self._given if given == wanted]
+
+    def measured(self, tensor: Tensor) -> Measured:
+        """Return a tensor's figures; they are known if it was one of the last few."""
         if tensor.is_inference():
             return measure(tensor)  # it does not tell whether it was changed
-        for known, version, statistics in self._recent:
+        for known, version, found in self._recent:
             # The version tells whether the tensor was changed in place meanwhile.
-            if known is tensor and version == tensor._version:
-                return statistics
-        statistics = measure(tensor)
-        self._recent.append((tensor, tensor._version, statistics))
-        return statistics
+            if known() is tensor and version == tensor._version:
+                return found
+        found = measure(tensor)
+        self._recent.appendleft((ref(tensor), tensor._version, found))
+        return found
 
-    def _macs_by_path(self) -> dict[str, int | None]:
-        """Add each module's own multiply-adds to every module above it."""
+    def _macs(self) -> dict[str, int | None]:
+        """Return each module's multiply-adds of all calls, and of all modules below."""
         total: dict[str, int | None] = {}
-        for path, own in self._macs.items():
-            for above in ancestors(path):
-                so_far = total.get(above, 0)
-                total[above] = None if own is None or so_far is None else so_far + own
+        for watch in self._watches:
+            for inputs, output in zip(watch.inputs, watch.outputs, strict=True):
+                own = own_macs(watch.module, inputs, output)
+                for above in ancestors(watch.path) if own != 0 else (watch.path,):
+                    so_far = total.get(above, 0)
+                    total[above] = None if own is None or so_far is None else so_far + own
         return total
+
+
+class _Watch:
+    """The hook of one module: the shapes and figures of each of its calls."""
+
+    __slots__ = ("figures", "inputs", "module", "outputs", "path", "recorder")
+
+    def __init__(self, recorder: Recorder, path: str, module: nn.Module) -> None:
+        self.recorder = recorder
+        self.path = path
+        self.module = module
+        self.inputs: list[tuple[Shape, ...]] = []
+        self.outputs: list[Shape] = []
+        self.figures: list[Measured] = []
+
+    def __call__(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> None:
+        self.recorder.tell(self.path or type(module).__name__)
+        tensor = output if isinstance(output, Tensor) else first_tensor(output)
+        if tensor is None or tensor.is_meta:
+            return
+        self.figures.append(self.recorder.measured(tensor))
+        self.inputs.append(_shapes(args) + _shapes(kwargs.values()))
+        self.outputs.append(tensor.shape)
+        self.recorder.note(self.path, tensor)
+
+    def activation(self, macs: int | None) -> ModuleActivation:
+        """Return what was seen, as plain data."""
+        inputs, output = self.inputs[-1], tuple(self.outputs[-1])
+        # The rows of [1, S, D] are the vectors of one sentence's tokens.
+        is_by_token = len(output) == 3 and output[0] == 1
+        return ModuleActivation(
+            self.path,
+            type(self.module).__name__,
+            tuple(inputs[0]) if inputs else None,
+            output,
+            tuple(statistics for statistics, _ in self.figures),
+            macs,
+            self.figures[-1][1] if is_by_token else None,
+        )
+
+
+def _numbers(tensor: Tensor) -> _Numbers:
+    version = 0 if tensor.is_inference() else tensor._version
+    storage = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
+    return storage, tensor.numel(), version
+
+
+def _shapes(values: Iterable[Any]) -> tuple[Shape, ...]:
+    """Return the shapes of the tensors among a call's arguments."""
+    tensors = (v if isinstance(v, Tensor) else first_tensor(v) for v in values)
+    return tuple([tensor.shape for tensor in tensors if tensor is not None])

@@ -1,23 +1,31 @@
 """Runs one sentence through a model and watches every module."""
 
 import inspect
-import math
 from collections.abc import Mapping
-from itertools import zip_longest
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.hidden_states import (
+    hidden_states,
+    small_outputs,
+    stacks_of,
+    state_paths,
+    token_norms,
+)
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.text import check_text
 from bertviewer.core.run.tokenization import check_tokens
+from bertviewer.core.run.units import unit_paths
 
 
 def run_sentence(
@@ -25,13 +33,13 @@ def run_sentence(
     sentence: Sentence,
     random_weights: bool = False,
     progress: Progress = no_progress,
-    keep: float = 0,
+    *,
+    capture: Capture | None = None,
+    device: str = "cpu",
 ) -> ActivationRun:
     """Run ``sentence`` in eval mode, batch size 1, and return the figures of every module.
 
-    ``keep`` is how many bytes of the modules' inputs and outputs are kept in ``model.capture``:
-    what a check needs. 0 keeps nothing. What was kept of the run before goes with its end, so
-    that a run that is cancelled takes nothing from the one before.
+    ``capture`` is filled with what its scope asks for; without it nothing is kept.
 
     Raises:
         UserError: the text is empty or too long, or there are no weights to run.
@@ -44,11 +52,11 @@ def run_sentence(
     tokens = tokenizer.tokenize(sentence)
     config = model.architecture.config
     check_tokens(tokens, config)
-    module = model.module(random_weights, progress)
+    module = model.module(random_weights, progress, device)
     inputs, tokens = _inputs(module, tokens, config)
+    inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
     recorder = Recorder(module, progress)
-    capture = Capture(inputs, keep)
-    modules = dict(module.named_modules()) if keep else {}
+    capture, modules = _kept(capture, inputs, module, model.architecture)
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not tell whether they were changed in place.
     with torch.no_grad(), recorder.watching(), capture.watching(modules):
@@ -58,17 +66,36 @@ def run_sentence(
             name = model.source.name
             raise UserError(f"{name}: the model cannot run this sentence: {error}") from error
     forward = perf_counter() - forward_started
-    model.capture = capture if keep else None
+    stacks = stacks_of(output)
     return ActivationRun(
         source=model.architecture.source,
         sentence=sentence,
         tokenizer=tokenizer.kind,
         tokens=tokens,
         modules=recorder.activations(),
-        token_norms=_token_norms(output),
+        token_norms=token_norms(stacks),
         seconds_forward=forward,
         seconds_total=perf_counter() - started,
+        device=device,
+        hidden_states=hidden_states(stacks),
+        state_paths=state_paths(stacks, recorder),
+        outputs=small_outputs(output, config.get("vocab_size")),
     )
+
+
+def _kept(
+    capture: Capture | None,
+    inputs: Mapping[str, Any],
+    module: nn.Module,
+    architecture: Architecture,
+) -> tuple[Capture, dict[str, nn.Module]]:
+    """Return where calls are kept, and the modules whose calls are."""
+    if capture is None:
+        return Capture(), {}
+    capture.inputs = inputs
+    if capture.scope == "everything":
+        return capture, dict(module.named_modules())
+    return capture, {path: module.get_submodule(path) for path in unit_paths(architecture)}
 
 
 def _inputs(
@@ -94,7 +121,7 @@ def _inputs(
         source = tuple(t for t in tokens if t.segment == 0)
         target = tuple(t for t in tokens if t.segment == 1) or source
         inputs |= {"input_ids": _row(source), "decoder_input_ids": _row(target)}
-        tokens = source + tuple(Token(t.id, t.text, 1) for t in target)
+        tokens = source + tuple(replace(token, segment=1) for token in target)
     else:
         inputs |= {
             "input_ids": _row(tokens),
@@ -119,23 +146,3 @@ def _accepted(inputs: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str
 
 def _row(tokens: tuple[Token, ...]) -> Tensor:
     return torch.tensor([[token.id for token in tokens]])
-
-
-def _token_norms(output: Any) -> tuple[tuple[float | None, ...], ...]:
-    """Return ‖h‖₂ of each token in each hidden state: (N + 1) × S."""
-    if (states := output.get("hidden_states")) is not None:
-        return tuple(tuple(_norms(state)) for state in states)
-    encoder, decoder = output.get("encoder_hidden_states"), output.get("decoder_hidden_states")
-    if encoder is None or decoder is None:
-        return ()
-    absent = tuple([None] * encoder[0].shape[1]), tuple([None] * decoder[0].shape[1])
-    return tuple(
-        (absent[0] if source is None else tuple(_norms(source)))
-        + (absent[1] if target is None else tuple(_norms(target)))
-        for source, target in zip_longest(encoder, decoder)
-    )
-
-
-def _norms(state: Tensor) -> list[float | None]:
-    norms: list[float] = state[0].double().norm(dim=-1).tolist()
-    return [norm if math.isfinite(norm) else None for norm in norms]

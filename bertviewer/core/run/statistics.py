@@ -1,7 +1,8 @@
-"""Statistics of a tensor as mergeable sums: counts, sums, sums of squares, extremes.
+"""Statistics of a tensor as mergeable sums: counts, sums, squared deviations, extremes.
 
 Sums run over the finite elements, so one NaN or Inf does not hide the rest; ``nan_count`` and
-``inf_count`` tell how many were left out.
+``inf_count`` tell how many were left out. Deviations from the mean, and not plain squares, keep
+their digits where all elements are large and nearly equal (Chan, Golub & LeVeque 1983).
 """
 
 import math
@@ -18,7 +19,7 @@ class Statistics:
         inf_count: elements that are infinite.
         zero_count: elements that are exactly zero.
         total: the sum of the finite elements.
-        total_squares: the sum of their squares.
+        deviations: the sum of their squared distances to their mean.
         min: the smallest finite element, ``None`` if there is none.
         max: the largest one.
     """
@@ -28,7 +29,7 @@ class Statistics:
     inf_count: int
     zero_count: int
     total: float
-    total_squares: float
+    deviations: float
     min: float | None
     max: float | None
 
@@ -44,16 +45,16 @@ class Statistics:
 
     @property
     def std(self) -> float | None:
-        """Their population standard deviation: sqrt(E[x²] - E[x]²)."""
-        if not self.finite:
-            return None
-        mean = self.total / self.finite
-        return math.sqrt(max(0.0, self.total_squares / self.finite - mean * mean))
+        """Their population standard deviation: sqrt(E[(x - E[x])²])."""
+        return math.sqrt(self.deviations / self.finite) if self.finite else None
 
     @property
     def rms(self) -> float | None:
         """Their root mean square."""
-        return math.sqrt(self.total_squares / self.finite) if self.finite else None
+        if not self.finite:
+            return None
+        mean = self.total / self.finite
+        return math.sqrt(self.deviations / self.finite + mean * mean)
 
     @property
     def zero_fraction(self) -> float | None:
@@ -62,6 +63,9 @@ class Statistics:
 
     def merge(self, other: "Statistics") -> "Statistics":
         """Return the statistics of both tensors' elements taken together."""
+        n, m = self.finite, other.finite
+        # The elements of each stand apart from the mean of both, by this much in square.
+        apart = (self.total / n - other.total / m) ** 2 * n * m / (n + m) if n and m else 0.0
         lows = [value for value in (self.min, other.min) if value is not None]
         highs = [value for value in (self.max, other.max) if value is not None]
         return Statistics(
@@ -70,7 +74,7 @@ class Statistics:
             self.inf_count + other.inf_count,
             self.zero_count + other.zero_count,
             self.total + other.total,
-            self.total_squares + other.total_squares,
+            self.deviations + other.deviations + apart,
             min(lows, default=None),
             max(highs, default=None),
         )

@@ -10,6 +10,7 @@ from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource
 from bertviewer.core.tasks import TASKS, find_task
@@ -40,8 +41,10 @@ def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
     return LoadedModel(source, config, inspect_module(module, info, config.to_dict()))
 
 
-def run(model: LoadedModel, sentence: Sentence = SENTENCE, keep: float = 1e9) -> None:
+def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> Capture:
     """Run a sentence with random weights that are no longer those of the initialisation.
+
+    What all modules took and gave comes back.
 
     A fresh layer norm or bias would hide a mistake: it multiplies by 1 and adds 0.
     """
@@ -51,7 +54,9 @@ def run(model: LoadedModel, sentence: Sentence = SENTENCE, keep: float = 1e9) ->
             torch.manual_seed(3)
             for parameter in module.parameters():
                 parameter.add_(0.1 * torch.randn_like(parameter))
-    run_sentence(model, sentence, random_weights=True, keep=keep)
+    capture = Capture(budget=budget)
+    run_sentence(model, sentence, random_weights=True, capture=capture)
+    return capture
 
 
 def hook_count(module: torch.nn.Module) -> int:

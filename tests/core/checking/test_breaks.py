@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from bertviewer.core.check_step import Check
 from bertviewer.core.checking.check import check_module, check_run
 from bertviewer.core.checking.layer_steps import NEXT
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel, open_model
 from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.capture import Capture, Scope
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource
-from tests.core.checking.small_models import run, small_model
+from tests.core.checking.small_models import SENTENCE, run, small_model
 
 LAYER = "encoder.layer.2"
 ABOVE = {("", "output"), ("encoder", "output")}
@@ -30,8 +30,10 @@ def demo(demo_source: ModelSource) -> LoadedModel:
     return open_model(demo_source)
 
 
-def fresh_run(model: LoadedModel) -> None:
-    run_sentence(model, Sentence("this is a 12212121 test sentence"), keep=1e9)
+def fresh_run(model: LoadedModel) -> Capture:
+    capture = Capture()
+    run_sentence(model, Sentence("this is a 12212121 test sentence"), capture=capture)
+    return capture
 
 
 def crosses(check: Check) -> Crosses:
@@ -51,8 +53,8 @@ def changed(tensor: Tensor, place: tuple[int, ...], by: float) -> Iterator[None]
 
 
 def test_the_real_model_ticks(demo: LoadedModel) -> None:
-    fresh_run(demo)
-    check = check_run(demo)
+    capture = fresh_run(demo)
+    check = check_run(demo, capture)
     assert crosses(check) == set()
     assert check.unchecked == ()
     assert len(check.steps) == 221
@@ -63,10 +65,10 @@ def test_the_real_model_ticks(demo: LoadedModel) -> None:
 
 
 def test_a_weight_that_is_broken_after_the_run(demo: LoadedModel) -> None:
-    fresh_run(demo)
+    capture = fresh_run(demo)
     weight = demo.module(False).get_parameter(f"{LAYER}.intermediate.dense.weight")
     with changed(weight, (5, 7), 0.1):
-        found = crosses(check_run(demo))
+        found = crosses(check_run(demo, capture))
     assert found == {
         (f"{LAYER}.intermediate.dense", "output"),
         (f"{LAYER}.intermediate", "output"),
@@ -77,11 +79,11 @@ def test_a_weight_that_is_broken_after_the_run(demo: LoadedModel) -> None:
 
 
 def test_a_broken_row_of_the_queries_is_one_heads(demo: LoadedModel) -> None:
-    fresh_run(demo)
+    capture = fresh_run(demo)
     weight = demo.module(False).get_parameter(f"{LAYER}.attention.self.query.weight")
     # 32 rows a head: row 70 is in head 2.
     with changed(weight, (70, 3), 0.5):
-        found = crosses(check_run(demo))
+        found = crosses(check_run(demo, capture))
     assert found == {
         (f"{LAYER}.attention.self.query", "output"),
         (f"{LAYER}.attention.self", "output"),
@@ -98,8 +100,8 @@ def test_relu_in_place_of_gelu(demo: LoadedModel) -> None:
     gelu = inner.intermediate_act_fn
     inner.intermediate_act_fn = nn.ReLU()
     try:
-        fresh_run(demo)
-        found = crosses(check_run(demo))
+        capture = fresh_run(demo)
+        found = crosses(check_run(demo, capture))
     finally:
         inner.intermediate_act_fn = gelu
     assert found == {
@@ -116,8 +118,8 @@ def test_scores_that_are_not_divided(demo: LoadedModel) -> None:
     usual = attention.scaling
     attention.scaling = 1.0
     try:
-        fresh_run(demo)
-        found = crosses(check_run(demo))
+        capture = fresh_run(demo)
+        found = crosses(check_run(demo, capture))
     finally:
         attention.scaling = usual
     path = f"{LAYER}.attention.self"
@@ -144,8 +146,8 @@ def test_the_root_is_missed_in_every_family(family: str, path: str, step: str) -
     model = small_model(family)
     attention: Any = model.module(random_weights=True).get_submodule(path)
     attention.scaling = 1.0
-    run(model)
-    found = crosses(check_run(model))
+    capture = run(model)
+    found = crosses(check_run(model, capture))
     assert (path, step) in found
     assert (path, "head 0") in found
     # What stands beside it is right.
@@ -176,9 +178,9 @@ def test_other_results_of_single_modules(
     model = small_model("bert")
     module = model.module(random_weights=True).get_submodule(path)
     handle = module.register_forward_hook(other_forward(change))
-    run(model)
+    capture = run(model)
     handle.remove()
-    assert (path, step) in crosses(check_run(model))
+    assert (path, step) in crosses(check_run(model, capture))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -193,9 +195,9 @@ def test_a_value_that_is_not_finite_is_a_cross_where_it_comes_from(value: float)
 
     module = model.module(random_weights=True).get_submodule(path)
     handle = module.register_forward_hook(other_forward(spoil))
-    run(model)
+    capture = run(model)
     handle.remove()
-    check = check_run(model)
+    check = check_run(model, capture)
     (step,) = check.at(path)
     assert (step.ok, step.max_abs_error) == (False, None)
     # What follows is as spoilt in the recomputation as it was in the run.
@@ -209,8 +211,8 @@ def test_a_model_that_gives_nan_alone_is_not_called_right() -> None:
     weight = model.module(random_weights=True).get_parameter("encoder.layer.0.output.dense.weight")
     with torch.no_grad():
         weight[0, 0] = math.nan
-    run(model)
-    check = check_run(model)
+    capture = run(model)
+    check = check_run(model, capture)
     assert check.at("encoder.layer.0.attention.self")
     assert check.at("pooler") == ()
     reasons = {left.path: left.reason for left in check.unchecked}
@@ -219,31 +221,54 @@ def test_a_model_that_gives_nan_alone_is_not_called_right() -> None:
 
 def test_a_module_of_another_make_is_told_and_does_not_stop_the_check() -> None:
     model = small_model("bert")
-    run(model)
+    capture = run(model)
     module: Any = model.module(True)
     module.encoder.layer[0].output.dense = nn.Identity()
-    check = check_run(model)
+    check = check_run(model, capture)
     # The model cannot run any more, and the layer cannot be recomputed.
     assert {left.path for left in check.unchecked} >= {"", "encoder.layer.0.output.dense"}
     assert all(left.reason for left in check.unchecked)
     assert check.at("encoder.layer.1.output.dense")
 
 
-def test_one_module_alone() -> None:
+@pytest.mark.parametrize("scope", ["units", "everything"])
+def test_one_module_alone(scope: Scope) -> None:
     model = small_model("bert")
     run(model)
-    check = check_module(model, "encoder.layer.1")
+    kept = Capture(scope)
+    run_sentence(model, SENTENCE, capture=kept)
+    check = check_module(model, kept, "encoder.layer.1")
     assert {step.path for step in check.steps} == {
         "encoder.layer.1",
         "encoder.layer.1.attention.self",
     }
-    alone = check_module(model, "encoder.layer.1.output.dense")
+    assert crosses(check) == set()
+    alone = check_module(model, kept, "encoder.layer.1.output.dense")
     assert [step.step for step in alone.steps] == ["output"]
-    listed = check_module(model, "encoder.layer")
+    listed = check_module(model, kept, "encoder.layer")
     assert listed.steps == ()
     assert "was not called" in listed.unchecked[0].reason
 
 
-def test_without_a_run_there_is_nothing_to_check() -> None:
-    with pytest.raises(UserError, match="run a sentence first"):
-        check_run(small_model("bert"))
+def test_a_single_module_is_called_again_with_the_weights_of_this_moment(
+    demo: LoadedModel,
+) -> None:
+    kept = Capture("units")
+    run_sentence(demo, Sentence("this is a 12212121 test sentence"), capture=kept)
+    attention: Any = demo.module(False).get_submodule(f"{LAYER}.attention.self")
+    with changed(attention.query.weight, (70, 3), 0.5):
+        # It gives something else than in the run, and just what its formula says.
+        assert crosses(check_module(demo, kept, LAYER)) == set()
+    attention.scaling, usual = 1.0, attention.scaling
+    try:
+        found = crosses(check_module(demo, kept, LAYER))
+    finally:
+        attention.scaling = usual
+    path = f"{LAYER}.attention.self"
+    assert found == {
+        *((path, f"head {number}") for number in range(12)),
+        *((path, step) for step in ("output", "output (eager)", "weights (eager)")),
+        (LAYER, "self-attention"),
+        (LAYER, NEXT),
+    }
+    assert crosses(check_module(demo, kept, LAYER)) == set()

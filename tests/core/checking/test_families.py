@@ -38,12 +38,11 @@ def test_every_class_with_a_formula_has_a_recomputation_or_a_reason() -> None:
 @pytest.mark.parametrize(("family", "task"), HEADS)
 def test_everything_ticks(family: str, task: str) -> None:
     model = small_model(family, task)
-    run(model)
-    check = check_run(model)
+    capture = run(model)
+    check = check_run(model, capture)
     assert told(check) == []
     assert check.unchecked == ()
-    assert model.capture is not None
-    assert {step.path for step in check.steps} == set(model.capture.calls)
+    assert {step.path for step in check.steps} == set(capture.calls)
 
 
 @pytest.mark.parametrize(("family", "task"), _AT_THE_END)
@@ -52,10 +51,11 @@ def test_a_head_at_the_end_of_the_sentence_ticks(family: str, task: str) -> None
     module = model.module(random_weights=True)
     ids = torch.tensor([[5, 6, 7, 8, int(model.config.eos_token_id)]])
     inputs = {"input_ids": ids, "decoder_input_ids": ids, "use_cache": False}
-    model.capture = Capture(inputs, 1e9)
-    with torch.no_grad(), model.capture.watching(dict(module.named_modules())):
+    capture = Capture()
+    capture.inputs = inputs
+    with torch.no_grad(), capture.watching(dict(module.named_modules())):
         module(**inputs)
-    check = check_run(model)
+    check = check_run(model, capture)
     assert told(check) == []
     assert check.unchecked == ()
 
@@ -65,8 +65,8 @@ def test_a_head_at_the_end_of_the_sentence_ticks(family: str, task: str) -> None
 def test_every_dtype_ticks(family: str, dtype: torch.dtype) -> None:
     model = small_model(family)
     model.module(random_weights=True).to(dtype)
-    run(model)
-    check = check_run(model)
+    capture = run(model)
+    check = check_run(model, capture)
     assert told(check) == []
     assert check.unchecked == ()
     # The tolerance follows the dtype; norms by the root mean square round to float32 in any.
@@ -79,8 +79,8 @@ def test_every_dtype_ticks(family: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("family", ["roberta", "gpt2", "t5", "deberta-v2", "mistral"])
 def test_short_and_long_sentences_tick(family: str, words: int) -> None:
     model = small_model(family)
-    run(model, Sentence("word " * words))
-    assert told(check_run(model)) == []
+    capture = run(model, Sentence("word " * words))
+    assert told(check_run(model, capture)) == []
 
 
 @pytest.mark.parametrize(
@@ -100,16 +100,16 @@ def test_short_and_long_sentences_tick(family: str, words: int) -> None:
 )
 def test_choices_of_the_configuration_tick(family: str, changes: dict[str, Any]) -> None:
     model = small_model(family, **changes)
-    run(model)
-    check = check_run(model)
+    capture = run(model)
+    check = check_run(model, capture)
     assert told(check) == []
     assert check.unchecked == ()
 
 
 def test_a_bert_layer_goes_step_by_step() -> None:
     model = small_model("bert")
-    run(model)
-    check = check_run(model)
+    capture = run(model)
+    check = check_run(model, capture)
     assert [step.step for step in check.at("encoder.layer.1")] == [
         "self-attention",
         "add & norm",
@@ -139,8 +139,8 @@ def test_a_bert_layer_goes_step_by_step() -> None:
 )
 def test_heads_are_seen_before_the_projection(family: str, path: str, count: int) -> None:
     model = small_model(family)
-    run(model)
-    steps = [step.step for step in check_run(model).at(path)]
+    capture = run(model)
+    steps = [step.step for step in check_run(model, capture).at(path)]
     assert [step for step in steps if step.startswith("head ")] == [
         f"head {number}" for number in range(count)
     ]
@@ -149,9 +149,9 @@ def test_heads_are_seen_before_the_projection(family: str, path: str, count: int
 
 def test_each_call_of_a_shared_layer_is_checked() -> None:
     model = small_model("albert", num_hidden_layers=3)
-    run(model)
+    capture = run(model)
     path = "encoder.albert_layer_groups.0.albert_layers.0"
-    steps = [step.step for step in check_run(model).at(path)]
+    steps = [step.step for step in check_run(model, capture).at(path)]
     assert [step for step in steps if step.startswith(NEXT)] == [
         f"{NEXT}, call {number}" for number in range(3)
     ]
@@ -159,10 +159,10 @@ def test_each_call_of_a_shared_layer_is_checked() -> None:
 
 def test_the_implementation_is_set_back() -> None:
     model = small_model("bert")
-    run(model)
+    capture = run(model)
     module: Any = model.module(True)
     before = hook_count(module)
-    check_run(model)
+    check_run(model, capture)
     assert module.config._attn_implementation == "sdpa"
     assert hook_count(module) == before
 
@@ -171,8 +171,7 @@ def test_a_recomputation_calls_no_module_and_none_of_torchs_layers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     models = [small_model(family) for family in ("bert", "gpt2", "t5", "llama", "transformer-base")]
-    for model in models:
-        run(model)
+    captures = [run(model) for model in models]
 
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("this checks itself")
@@ -183,10 +182,9 @@ def test_a_recomputation_calls_no_module_and_none_of_torchs_layers(
     for name in ("softmax", "layer_norm", "relu", "addmm", "baddbmm"):
         monkeypatch.setattr(torch, name, forbidden)
     monkeypatch.setattr(nn.Module, "__call__", forbidden)
-    for model in models:
-        assert model.capture is not None
-        checker = Checker(model.module(True), model.architecture, model.capture)
-        steps = [step for path in model.capture.calls for step in checker.steps(path)]
+    for model, capture in zip(models, captures, strict=True):
+        checker = Checker(model.module(True), model.architecture, capture)
+        steps = [step for path in capture.calls for step in checker.steps(path)]
         assert len(steps) > 40
         assert all(step.ok for step in steps)
 
@@ -203,7 +201,7 @@ def test_torchs_own_layers_and_masks(norm_first: bool, batch_first: bool) -> Non
     holder = nn.Sequential(layer).eval()
     config = {"activation": "gelu", "nhead": 3}
     architecture = inspect_module(holder, SourceInfo("config", "x", "base", "none"), config)
-    capture = Capture({}, 1e9)
+    capture = Capture()
     padding = torch.tensor([[False] * 5, [False, False, False, True, True]])
     causal = torch.ones(5, 5, dtype=torch.bool).triu(1)
     with torch.no_grad(), capture.watching(dict(holder.named_modules())):

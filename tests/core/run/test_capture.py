@@ -1,4 +1,4 @@
-"""What a run keeps for its check: references, up to a budget, of the last run only."""
+"""What a run keeps: references and no copies, up to a budget, in the capture that it is given."""
 
 import gc
 import weakref
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.checking.check import check_run
@@ -14,34 +14,88 @@ from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.inspection import inspect_module
+from bertviewer.core.loading import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.capture import Capture, tensors_in
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import SENTENCE, hook_count, run, small_model
 
 
-def captured(model: Any) -> Capture:
-    assert isinstance(model.capture, Capture)
-    return model.capture
+def of_units(model: LoadedModel, sentence: Sentence = SENTENCE) -> Capture:
+    capture = Capture("units")
+    run_sentence(model, sentence, random_weights=True, capture=capture)
+    return capture
 
 
 def test_a_run_keeps_nothing_unless_it_is_asked_to() -> None:
     model = small_model("bert")
+    seen: list[weakref.ref[Tensor]] = []
+
+    def look(_module: nn.Module, _args: Any, output: Tensor) -> None:
+        seen.append(weakref.ref(output))
+
+    layer: Any = model.module(True).get_submodule("encoder.layer.0.intermediate")
+    handle = layer.register_forward_hook(look)
     run_sentence(model, SENTENCE, random_weights=True)
-    assert model.capture is None
+    gc.collect()
+    assert seen[0]() is None
+    kept = Capture()
+    run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    handle.remove()
+    assert seen[1]() is not None
 
 
 def test_tensors_are_not_copied() -> None:
-    model = small_model("bert")
-    run(model)
-    calls = captured(model).calls
+    calls = run(small_model("bert")).calls
     (layer,), (after,) = calls["encoder.layer.0"], calls["encoder.layer.1"]
     assert after.args[0] is layer.output
     assert calls[""][0].output["hidden_states"][1] is layer.output
 
 
+def test_units_keep_arguments_and_nothing_else() -> None:
+    model = small_model("bert")
+    kept = of_units(model)
+    assert list(kept.calls) == ["embeddings", "encoder.layer.0", "encoder.layer.1", "pooler"]
+    assert all(call.output is None for calls in kept.calls.values() for call in calls)
+    assert set(kept.inputs) >= {"input_ids", "attention_mask"}
+    full = run(model)
+    for path, calls in kept.calls.items():
+        theirs = tensors_in((full.calls[path][0].args, full.calls[path][0].kwargs))
+        ours = tensors_in((calls[0].args, calls[0].kwargs))
+        assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True)), path
+
+
+@pytest.mark.parametrize(
+    ("family", "layers", "matrices"),
+    [
+        ("bert", "num_hidden_layers", 0),
+        ("gpt2", "n_layer", 0),
+        ("mistral", "num_hidden_layers", 1),  # its mask
+        ("deberta-v2", "num_hidden_layers", 4),  # relative positions in int64, and its mask
+        ("t5", "num_layers", 3),  # biases of three heads in three attentions
+    ],
+)
+def test_units_keep_no_more_than_hidden_states_and_masks(
+    family: str, layers: str, matrices: int
+) -> None:
+    deep: dict[str, Any] = {layers: 8}
+    model = small_model(family, **deep)
+    long = Sentence("word " * 25)
+    kept = of_units(model, long)
+    done = run_sentence(model, long, random_weights=True)
+    size = done.hidden_states[0].nbytes
+    assert len(done.hidden_states) == 9
+    bound = 10 * size + matrices * 4 * len(done.tokens) ** 2
+    assert 8 * size < kept.bytes <= bound
+    assert run(model, long).bytes > 5 * bound
+    # Another run has a capture of its own.
+    before = kept.bytes
+    assert of_units(model, long).bytes == before
+    assert kept.bytes == before
+
+
 def test_bytes_count_every_storage_once() -> None:
-    capture = Capture({}, 1e9)
+    capture = Capture()
     model = nn.Sequential(nn.Identity(), nn.Flatten(), nn.Identity())
     with torch.no_grad(), capture.watching(dict(model.named_modules())):
         model(torch.zeros(4, 5, 5))
@@ -51,37 +105,32 @@ def test_bytes_count_every_storage_once() -> None:
 
 def test_a_small_budget_is_told() -> None:
     model = small_model("bert")
-    run(model)
-    whole = captured(model).bytes
-    run(model, keep=whole / 2)
-    assert 0 < captured(model).bytes <= whole / 2
-    assert captured(model).refused
-    check = check_run(model)
+    whole = run(model).bytes
+    capture = run(model, budget=whole / 2)
+    assert 0 < capture.bytes <= whole / 2
+    assert capture.refused
+    check = check_run(model, capture)
     assert check.steps
     assert check.crosses == ()
-    reasons = {left.reason for left in check.unchecked if left.path in captured(model).refused}
+    reasons = {left.reason for left in check.unchecked if left.path in capture.refused}
     assert len(reasons) == 1
     assert "the sentence is too long" in reasons.pop()
 
 
-def test_the_last_run_takes_the_place_of_the_one_before() -> None:
+def test_a_capture_that_is_dropped_frees_what_it_kept() -> None:
     model = small_model("bert")
-    run(model)
-    first = weakref.ref(captured(model).calls["encoder.layer.0"][0].output)
-    size = captured(model).bytes
-    for _ in range(3):
-        run(model)
+    kept = of_units(model)
+    state = weakref.ref(kept.calls["encoder.layer.1"][0].args[0])
+    assert state() is not None
+    del kept
     gc.collect()
-    assert first() is None
-    assert captured(model).bytes == size
-    run_sentence(model, SENTENCE, random_weights=True)
-    assert model.capture is None
+    assert state() is None
 
 
-def test_a_run_that_is_cancelled_leaves_the_one_before_and_no_hooks() -> None:
+def test_a_run_that_is_cancelled_leaves_other_captures_and_no_hooks() -> None:
     model = small_model("bert")
-    run(model)
-    before = captured(model)
+    before = run(model)
+    size = before.bytes
     hooks = hook_count(model.module(True))
 
     def stop(done: int, total: int, label: str) -> None:
@@ -89,15 +138,15 @@ def test_a_run_that_is_cancelled_leaves_the_one_before_and_no_hooks() -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        run_sentence(model, Sentence("other"), True, stop, keep=1e9)
-    assert model.capture is before
+        run_sentence(model, Sentence("other"), True, stop, capture=Capture("units"))
+    assert before.bytes == size
     assert hook_count(model.module(True)) == hooks
-    assert check_run(model).crosses == ()
+    assert check_run(model, before).crosses == ()
 
 
 def test_a_check_that_is_cancelled_leaves_the_model_as_it_was() -> None:
     model = small_model("bert")
-    run(model)
+    capture = run(model)
     hooks = hook_count(model.module(True))
 
     def stop(done: int, total: int, label: str) -> None:
@@ -105,7 +154,7 @@ def test_a_check_that_is_cancelled_leaves_the_model_as_it_was() -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        check_run(model, progress=stop)
+        check_run(model, capture, progress=stop)
     module: Any = model.module(True)
     assert module.config._attn_implementation == "sdpa"
     assert hook_count(module) == hooks
@@ -115,7 +164,7 @@ def test_a_check_that_is_cancelled_leaves_the_model_as_it_was() -> None:
 def test_what_is_changed_in_place_is_told_and_not_checked(inplace: bool) -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=inplace)).eval()
     architecture = inspect_module(model, SourceInfo("config", "x", "base", "none"), {})
-    capture = Capture({}, 1e9)
+    capture = Capture()
     with torch.no_grad(), capture.watching(dict(model.named_modules())):
         model(torch.ones(2, 3))
     checker = Checker(model, architecture, capture)

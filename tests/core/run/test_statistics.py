@@ -16,6 +16,7 @@ from bertviewer.core.loading import LoadedModel, open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
+from tests.core.run.plain_figures import assert_figures
 
 TEXT = "this is a 12212121 test sentence"
 Outputs = dict[str, Tensor]
@@ -60,30 +61,12 @@ def by_hand(model: nn.Module, ids: Tensor, segments: Tensor) -> Outputs:
     return found
 
 
-def figures_of(tensor: Tensor) -> dict[str, float]:
-    """Two passes over plain Python numbers, nothing shared with the program's own sums."""
-    values = tensor.flatten().tolist()
-    finite = [value for value in values if math.isfinite(value)]
-    mean = math.fsum(finite) / len(finite)
-    return {
-        "mean": mean,
-        "std": math.sqrt(math.fsum((value - mean) ** 2 for value in finite) / len(finite)),
-        "min": sorted(finite)[0],
-        "max": sorted(finite)[-1],
-        "rms": math.sqrt(math.fsum(value * value for value in finite) / len(finite)),
-        "zero_fraction": sum(value == 0.0 for value in values) / len(values),
-        "nan_count": sum(math.isnan(value) for value in values),
-        "inf_count": sum(math.isinf(value) for value in values),
-    }
-
-
 def compare(run: ActivationRun, expected: Outputs) -> None:
     assert {module.path for module in run.modules} == set(expected)
     for entry in run.to_json()["modules"]:
         tensor = expected[entry["path"]]
         assert entry["output_shape"] == list(tensor.shape), entry["path"]
-        got = {name: entry[name] for name in figures_of(tensor)}
-        assert got == pytest.approx(figures_of(tensor), rel=1e-5, abs=1e-9), entry["path"]
+        assert_figures(entry, tensor, entry["path"], extremes=1e-5)
 
 
 def inputs_of(run: ActivationRun) -> tuple[Tensor, Tensor]:
@@ -138,10 +121,7 @@ def test_nan_and_inf_are_counted_and_do_not_hide_the_rest(tiny_bert_folder: Path
     for path, tensor in compare_poisoned.items():
         activation = run.activation(path)
         assert activation is not None
-        statistics = activation.statistics
-        wanted = figures_of(tensor)
-        got = {name: getattr(statistics, name) for name in wanted}
-        assert got == pytest.approx(wanted, rel=1e-5, abs=1e-9), path
+        assert_figures(activation.statistics, tensor, path, extremes=1e-5)
     # All is NaN behind the next matrix product: there is no figure to give.
     last = run.activation("encoder.layer.1.output.dense")
     assert last is not None
@@ -228,10 +208,8 @@ def test_shared_layer_is_watched_at_each_of_its_calls(tmp_path: Path) -> None:
     with torch.inference_mode():
         states = module(ids, token_type_ids=segments, output_hidden_states=True).hidden_states
     for call, state in zip(layer.calls, states[1:], strict=True):
-        assert call.mean == pytest.approx(figures_of(state)["mean"], rel=1e-5, abs=1e-9)
-    together = figures_of(torch.cat(states[1:]))
-    got = {name: getattr(layer.statistics, name) for name in together}
-    assert got == pytest.approx(together, rel=1e-5, abs=1e-9)
+        assert_figures(call, state, extremes=1e-5)
+    assert_figures(layer.statistics, torch.cat(states[1:]), extremes=1e-5)
 
 
 def test_random_weights_are_the_same_each_time() -> None:

@@ -1,22 +1,26 @@
 """Text to tokens, and what is refused before a model sees it."""
 
+import json
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bertviewer.core.configuration import position_limit
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence, Token
+from bertviewer.core.run.model_tokenizer import ModelTokenizer
 from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run.stand_in import StandInTokenizer
 from bertviewer.core.run.text import MAX_CHARACTERS, check_text
-from bertviewer.core.run.tokenization import (
-    ModelTokenizer,
-    StandInTokenizer,
-    check_tokens,
-)
+from bertviewer.core.run.token_count import TokenCount
+from bertviewer.core.run.tokenization import check_tokens, count_tokens, find_tokenizer, reads_text
 from bertviewer.core.source import parse_source
 
 BERT = {
@@ -38,12 +42,63 @@ class TestModelTokenizer:
         )
         assert texts(tokens)[:2] == ["[CLS]", "this"]
         assert texts(tokens)[4:8] == ["122", "##12", "##12", "##1"]
-        assert tokens[-1] == Token(102, "[SEP]", 0)
+        assert [token.id for token in tokens] == [
+            101, 2023, 2003, 1037, 13092, 12521, 12521, 2487, 3231, 6251, 102,
+        ]  # fmt: skip
+        assert [token.word for token in tokens] == [None, 0, 1, 2, 3, 3, 3, 3, 4, 5, None]
+        assert tokens[-1] == Token(102, "[SEP]", 0, is_special=True)
 
     def test_pair_has_two_segments(self) -> None:
         tokens = ModelTokenizer(demo_folder()).tokenize(Sentence("one", "two"))
         assert texts(tokens) == ["[CLS]", "one", "[SEP]", "two", "[SEP]"]
         assert [token.segment for token in tokens] == [0, 0, 0, 1, 1]
+        assert [token.word for token in tokens] == [None, 0, None, 1, None]
+
+    def test_what_is_special_and_what_is_unknown(self) -> None:
+        tokens = ModelTokenizer(demo_folder()).tokenize(
+            Sentence("[MASK] 😀, x[MASK]y [UNK]", "[SEP] [mask]")
+        )
+        assert [
+            (token.text, token.word, token.is_special, token.is_unknown, token.written)
+            for token in tokens
+        ] == [
+            ("[CLS]", None, True, False, ""),
+            ("[MASK]", None, True, False, "[MASK]"),
+            ("[UNK]", 0, False, True, "😀"),
+            (",", 1, False, False, ","),
+            ("x", 2, False, False, "x"),
+            ("[MASK]", None, True, False, "[MASK]"),
+            ("y", 3, False, False, "y"),
+            ("[UNK]", None, True, False, "[UNK]"),
+            ("[SEP]", None, True, False, ""),
+            ("[SEP]", None, True, False, "[SEP]"),
+            ("[", 4, False, False, "["),
+            ("mask", 5, False, False, "mask"),
+            ("]", 6, False, False, "]"),
+            ("[SEP]", None, True, False, ""),
+        ]
+
+    def test_a_text_of_nothing_that_is_read(self) -> None:
+        tokens = ModelTokenizer(demo_folder()).tokenize(Sentence("\x00\u200b"))
+        assert texts(tokens) == ["[CLS]", "[SEP]"]
+
+    def test_a_pair_for_an_encoder_and_a_decoder_is_read_apart(self) -> None:
+        config = {"is_encoder_decoder": True}
+        tokens = ModelTokenizer(demo_folder(), config).tokenize(Sentence("one", "two cats"))
+        assert texts(tokens) == ["[CLS]", "one", "[SEP]", "[CLS]", "two", "cats", "[SEP]"]
+        assert [token.segment for token in tokens] == [0, 0, 0, 1, 1, 1, 1]
+        assert [token.word for token in tokens] == [None, 0, None, None, 1, 2, None]
+
+    def test_a_long_text_is_no_news_for_the_terminal(
+        self, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        assert len(ModelTokenizer(demo_folder()).tokenize(Sentence("cat " * 2_000))) == 2_002
+        assert capfd.readouterr().err == ""
+        assert caplog.text == ""
+
+    def test_a_text_that_no_tokenizer_can_read_is_told(self) -> None:
+        with pytest.raises(UserError, match="the tokenizer cannot read this text"):
+            ModelTokenizer(demo_folder()).tokenize(Sentence("\udc80"))
 
     def test_tokenizer_of_a_folder(self, tiny_bert_folder: Path) -> None:
         tokens = (
@@ -87,6 +142,101 @@ class TestStandIn:
         tokens = StandInTokenizer(BERT).tokenize(Sentence("one", "two"))
         assert [token.segment for token in tokens] == [0, 0, 0, 1, 1]
         assert texts(tokens) == ["[CLS]", "one", "[SEP]", "two", "[SEP]"]
+        assert [token.word for token in tokens] == [None, 0, None, 1, None]
+        assert [token.is_special for token in tokens] == [True, False, True, False, True]
+
+    def test_a_mask_is_one_token(self) -> None:
+        tokens = StandInTokenizer(BERT).tokenize(Sentence("a[MASK]b"))
+        assert texts(tokens) == ["[CLS]", "a", "[MASK]", "b", "[SEP]"]
+        assert tokens[2] == Token(103, "[MASK]", 0, is_special=True)
+
+    def test_a_family_without_a_mask_reads_the_letters(self) -> None:
+        gpt2 = StandInTokenizer({"model_type": "gpt2", "vocab_size": 500})
+        assert texts(gpt2.tokenize(Sentence("[MASK]"))) == ["[", "MASK", "]"]
+
+
+class TestCut:
+    """The special tokens stay, and of a pair the longer sentence gives way."""
+
+    CONFIG = BERT | {"max_position_embeddings": 9}
+
+    @pytest.mark.parametrize(
+        ("sentence", "kept"),
+        [
+            (Sentence("a b c"), "[CLS] a b c [SEP]"),
+            (Sentence("a b c d e f g h i"), "[CLS] a b c d e f g [SEP]"),
+            (Sentence("a b c d e f g", "h i"), "[CLS] a b c d [SEP] h i [SEP]"),
+            (Sentence("a", "b c d e f g h"), "[CLS] a [SEP] b c d e f [SEP]"),
+            (Sentence("a b c d", "e f g h"), "[CLS] a b c [SEP] e f g [SEP]"),
+            (Sentence("a b c d e", "f g h i"), "[CLS] a b c [SEP] f g h [SEP]"),
+        ],
+    )
+    def test_what_is_kept(self, sentence: Sentence, kept: str) -> None:
+        wish = replace(sentence, cut=True)
+        for tokenizer in (
+            StandInTokenizer(self.CONFIG),
+            ModelTokenizer(demo_folder(), self.CONFIG),
+        ):
+            assert " ".join(texts(tokenizer.tokenize(wish))) == kept
+            whole = tokenizer.tokenize(sentence)
+            assert texts(whole)[1] == "a"
+            assert len(whole) >= len(kept.split())
+
+    @given(
+        first=st.lists(st.sampled_from(["cat", "[MASK]", "12212121", "😀", "x"]), min_size=1),
+        second=st.none() | st.lists(st.sampled_from(["mat", "[SEP]", "sats"]), min_size=1),
+        limit=st.integers(5, 40),
+    )
+    @settings(max_examples=60, deadline=None)
+    def test_it_cuts_as_transformers_does(
+        self, first: list[str], second: list[str] | None, limit: int
+    ) -> None:
+        text, pair = " ".join(first), None if second is None else " ".join(second)
+        theirs = _demo_tokenizer()(text, pair, truncation="longest_first", max_length=limit)
+        tokenizer = _limited_tokenizer(limit)
+        ours = tokenizer.tokenize(Sentence(text, pair, cut=True))
+        assert [token.id for token in ours] == theirs["input_ids"]
+        assert [token.segment for token in ours] == theirs["token_type_ids"]
+        numbers = list(dict.fromkeys(t.word for t in ours if t.word is not None))
+        assert numbers == list(range(len(numbers)))
+
+    def test_words_are_numbered_without_gaps(self) -> None:
+        tokens = StandInTokenizer(self.CONFIG).tokenize(Sentence("a b c d e f", "g h", cut=True))
+        assert [token.word for token in tokens] == [None, 0, 1, 2, 3, None, 4, 5, None]
+
+    def test_encoder_and_decoder_are_cut_each(self) -> None:
+        config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 3}
+        tokens = StandInTokenizer(config).tokenize(Sentence("a b c d e", "f g h i", cut=True))
+        assert texts(tokens) == ["a", "b", "c", "f", "g", "h"]
+        check_tokens(tokens, config)
+
+    def test_no_room_is_told(self) -> None:
+        config = BERT | {"max_position_embeddings": 2}
+        with pytest.raises(UserError, match="takes 2 tokens, which leaves no room"):
+            StandInTokenizer(config).tokenize(Sentence("a", cut=True))
+
+    def test_a_model_without_a_limit_reads_it_all(self) -> None:
+        tokenizer = StandInTokenizer({"model_type": "t5", "vocab_size": 99})
+        assert len(tokenizer.tokenize(Sentence("a " * 5_000, cut=True))) == 5_000
+
+    def test_a_run_of_what_is_left(self, tiny_bert_folder: Path) -> None:
+        model = open_model(parse_source(str(tiny_bert_folder)))
+        run = run_sentence(model, Sentence("cat " * 500, cut=True))
+        assert len(run.tokens) == 64
+        assert run.tokens[-1].text == "[SEP]"
+        assert run.sentence.cut
+
+
+@cache
+def _demo_tokenizer() -> Any:
+    from bertviewer.core.backend import transformers
+
+    return transformers.AutoTokenizer.from_pretrained(demo_folder())
+
+
+@cache
+def _limited_tokenizer(limit: int) -> ModelTokenizer:
+    return ModelTokenizer(demo_folder(), {"max_position_embeddings": limit})
 
 
 EXPECTED_ID_OF_TOKEN = 4384
@@ -149,3 +299,58 @@ def test_roberta_runs_at_its_limit(tmp_path: Path) -> None:
     assert len(run.tokens) == 18
     with pytest.raises(UserError, match="too long"):
         run_sentence(model, Sentence("a " * 17), random_weights=True)
+
+
+class TestCount:
+    """What is shown while typing."""
+
+    def test_of_a_pair(self) -> None:
+        tokenizer = StandInTokenizer(BERT)
+        count = count_tokens(tokenizer, Sentence("one two", "three"), BERT)
+        assert count == TokenCount(6, 512, ())
+        assert count.excess == 0
+
+    def test_with_unknown_words(self) -> None:
+        count = count_tokens(ModelTokenizer(demo_folder(), BERT), Sentence("a 😀 b 你"), BERT)
+        assert count == TokenCount(6, 512, ("😀", "你"))
+
+    def test_too_many(self) -> None:
+        count = count_tokens(StandInTokenizer(BERT), Sentence("word " * 600), BERT)
+        assert (count.tokens, count.excess) == (602, 90)
+
+    def test_without_a_limit(self) -> None:
+        config = {"model_type": "t5", "vocab_size": 99}
+        count = count_tokens(StandInTokenizer(config), Sentence("word " * 600), config)
+        assert count == TokenCount(600, None, ())
+        assert count.excess == 0
+
+    def test_of_encoder_and_decoder_the_longer_text_counts(self) -> None:
+        config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 4}
+        count = count_tokens(StandInTokenizer(config), Sentence("a b", "c d e"), config)
+        assert count == TokenCount(3, 4, ())
+
+    def test_of_a_bad_text(self) -> None:
+        with pytest.raises(UserError, match="is empty"):
+            count_tokens(StandInTokenizer(BERT), Sentence(" "), BERT)
+
+
+def test_each_call_gives_a_tokenizer_of_its_own(tiny_bert_folder: Path) -> None:
+    source = parse_source(str(tiny_bert_folder))
+    config = open_model(source).architecture.config
+    first, second = (find_tokenizer(source, config) for _ in range(2))
+    assert first is not second
+    assert first.tokenize(Sentence("the cats")) == second.tokenize(Sentence("the cats"))
+
+
+@pytest.mark.parametrize(
+    ("config", "reads"),
+    [
+        ({"model_type": "bert", "num_hidden_layers": 1}, True),
+        ({"model_type": "transformer-base", "num_encoder_layers": 1}, True),
+        ({"model_type": "vit", "num_hidden_layers": 1}, False),
+        ({"model_type": "wav2vec2", "num_hidden_layers": 1}, False),
+    ],
+)
+def test_models_that_read_no_text(config: dict[str, Any], reads: bool, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert reads_text(open_model(parse_source(str(tmp_path))).architecture) is reads

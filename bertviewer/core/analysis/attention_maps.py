@@ -1,0 +1,74 @@
+"""Attention as a run shows it: probabilities of every head, and a figure or two of each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Probabilities = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionMaps:
+    """What the heads of one attention look at in one call.
+
+    Attributes:
+        path: the module's path.
+        call: which of its calls this is; a shared layer is called once for each of the stack.
+        calls: how many calls there were.
+        probabilities: [A, S_q, S_k] float32; the row of a query sums to 1.
+        query_tokens: the places among the run's tokens that the rows stand for.
+        key_tokens: those that the columns stand for: others in cross-attention.
+        entropies: ``head_entropies`` of the probabilities.
+        distances: ``head_distances``, ``None`` where queries and keys are of two texts.
+    """
+
+    path: str
+    call: int
+    calls: int
+    probabilities: Probabilities
+    query_tokens: tuple[int, ...]
+    key_tokens: tuple[int, ...]
+    entropies: NDArray[np.float64]
+    distances: NDArray[np.float64] | None
+
+    @property
+    def is_cross(self) -> bool:
+        """Whether queries and keys are of two texts."""
+        return self.distances is None
+
+
+def head_entropies(probabilities: Probabilities) -> NDArray[np.float64]:
+    """Return each head's entropy in nats: -Σ p ln p of a query's row, mean over queries; [A].
+
+    It is 0 where a head looks at one token, and ln S_k where it looks at all alike. 0 ln 0 is 0.
+    Rows that are not finite are left out; without any other the entropy is NaN. (Clark et al.
+    2019, "What Does BERT Look At?", section 3.3.)
+    """
+
+    def entropies(head: NDArray[np.float64]) -> NDArray[np.float64]:
+        logarithms = np.log(head, out=np.zeros_like(head), where=head > 0)
+        # 0 and no -0 where a head looks at one token.
+        rows: NDArray[np.float64] = 0.0 - np.einsum("qk,qk->q", head, logarithms)
+        return rows
+
+    return np.array([_mean(entropies(head.astype(np.float64))) for head in probabilities])
+
+
+def head_distances(probabilities: Probabilities) -> NDArray[np.float64]:
+    """Return how far each head looks, in tokens: Σ p |i - j| of query i, mean over queries; [A].
+
+    Rows that are not finite are left out; without any other the distance is NaN. (Vig & Belinkov
+    2019, "Analyzing the Structure of Attention in a Transformer Language Model".)
+    """
+    _, queries, keys = probabilities.shape
+    distances = np.abs(np.arange(queries)[:, np.newaxis] - np.arange(keys)).astype(np.float64)
+    return np.array(
+        [_mean(np.einsum("qk,qk->q", head.astype(np.float64), distances)) for head in probabilities]
+    )
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else np.nan

@@ -1,0 +1,93 @@
+"""Histograms of values, those that are not finite counted apart."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[Any]
+Range = tuple[float, float]
+
+# Narrower ranges have no room for bins, even in float64: beside their ends, and at all.
+_LEAST_PART, _LEAST = 2.0**-40, 1e-290
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """How the elements of a tensor are spread.
+
+    Attributes:
+        edges: borders of the bins, one more than there are bins; the last bin has its upper one.
+        counts: finite elements in each bin.
+        nan_count: elements that are NaN.
+        inf_count: elements that are infinite.
+        count: all elements. Those that are in no bin and finite lie outside of the edges.
+    """
+
+    edges: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    nan_count: int
+    inf_count: int
+    count: int
+
+    @property
+    def range(self) -> Range:
+        """The outermost edges."""
+        return float(self.edges[0]), float(self.edges[-1])
+
+    @property
+    def outside(self) -> int:
+        """The number of finite elements outside of the edges."""
+        return self.count - self.nan_count - self.inf_count - int(self.counts.sum())
+
+
+def histogram(values: Values, bins: int = 64, range: Range | None = None) -> Histogram:
+    """Count the finite values, integers or floats of any shape, in bins of one width.
+
+    Without ``range`` the bins reach from the smallest to the largest of them, and around a single
+    value, as numpy's do; from 0 to 1 where there is none.
+    """
+    flat = values.reshape(-1)
+    if flat.dtype == np.bool_:
+        flat = flat.astype(np.uint8)
+    finite, nan_count, inf_count = _finite(flat)
+    low, high = range if range is not None else _range(finite)
+    largest = max(abs(low), abs(high))
+    if high - low <= max(largest * _LEAST_PART, _LEAST):
+        margin = max(0.5, largest * 2.0**-20)
+        low, high = low - margin, high + margin
+    counts, edges = _counted(finite, bins, low, high)
+    return Histogram(edges.astype(np.float64), counts, nan_count, inf_count, flat.size)
+
+
+def shared_range(first: Histogram, second: Histogram) -> Range:
+    """Return the range that holds both: histograms with it can be laid over one another."""
+    lows, highs = zip(first.range, second.range, strict=True)
+    return min(lows), max(highs)
+
+
+def _finite(values: Values) -> tuple[Values, int, int]:
+    """Return the finite values, and how many are NaN and how many infinite."""
+    # The extremes tell at once that all are finite, which is nearly always so.
+    if values.dtype.kind != "f" or np.isfinite(_range(values)).all():
+        return values, 0, 0
+    nan_count = int(np.count_nonzero(np.isnan(values)))
+    finite = values[np.isfinite(values)]
+    return finite, nan_count, values.size - nan_count - finite.size
+
+
+def _range(values: Values) -> Range:
+    return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+
+
+def _counted(values: Values, bins: int, low: float, high: float) -> tuple[Values, Values]:
+    """Count with numpy, in float64 where the values' own type cannot tell the edges apart."""
+    try:
+        with np.errstate(over="raise"):
+            return np.histogram(values, bins, (low, high))
+    except (ValueError, FloatingPointError):
+        # Halved twice, no difference of two of them is too large, and no digit is lost.
+        exact = values.astype(np.float64) / 4
+        counts, edges = np.histogram(exact, bins, (low / 4, high / 4))
+        return counts, edges * 4

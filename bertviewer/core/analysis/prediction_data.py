@@ -1,0 +1,91 @@
+"""What a model with a vocabulary head predicts at one place of a sentence."""
+
+from dataclasses import dataclass
+
+from bertviewer.core.analysis.special_tokens import MASKS
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.run.activation_run import ActivationRun
+
+# Their heads score classes, of which there may be as many as there are words.
+_WITHOUT_VOCABULARY = frozenset({"base", "token-classification", "sequence-classification"})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A token of the vocabulary, as the vocabulary writes it, and what the model gives it."""
+
+    id: int
+    text: str
+    probability: float
+    logit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The scores of the whole vocabulary, in short.
+
+    Attributes:
+        top: the likeliest tokens, the best one first.
+        rank: the place of the expected token among all, from 1; ``None`` if nothing is expected or
+            its score is not a number.
+        probability: its probability, likewise.
+    """
+
+    top: tuple[Candidate, ...]
+    rank: int | None
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """What a model predicts at one place, at the end and after each layer.
+
+    Attributes:
+        position: the place among the run's tokens whose vector is read.
+        expected: the place of the token that is predicted there: the same one, or, where the model
+            predicts what comes next, the one after it. ``None`` after the last token.
+        guess: by the model itself.
+        layers: by its head from each hidden state, the embeddings first (the logit lens,
+            nostalgebraist 2020); the last one is the model's own guess again. A final norm is
+            applied to those before it. Empty where the head cannot be used alone.
+        no_layers: why ``layers`` is empty, as one plain line, else "".
+        random_tensors: tensors on the way to the scores that the checkpoint lacks.
+    """
+
+    position: int
+    expected: int | None
+    guess: Guess
+    layers: tuple[Guess, ...]
+    no_layers: str = ""
+    random_tensors: tuple[str, ...] = ()
+
+
+def predicted_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
+    """Return the places of the tokens at which the model scores its vocabulary.
+
+    There are none without a vocabulary head; of an encoder-decoder they are the decoder's.
+    """
+    root = run.activation("")
+    shape = () if root is None else root.output_shape
+    vocabulary = architecture.config.get("vocab_size")
+    if run.source.task in _WITHOUT_VOCABULARY or len(shape) != 3 or shape[2] != vocabulary:
+        return ()
+    every = tuple(range(len(run.tokens)))
+    if architecture.config.get("is_encoder_decoder"):
+        every = tuple(place for place in every if run.tokens[place].segment == 1)
+    return every if len(every) == shape[1] else ()
+
+
+def mask_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
+    """Return those of the predicted places that hold a mask: what one wants to see first."""
+    places = predicted_places(run, architecture)
+    return tuple(place for place in places if run.tokens[place].text in MASKS)
+
+
+def predicts_next(architecture: Architecture) -> bool:
+    """Tell whether the vector of a token predicts the one after it: in decoders it does."""
+    return (
+        bool(architecture.config.get("is_encoder_decoder"))
+        or architecture.root.class_name.endswith(("ForCausalLM", "GPTLMHeadModel"))
+        or any(node.attributes.get("is_causal") is True for node in architecture.modules)
+    )

@@ -1,0 +1,54 @@
+"""Statistics of modules' outputs token by token, made when somebody chooses some tokens."""
+
+from collections.abc import Iterable
+
+from bertviewer.core.analysis.outputs import look_at_outputs
+from bertviewer.core.loading import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.measuring import measure_tokens
+from bertviewer.core.run.token_statistics import TokenStatistics
+
+
+def token_statistics(
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    paths: Iterable[str],
+    progress: Progress = no_progress,
+) -> dict[str, TokenStatistics]:
+    """Return the sums of each token's vector in the outputs of the modules at ``paths``.
+
+    They are those of the last call, as the norms that a run has. Modules whose output is not
+    [1, S, D], and those that the run did not call, are left out.
+
+    Raises:
+        Cancelled: ``progress`` said so.
+    """
+    found = call_statistics(model, run, kept, paths, progress)
+    return {path: calls[-1] for path, calls in found.items()}
+
+
+def call_statistics(
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    paths: Iterable[str],
+    progress: Progress = no_progress,
+) -> dict[str, tuple[TokenStatistics, ...]]:
+    """Return the same of every call: a shared layer, as ALBERT's, has one for each step.
+
+    Raises:
+        Cancelled: ``progress`` said so.
+    """
+    shapes = {module.path: module.output_shape for module in run.modules}
+    chosen = [path for path in paths if _is_by_token(shapes.get(path, ()))]
+    if not chosen:
+        return {}
+    found = look_at_outputs(model, kept, chosen, measure_tokens, progress)
+    return {path: tuple(found[path]) for path in chosen if path in found}
+
+
+def _is_by_token(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 3 and shape[0] == 1

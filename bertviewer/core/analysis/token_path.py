@@ -1,0 +1,40 @@
+"""One token's path through the hidden states: how long its vector is, and how far it turns."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bertviewer.core.analysis.similarity import cosine
+from bertviewer.core.run.activation_run import ActivationRun
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPath:
+    """Figures of one token, one for each hidden state; ``None`` where one is undefined.
+
+    Attributes:
+        norms: Euclidean norms of its vector.
+        to_start: cosines to its own vector in state 0, the embeddings.
+        to_before: cosines to its vector in the state before; the first is always ``None``.
+    """
+
+    norms: tuple[float | None, ...]
+    to_start: tuple[float | None, ...]
+    to_before: tuple[float | None, ...]
+
+
+def token_path(run: ActivationRun, token: int) -> TokenPath:
+    """Return the path of the token at this place; without cosines where the run kept no states.
+
+    Raises:
+        IndexError: there is no such token.
+    """
+    norms = tuple(state[token] for state in run.token_norms)
+    vectors = [state[token] for state in run.hidden_states]
+    if not vectors:
+        nothing = (None,) * len(norms)
+        return TokenPath(norms, nothing, nothing)
+    return TokenPath(
+        norms,
+        tuple(cosine(vectors[0], vector) for vector in vectors),
+        (None, *(cosine(*two) for two in pairwise(vectors))),
+    )

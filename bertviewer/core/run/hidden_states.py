@@ -1,0 +1,117 @@
+"""The hidden states in a model's output, and which modules gave them."""
+
+import math
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bertviewer.core.architecture import ancestors
+from bertviewer.core.run.recording import Recorder
+
+State = NDArray[np.floating[Any]]
+Stack = tuple[Tensor, ...]
+
+# What is kept of the other outputs: class scores, but not those of a vocabulary.
+MOST_ELEMENTS = 1_000_000
+_NOT_KEPT = frozenset({"hidden_states", "attentions", "last_hidden_state", "past_key_values"})
+
+
+def stacks_of(output: Any) -> tuple[Stack, ...]:
+    """Return the hidden states of the model, or those of its encoder and of its decoder."""
+    if (states := output.get("hidden_states")) is not None:
+        return (tuple(states),)
+    encoder, decoder = output.get("encoder_hidden_states"), output.get("decoder_hidden_states")
+    return () if encoder is None or decoder is None else (tuple(encoder), tuple(decoder))
+
+
+def token_norms(stacks: tuple[Stack, ...]) -> tuple[tuple[float | None, ...], ...]:
+    """Return ‖h‖₂ of each token in each hidden state: (N + 1) × S."""
+    absent = tuple(tuple([None] * stack[0].shape[1]) for stack in stacks)
+    return tuple(
+        tuple(
+            norm
+            for state, missing in zip(states, absent, strict=True)
+            for norm in (missing if state is None else _norms(state))
+        )
+        for states in zip_longest(*stacks)
+    )
+
+
+def hidden_states(stacks: tuple[Stack, ...]) -> tuple[State, ...]:
+    """Return the states as [S, D], encoder and decoder one below the other; () if sizes differ."""
+    sizes = {state.shape[1:] for stack in stacks for state in stack}
+    widths = {size[-1] for size in sizes}
+    if len(widths) != 1 or any(len({s.shape for s in stack}) != 1 for stack in stacks):
+        return ()
+    if len(stacks) == 1:
+        return tuple(_array(state[0]) for state in stacks[0])
+    absent = tuple(np.full(stack[0].shape[1:], np.nan, dtype=np.float32) for stack in stacks)
+    return tuple(
+        np.concatenate(
+            [
+                missing if state is None else _array(state[0])
+                for state, missing in zip(states, absent, strict=True)
+            ]
+        )
+        for states in zip_longest(*stacks)
+    )
+
+
+def state_paths(stacks: tuple[Stack, ...], recorder: Recorder) -> tuple[tuple[str, ...], ...]:
+    """Return for each hidden state the modules that gave it, one for each stack.
+
+    The first module that gave it made it, and a layer around that one hands it on. It is the
+    outermost of these, but not one that another state is made in. "" stands for none at all.
+    """
+    rows = [
+        [_makers([] if state is None else recorder.givers(state)) for state in states]
+        for states in zip_longest(*stacks)
+    ]
+    known = [paths for row in rows for paths in row if paths]
+
+    def giver(paths: list[str]) -> str:
+        alone = [
+            path
+            for path in paths
+            if all(path in others or path not in ancestors(others[0]) for others in known)
+        ]
+        return min(alone, key=len, default="")
+
+    return tuple(tuple(giver(paths) for paths in row) for row in rows)
+
+
+def _makers(givers: list[str]) -> list[str]:
+    """Return the first giver, and those of the others that it lies in."""
+    return [path for path in givers if path in ancestors(givers[0])]
+
+
+def small_outputs(output: Any, vocabulary: object) -> dict[str, NDArray[Any]]:
+    """Return the model's small outputs by name, hidden states and word scores left out."""
+    return {
+        name: _array(value)
+        for name, value in output.items()
+        if isinstance(value, Tensor)
+        and name.removeprefix("encoder_") not in _NOT_KEPT
+        and value.numel() <= MOST_ELEMENTS
+        and (value.dim() < 3 or value.shape[-1] != vocabulary)
+    }
+
+
+def _norms(state: Tensor) -> list[float | None]:
+    norms: list[float] = torch.linalg.vector_norm(
+        state[0], dim=-1, dtype=torch.float64 if state.device.type != "mps" else None
+    ).tolist()
+    return [norm if math.isfinite(norm) else None for norm in norms]
+
+
+def _array(tensor: Tensor) -> NDArray[Any]:
+    """Return a tensor as numpy's array, which has no bfloat16; on the CPU nothing is copied."""
+    values = tensor.detach()
+    if values.is_floating_point() and values.element_size() < 4:
+        values = values.float()
+    result: NDArray[Any] = values.cpu().numpy()
+    return result

@@ -1,0 +1,173 @@
+"""The tokenizer in a model's folder, through transformers."""
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bertviewer.core.backend import transformers
+from bertviewer.core.configuration import position_limit
+from bertviewer.core.errors import UserError
+from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.run.pieces import Piece, joined, word_starts
+
+Result = TypeVar("Result")
+
+# transformers imports itself bit by bit. Of two threads that do so at once each can wait for what
+# the other one has begun, and Python then hands out modules that are half there.
+_LIBRARY = threading.Lock()
+
+
+class ModelTokenizer:
+    """Turns sentences into the tokens that the model was trained on. Of one thread only."""
+
+    kind: TokenizerKind = "model"
+
+    def __init__(self, folder: Path, config: Mapping[str, Any] | None = None) -> None:
+        """Load it; the model's configuration tells its limit, and whether it has a decoder.
+
+        Raises:
+            UserError: its files are broken.
+        """
+        config = config or {}
+        self._limit = position_limit(config)
+        self._reads_apart = bool(config.get("is_encoder_decoder"))
+        with _LIBRARY:
+            self._tokenizer = _guarded(
+                f"{folder}: the tokenizer cannot be read",
+                lambda: transformers.AutoTokenizer.from_pretrained(
+                    folder, local_files_only=True, trust_remote_code=False
+                ),
+            )
+        self._unknown: int | None = self._tokenizer.unk_token_id
+        added = self._tokenizer.added_tokens_decoder.items()
+        self._special = {number for number, token in added if token.special}
+        self._special.update(self._tokenizer.all_special_ids)
+
+    def tokenize(self, sentence: Sentence) -> tuple[Token, ...]:
+        """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
+
+        A model with a decoder reads the second sentence there: each one is tokenized alone then,
+        and their segments are 0 and 1.
+
+        Raises:
+            UserError: the tokenizer cannot read the text, or the limit leaves no room for it.
+        """
+        texts = [text for text in (sentence.text, sentence.pair) if text is not None]
+        limit = self._limit if sentence.cut else None
+        if not self._reads_apart:
+            return joined([self._pieces(texts)], limit)
+        return joined([self._pieces([text], place) for place, text in enumerate(texts)], limit)
+
+    def text_of(self, number: int) -> str:
+        """Return the token of that id as the vocabulary writes it, "#id" if it has none."""
+        try:
+            return self._tokenizer.convert_ids_to_tokens(number) or f"#{number}"
+        except (LookupError, ValueError, TypeError):
+            # Embeddings often have more rows than the vocabulary has tokens.
+            return f"#{number}"
+
+    def _pieces(self, texts: Sequence[str], segment: int | None = None) -> list[Piece]:
+        """Tokenize texts together; ``segment`` is what is known of them, if anything is."""
+        read = _read_fast if self._tokenizer.is_fast else _read_slow
+        return _guarded(
+            "the tokenizer cannot read this text",
+            lambda: [
+                Piece(
+                    self._token(number, name, own if segment is None else segment, place, written),
+                    place if place is None or segment is None else segment,
+                    starts,
+                )
+                for number, name, own, place, starts, written in read(self._tokenizer, texts)
+            ],
+        )
+
+    def _token(
+        self, number: int, name: str, segment: int, sentence: int | None, written: str
+    ) -> Token:
+        # One that was typed by its name is nothing unknown; nor is GPT-2's end of text, which is
+        # its unknown token too.
+        is_text = sentence is not None
+        is_unknown = is_text and number == self._unknown and written != name
+        is_special = not is_text or (number in self._special and not is_unknown)
+        return Token(number, name, segment, None, is_special, is_unknown, written)
+
+
+_Read = Iterator[tuple[int, str, int, int | None, bool, str]]
+"""Ids, names in the vocabulary, segments, sentences, whether a word starts, and what was written.
+
+A sentence is 0 or 1, ``None`` for what the tokenizer puts around them.
+"""
+
+
+def _read_fast(tokenizer: Any, texts: Sequence[str]) -> _Read:
+    """Read with a tokenizer in Rust, which knows where in the text each piece stands."""
+    encoding = tokenizer(*texts, verbose=False)
+    own = encoding.encodings[0]
+    names = tokenizer.convert_ids_to_tokens(own.ids)
+    segments = encoding.get("token_type_ids") or [0] * len(own.ids)
+    before: tuple[int | None, int | None] = (None, None)
+    stop = 0
+    for number, name, segment, sentence, word, (start, end) in zip(
+        own.ids, names, segments, own.sequence_ids, own.word_ids, own.offsets, strict=True
+    ):
+        text = "" if sentence is None else texts[sentence]
+        # A space ends a word, also where the tokenizer cuts a whole sentence into pieces at once.
+        follows_space = any(map(str.isspace, text[stop:start] + text[start:end][:1]))
+        starts = (sentence, word) != before or follows_space
+        yield number, name, segment, sentence, starts, text[start:end]
+        before, stop = (sentence, word), end
+
+
+def _read_slow(tokenizer: Any, texts: Sequence[str]) -> _Read:
+    """Read with a tokenizer in Python, which tells of nothing but ids."""
+    # They warn of what was typed, as of a "</s>", in words that are meant for programmers.
+    with _LIBRARY, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        encoding = tokenizer(*texts, verbose=False)
+        contents = [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text)) for text in texts]
+    ids: list[int] = encoding["input_ids"]
+    names: list[str] = tokenizer.convert_ids_to_tokens(ids)
+    segments = encoding.get("token_type_ids") or [0] * len(ids)
+    sentences = _sentences(ids, contents)
+    starts: dict[int, Iterator[bool]] = {}
+    for place in range(len(texts)):
+        own = [name for name, of in zip(names, sentences, strict=True) if of == place]
+        starts[place] = iter(word_starts(own))
+    for number, name, segment, sentence in zip(ids, names, segments, sentences, strict=True):
+        if sentence is None:
+            yield number, name, segment, None, True, ""
+        else:
+            written = name if name in texts[sentence] else ""
+            yield number, name, segment, sentence, next(starts[sentence]), written
+
+
+def _sentences(ids: Sequence[int], contents: Sequence[Sequence[int]]) -> list[int | None]:
+    """Return of which sentence each id is, ``None`` if of neither: where they stand in a row."""
+    sentences: list[int | None] = [None] * len(ids)
+    begin = 0
+    for sentence, content in enumerate(contents):
+        stop = len(ids) - len(content)
+        while begin <= stop and list(ids[begin : begin + len(content)]) != list(content):
+            begin += 1
+        if begin > stop:
+            raise ValueError("its ids are not those of the text")
+        sentences[begin : begin + len(content)] = [sentence] * len(content)
+        begin += len(content)
+    return sentences
+
+
+def _guarded(problem: str, action: Callable[[], Result]) -> Result:
+    """Do what calls the library, and tell of its failure as the user's.
+
+    Raises:
+        UserError: it failed.
+    """
+    try:
+        return action()
+    except BaseException as error:
+        # The tokenizers in Rust panic on what is broken, and their panic is not an Exception.
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        raise UserError(f"{problem}: {error}") from error

@@ -1,0 +1,101 @@
+"""A stand-in for the vocabulary that a configuration comes without."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tokenizers import pre_tokenizers
+
+from bertviewer.core.configuration import position_limit
+from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.run.pieces import Piece, joined
+
+
+class StandInTokenizer:
+    """For configurations that come without a vocabulary, on which only random weights can run.
+
+    Words, punctuation marks and Chinese characters become one token each. An id is a hash of the
+    text, so equal words get equal ids; with random weights it means as much as the real one.
+    """
+
+    kind: TokenizerKind = "stand-in"
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._rows = int(config["vocab_size"])
+        self._limit = position_limit(config)
+        self._split = pre_tokenizers.BertPreTokenizer()
+        self._reads_apart = bool(config.get("is_encoder_decoder"))
+        # A second segment is one for the model only if it tells segments apart, or reads the
+        # second text in its decoder.
+        types = config.get("type_vocab_size")
+        self._has_segments = self._reads_apart or (types or 0) > 1
+        self._open, self._close, self._mask = _special_tokens(config, self._rows)
+        # The first rows of these vocabularies are special and unused tokens.
+        self._first = 1000 if self._rows > 2000 else min(5, self._rows - 1)
+
+    def tokenize(self, sentence: Sentence) -> tuple[Token, ...]:
+        """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
+
+        Raises:
+            UserError: it is to be cut, and the limit leaves no room for it.
+        """
+        pieces = [Piece(token, None) for token in self._open]
+        apart: list[Piece] = []
+        for place, text in enumerate(t for t in (sentence.text, sentence.pair) if t is not None):
+            segment = place if self._has_segments else 0
+            part = apart if place and self._reads_apart else pieces
+            part += [Piece(token, place) for token in self._content(text, segment)]
+            part += [Piece(_special(t.id, t.text, segment), None) for t in self._close]
+        return joined((pieces, apart), self._limit if sentence.cut else None)
+
+    def text_of(self, number: int) -> str:
+        """Return "#id", but for the special tokens: no id of a stand-in says which word it is."""
+        known = (*self._open, *self._close, *([self._mask] if self._mask else []))
+        return next((token.text for token in known if token.id == number), f"#{number}")
+
+    def _content(self, text: str, segment: int) -> Iterator[Token]:
+        mask = self._mask
+        for number, part in enumerate([text] if mask is None else text.split(mask.text)):
+            if number and mask is not None:
+                yield _special(mask.id, mask.text, segment)
+            for piece, _ in self._split.pre_tokenize_str(_spaced(part)):
+                yield Token(self._id(piece), piece, segment, written=piece)
+
+    def _id(self, piece: str) -> int:
+        digest = hashlib.blake2b(piece.encode(), digest_size=8).digest()
+        return self._first + int.from_bytes(digest, "big") % (self._rows - self._first)
+
+
+def _spaced(text: str) -> str:
+    """Put spaces around Chinese characters, as BERT's tokenizer does before it splits."""
+    return "".join(f" {c} " if "一" <= c <= "鿿" or "㐀" <= c <= "䶿" else c for c in text)
+
+
+def _special(number: int, text: str, segment: int = 0) -> Token:
+    return Token(number, text, segment, is_special=True)
+
+
+_Frame = tuple[tuple[Token, ...], tuple[Token, ...], Token | None]
+
+
+def _special_tokens(config: Mapping[str, Any], rows: int) -> _Frame:
+    """Return the tokens before the text, those after each of its segments, and the mask."""
+    family = config.get("model_type")
+    names: tuple[tuple[str, int | None], ...]
+    if family in ("bert", "distilbert", "electra") and rows > 103:
+        names = (("[CLS]", 101), ("[SEP]", 102), ("[MASK]", 103))
+    elif family == "albert":
+        first, last = config.get("bos_token_id"), config.get("eos_token_id")
+        names = (("[CLS]", first), ("[SEP]", last), ("[MASK]", 4))
+    elif family == "roberta":
+        first, last = config.get("bos_token_id"), config.get("eos_token_id")
+        names = (("<s>", first), ("</s>", last), ("<mask>", rows - 1))
+    elif family == "transformer-base":
+        names = (("", None), ("</s>", config.get("eos_token_id")), ("", None))
+    else:
+        return (), (), None
+    first, last, mask = (
+        (_special(number, text),) if isinstance(number, int) and number < rows else ()
+        for text, number in names
+    )
+    return first, last, next(iter(mask), None)

@@ -1,0 +1,24 @@
+"""How many tokens a sentence has: plain data for the count that is shown while typing."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """The tokens of a sentence against what the model takes.
+
+    Attributes:
+        tokens: how many there are, special ones included; of a model with a decoder, those of
+            the longer of its two texts.
+        limit: how many the model takes, ``None`` if there is no limit.
+        unknown: what was written for each unknown token, in order.
+    """
+
+    tokens: int
+    limit: int | None
+    unknown: tuple[str, ...]
+
+    @property
+    def excess(self) -> int:
+        """How many tokens are too many."""
+        return 0 if self.limit is None else max(0, self.tokens - self.limit)

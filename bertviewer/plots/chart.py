@@ -1,0 +1,283 @@
+"""What a chart shows, as plain data: lines, grids and histograms, and what each point stands for.
+
+Every chart has ``table()``, its data as a header and rows: that is its CSV.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from bertviewer.plots.levels import Levels, Values
+
+Cell = str | int | float | None
+Table = tuple[tuple[str, ...], list[tuple[Cell, ...]]]
+"""A header, and rows of as many cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a point of a chart stands for, or what is selected.
+
+    A part that is ``None`` is left open: selecting such a place leaves that part as it is.
+
+    Attributes:
+        path: a module.
+        token: a token of the sentence, counted from 0.
+        head: a head of the attention.
+        feature: a dimension of the hidden vectors.
+    """
+
+    path: str | None = None
+    token: int | None = None
+    head: int | None = None
+    feature: int | None = None
+
+    def merged(self, other: "Place") -> "Place":
+        """Return this place, its open parts taken from another."""
+        return Place(
+            *(
+                getattr(other, part.name) if (own := getattr(self, part.name)) is None else own
+                for part in fields(self)
+            )
+        )
+
+    def closeness(self, selection: "Place") -> int | None:
+        """Return how closely a selection is met, ``None`` if not at all; more is closer.
+
+        No part that both name may differ, and both have to name one. A module is met by the
+        modules inside of it, but less closely than by itself.
+        """
+        closeness = None
+        for part in fields(self):
+            own, chosen = getattr(self, part.name), getattr(selection, part.name)
+            if own is None or chosen is None:
+                continue
+            if own != chosen and not (part.name == "path" and own and _is_inside(chosen, own)):
+                return None
+            closeness = (closeness or 0) + (len(own) if isinstance(own, str) else 1)
+        return closeness
+
+
+def _is_inside(path: str, other: str) -> bool:
+    return path.startswith(f"{other}.")
+
+
+def closest(places: Sequence[Place], selection: Place) -> tuple[int, ...]:
+    """Return the indices of the places that meet a selection most closely.
+
+    There are none where all of several places do so equally: that tells none of them apart.
+    """
+    found = [place.closeness(selection) for place in places]
+    best = max((closeness for closeness in found if closeness is not None), default=None)
+    indices = tuple(n for n, closeness in enumerate(found) if closeness == best is not None)
+    return () if len(indices) == len(places) > 1 else indices
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A value and a place for each x, with gaps where a value is ``None``.
+
+    Attributes:
+        label: its name in the legend.
+        values: its points.
+        places: what each point stands for, as many as there are values, or none at all.
+        low: the lower edge of a band around the line.
+        high: its upper edge.
+        min: a thin line below.
+        max: a thin line above.
+        style: a dashed line is one to compare with.
+        color: the number of its colour; lines of the same thing share one. ``None`` is its place
+            among the chart's lines.
+    """
+
+    label: str
+    values: tuple[float | None, ...]
+    places: tuple[Place, ...] = ()
+    low: tuple[float | None, ...] | None = None
+    high: tuple[float | None, ...] | None = None
+    min: tuple[float | None, ...] | None = None
+    max: tuple[float | None, ...] | None = None
+    style: Literal["solid", "dashed"] = "solid"
+    color: int | None = None
+
+    def columns(self) -> tuple[tuple[str, tuple[float | None, ...]], ...]:
+        """Return what there is of the line, each with its name: values, band, min and max."""
+        optional = (("low", self.low), ("high", self.high), ("min", self.min), ("max", self.max))
+        return (("", self.values), *((name, part) for name, part in optional if part is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class LineChart:
+    """Lines over the positions 0, 1, … of which ``ticks`` has the labels.
+
+    A line may be shorter than the axis.
+    """
+
+    lines: tuple[Line, ...]
+    x_title: str
+    y_title: str
+    ticks: tuple[str, ...]
+
+    def color(self, index: int) -> int:
+        """Return the number of a line's colour."""
+        color = self.lines[index].color
+        return index if color is None else color
+
+    def table(self) -> Table:
+        """Return a row for each x, with a column for each line and each edge of a band."""
+        columns = [
+            (f"{line.label} {name}".strip(), values)
+            for line in self.lines
+            for name, values in line.columns()
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (tick, *(values[x] if x < len(values) else None for _, values in columns))
+            for x, tick in enumerate(self.ticks)
+        ]
+        return (self.x_title, *(name for name, _ in columns)), rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridChart:
+    """Values as coloured cells; one that is not finite stays empty.
+
+    Attributes:
+        values: [rows, columns].
+        rows: the labels of the rows.
+        columns: the labels of the columns.
+        row_places: what each row stands for, or none at all.
+        column_places: what each column stands for, or none at all.
+        x_title: what the columns are.
+        y_title: what the rows are.
+        value_title: what the values are.
+        is_signed: colours are symmetric about 0.
+        is_top_down: row 0 is at the top, as in a matrix; otherwise at the bottom.
+        levels: the range of the colours; ``None`` is that of the values.
+        row_names: the rows where there is room for words; () is the labels.
+        column_names: the columns likewise.
+        split: from this column on the rows stand for ``split_places``, as where the tokens of a
+            decoder follow those of an encoder.
+        split_places: what each row stands for from there on.
+    """
+
+    values: Values
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_places: tuple[Place, ...] = ()
+    column_places: tuple[Place, ...] = ()
+    x_title: str = ""
+    y_title: str = ""
+    value_title: str = ""
+    is_signed: bool = False
+    is_top_down: bool = False
+    levels: Levels | None = None
+    row_names: tuple[str, ...] = ()
+    column_names: tuple[str, ...] = ()
+    split: int | None = None
+    split_places: tuple[Place, ...] = ()
+
+    def place(self, row: int, column: int) -> Place:
+        """Return what a cell stands for: its row's place, completed by its column's."""
+        is_split = self.split is not None and column >= self.split
+        places = self.split_places if is_split else self.row_places
+        place = places[row] if places else Place()
+        return place.merged(self.column_places[column]) if self.column_places else place
+
+    def text(self, row: int, column: int) -> str:
+        """Return a cell's row, column and exact value in words."""
+        names = (self.row_names or self.rows)[row], (self.column_names or self.columns)[column]
+        return f"{', '.join(names)}: {self.values[row, column]:.7g}"
+
+    def chosen(self, selection: Place) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the rows and the columns that a selection means."""
+        rows = closest(self.row_places, selection) or closest(self.split_places, selection)
+        return rows, closest(self.column_places, selection)
+
+    def table(self) -> Table:
+        """Return the grid as it is: the names of the rows, and a column for each column."""
+        names = self.row_names or self.rows
+        rows = [(name, *values) for name, values in zip(names, self.values.tolist(), strict=True)]
+        return (self.y_title, *(self.column_names or self.columns)), rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadsChart:
+    """A grid of small grids: what each query token takes from each key token, head by head.
+
+    Attributes:
+        values: [A, S, S'], the share that query token i takes from key token j.
+        captions: a few words about each head.
+        queries: the query tokens in words.
+        keys: the key tokens likewise.
+        value_title: what the values are.
+    """
+
+    values: Values
+    captions: tuple[str, ...]
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    value_title: str = ""
+
+    def text(self, head: int, query: int, key: int) -> str:
+        """Return a cell's head, tokens and exact value in words."""
+        value = self.values[head, query, key]
+        return f"head {head}, query {self.queries[query]}, key {self.keys[key]}: {value:.7g}"
+
+    def table(self) -> Table:
+        """Return a row for each query token of each head, with a column for each key token."""
+        rows = [
+            (head, query, *values)
+            for head, grid in enumerate(self.values)
+            for query, values in zip(self.queries, grid.tolist(), strict=True)
+        ]
+        return ("Head", "Query", *self.keys), rows
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """How many values lie in each bin; parts of one, or differences of them, where so made.
+
+    Attributes:
+        label: its name in the legend.
+        counts: one for each bin.
+        nan_count: values that are NaN, in no bin.
+        inf_count: values that are infinite, in no bin.
+    """
+
+    label: str
+    counts: tuple[float, ...]
+    nan_count: float = 0
+    inf_count: float = 0
+
+    @property
+    def total(self) -> float:
+        """All values, those in no bin too."""
+        return sum(self.counts) + self.nan_count + self.inf_count
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramChart:
+    """One or two series of counts over the same bins: bin i is from edge i to edge i + 1."""
+
+    edges: tuple[float, ...]
+    series: tuple[Bars, ...]
+    x_title: str = ""
+    y_title: str = ""
+
+    def table(self) -> Table:
+        """Return a row for each bin, and one for NaN and one for Inf where there are any."""
+        bins = zip(self.edges[:-1], self.edges[1:], strict=True)
+        rows: list[tuple[Cell, ...]] = [
+            (low, high, *(bars.counts[index] for bars in self.series))
+            for index, (low, high) in enumerate(bins)
+        ]
+        for name, counts in (
+            ("NaN", [bars.nan_count for bars in self.series]),
+            ("Inf", [bars.inf_count for bars in self.series]),
+        ):
+            if any(counts):
+                rows.append((name, None, *counts))
+        return ("from", "to", *(bars.label for bars in self.series)), rows
+
+
+Chart = LineChart | GridChart | HeadsChart | HistogramChart

@@ -1,0 +1,74 @@
+"""Values to colours: tables, and pictures of one pixel a value."""
+
+from functools import cache
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtGui import QImage
+
+from bertviewer.plots.levels import Levels, Values
+from bertviewer.plots.theme import PlotTheme
+
+SHADES = 256
+ColorTable = NDArray[np.uint32]
+"""``SHADES`` opaque colours as 0xAARRGGBB, and last one that cannot be seen."""
+
+
+@cache
+def color_table(theme: PlotTheme, is_signed: bool) -> ColorTable:
+    """Return a theme's colours from low to high, or from negative to positive."""
+    stops = theme.diverging
+    colormap = (
+        pg.ColorMap(np.linspace(0, 1, len(stops)), stops)
+        if is_signed
+        else pg.colormap.get(theme.colormap)
+    )
+    red, green, blue = colormap.getLookupTable(nPts=SHADES)[:, :3].astype(np.uint32).T
+    colors = np.uint32(0xFF000000) | red << 16 | green << 8 | blue
+    return np.append(colors, np.uint32(0)).astype(np.uint32)
+
+
+def shades(values: Values, levels: Levels) -> NDArray[np.intp]:
+    """Return each value's place in a colour table; what is not finite has the last one."""
+    low, high = levels
+    with np.errstate(invalid="ignore", over="ignore"):
+        parts = (np.asarray(values, dtype=np.float64) - low) / (high - low) * (SHADES - 1)
+    numbers = np.isfinite(values)
+    return np.where(numbers, np.clip(np.where(numbers, parts, 0), 0, SHADES - 1), SHADES).astype(
+        np.intp
+    )
+
+
+def picture(values: Values, levels: Levels, table: ColorTable) -> QImage:
+    """Return values [rows, columns] as an image of so many pixels, row 0 first."""
+    pixels = np.ascontiguousarray(table[shades(values, levels)])
+    rows, columns = pixels.shape
+    # The image only borrows the pixels; its copy has its own.
+    return QImage(
+        pixels.data, columns, rows, 4 * columns, QImage.Format.Format_ARGB32_Premultiplied
+    ).copy()
+
+
+def reduced(values: Values, rows: int, columns: int, is_signed: bool = False) -> Values:
+    """Return at most so many rows and columns: each is the largest of a block of values.
+
+    Of signed values it is the one farthest from 0. The largest and not the mean, so that a line
+    one cell wide stays visible where a pixel holds many cells. Values are [..., rows, columns].
+    """
+    if values.shape[-2] <= rows and values.shape[-1] <= columns:
+        return values
+    # NaN is no value: a block has one if any of its values is a number.
+    most = _blocks(np.fmax, values, rows, columns)
+    if not is_signed:
+        return most
+    least = _blocks(np.fmin, values, rows, columns)
+    return np.where(-least > most, least, most)
+
+
+def _blocks(choose: np.ufunc, values: Values, rows: int, columns: int) -> Values:
+    for axis, parts in ((-2, rows), (-1, columns)):
+        size = values.shape[axis]
+        if parts < size:
+            values = choose.reduceat(values, np.arange(parts) * size // parts, axis=axis)
+    return values

@@ -1,0 +1,123 @@
+"""Run A beside run B: charts over one another, and what B has more than A."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bertviewer.plots.chart import Bars, GridChart, HistogramChart, Line, LineChart, Place
+from bertviewer.plots.levels import levels_of
+
+Pairs = Sequence[tuple[int, int]]
+"""Index in A, index in B of what is the same in both."""
+
+
+def overlaid(a: LineChart, b: LineChart) -> LineChart:
+    """Return B's lines, and over them A's, dashed, in the colours of B's lines of the same label.
+
+    Positions are B's; A's further ones follow. Only B's lines keep their bands and extremes: two
+    bands are hard to tell apart. Of A's places the modules stay; its tokens are not B's.
+    """
+    numbers = {line.label: b.color(n) for n, line in enumerate(b.lines)}
+    lines = [
+        replace(line, label=f"B · {line.label}", color=b.color(n)) for n, line in enumerate(b.lines)
+    ]
+    for line in a.lines:
+        color = numbers.setdefault(line.label, len(numbers))
+        places = tuple(Place(path=place.path) for place in line.places)
+        lines.append(Line(f"A · {line.label}", line.values, places, style="dashed", color=color))
+    return replace(b, lines=tuple(lines), ticks=(*b.ticks, *a.ticks[len(b.ticks) :]))
+
+
+def line_difference(a: LineChart, b: LineChart) -> LineChart:
+    """Return B − A for each line whose label both have, where both have a value at the same x.
+
+    The same x is the same position with the same tick.
+    """
+    partners = {line.label: line for line in a.lines}
+    lines = tuple(
+        replace(
+            line,
+            values=tuple(
+                _difference(partners[line.label].values, line.values, x)
+                if a.ticks[x : x + 1] == b.ticks[x : x + 1]
+                else None
+                for x in range(len(line.values))
+            ),
+            color=b.color(n),
+            low=None,
+            high=None,
+            min=None,
+            max=None,
+        )
+        for n, line in enumerate(b.lines)
+        if line.label in partners
+    )
+    return replace(b, lines=lines, y_title=f"{b.y_title}, B − A")
+
+
+def levelled(a: GridChart, b: GridChart) -> tuple[GridChart, GridChart]:
+    """Return both grids with one range of colours, to stand side by side."""
+    values = np.concatenate([a.values.ravel(), b.values.ravel()])
+    levels = levels_of(values, a.is_signed or b.is_signed)
+    return replace(a, levels=levels), replace(b, levels=levels)
+
+
+def grid_difference(
+    a: GridChart, b: GridChart, columns: Pairs, rows: Pairs | None = None
+) -> GridChart:
+    """Return B − A in B's rows and columns; what has no partner in A is NaN.
+
+    ``columns`` pairs A's columns with B's, ``rows`` the rows; rows that are not tokens have
+    their partner at the same index.
+    """
+    if rows is None:
+        rows = [(n, n) for n in range(min(len(a.rows), len(b.rows)))]
+    values = np.full(b.values.shape, np.nan)
+    if rows and columns:
+        (rows_a, rows_b), (columns_a, columns_b) = (
+            np.array(pairs, dtype=np.intp).T for pairs in (rows, columns)
+        )
+        # In double precision: the values may be single, and close to one another.
+        mine = a.values[np.ix_(rows_a, columns_a)].astype(np.float64)
+        values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - mine
+    title = f"{b.value_title}, B − A".removeprefix(", ")
+    return replace(b, values=values, value_title=title, is_signed=True, levels=None)
+
+
+def histograms_overlaid(a: HistogramChart, b: HistogramChart) -> HistogramChart:
+    """Return B's bars with A's over them.
+
+    Raises:
+        ValueError: if their bins differ, or one of them has not exactly one series.
+    """
+    mine, other = _single(a, b)
+    return replace(b, series=(replace(other, label="B"), replace(mine, label="A")))
+
+
+def histogram_difference(a: HistogramChart, b: HistogramChart) -> HistogramChart:
+    """Return B's part of all its values in each bin, less A's: runs differ in length.
+
+    Raises:
+        ValueError: if their bins differ, or one of them has not exactly one series.
+    """
+    mine, other = _single(a, b)
+    parts = [
+        [count / (bars.total or 1) for count in (*bars.counts, bars.nan_count, bars.inf_count)]
+        for bars in (mine, other)
+    ]
+    *counts, nan_part, inf_part = (y - x for x, y in zip(*parts, strict=True))
+    bars = Bars("B − A", tuple(counts), nan_part, inf_part)
+    return replace(b, series=(bars,), y_title="Part of the values, B − A")
+
+
+def _single(a: HistogramChart, b: HistogramChart) -> tuple[Bars, Bars]:
+    if a.edges != b.edges:
+        raise ValueError("the histograms have different bins")
+    ((mine,), (other,)) = a.series, b.series
+    return mine, other
+
+
+def _difference(a: Sequence[float | None], b: Sequence[float | None], x: int) -> float | None:
+    mine, other = (values[x] if x < len(values) else None for values in (a, b))
+    return None if mine is None or other is None else other - mine

@@ -1,0 +1,120 @@
+"""A plot as a file's bytes, and a chart's data as CSV.
+
+Files have the plot as it is on the screen, with what is marked, but in the colours for paper.
+"""
+
+import csv
+import io
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import typst
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice
+from PySide6.QtGui import QImage, QImageWriter, QPainter
+
+from bertviewer.plots.chart import Cell, Chart
+from bertviewer.plots.paper import Drawing, lay_out, plot_pdf
+from bertviewer.plots.plot import Plot
+from bertviewer.plots.theme import LIGHT, PlotTheme
+
+_PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
+_SIZE = re.compile(rb'(<svg [^>]*width="[\d.]+)(" height="[\d.]+)(?=")')
+_PAGE = """
+#set page(width: auto, height: auto, margin: 0pt)
+#image("plot.pdf")
+"""
+
+
+def png(plot: Drawing, scale: float = 2) -> bytes:
+    """Return a PNG with ``scale`` times as many pixels either way as the plot has."""
+    with _on_paper(plot, scale):
+        size = plot.size()
+        lay_out(plot, size.width(), size.height())
+        image = QImage(size * scale, QImage.Format.Format_RGB32)
+        # Lines and letters grow with it.
+        image.setDevicePixelRatio(scale)
+        image.fill(LIGHT.background)
+        painter = QPainter(image)
+        plot.draw_on(painter)
+        painter.end()
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not QImageWriter(buffer, QByteArray(b"png")).write(image):
+        raise OSError("the picture could not be written")
+    return bytes(buffer.data().data())
+
+
+def pdf(plot: Drawing) -> bytes:
+    """Return a PDF of one page as large as the plot: lines and letters, to enlarge at will."""
+    with _on_paper(plot):
+        return plot_pdf(plot, plot.width(), plot.height())
+
+
+def svg(plot: Drawing) -> bytes:
+    """Return an SVG; its letters are outlines, which look the same everywhere.
+
+    It is the PDF set by Typst: Qt's own SVGs draw pens of a fixed width as wide ribbons.
+    """
+    # Typst reads binary files only from a folder.
+    with TemporaryDirectory(prefix="bertviewer-") as name:
+        folder = Path(name)
+        (folder / "plot.pdf").write_bytes(pdf(plot))
+        (folder / "plot.typ").write_text(_PAGE, encoding="utf-8")
+        drawing = typst.compile(folder / "plot.typ", root=folder, format="svg")
+    if not isinstance(drawing, bytes):
+        raise TypeError("the plot took more than one page")
+    return _unwrapped(drawing)
+
+
+def _unwrapped(drawing: bytes) -> bytes:
+    """Return the SVG that Typst made of the PDF: it wraps it up as a picture on an SVG page.
+
+    Programs that edit drawings would see one picture only. What Typst has not wrapped stays.
+    """
+    found = _PICTURE.search(drawing)
+    if found is None:
+        return drawing
+    # As large as the page: a size without a unit would be in pixels.
+    return _SIZE.sub(rb"\1pt\2pt", b64decode(found[1]), count=1)
+
+
+def csv_text(chart: Chart) -> str:
+    """Return a chart's data as CSV after RFC 4180, in Unicode and with CRLF at each line's end.
+
+    Numbers have all digits that it takes to read the same number back. An empty cell has no
+    value; NaN and Inf are ``nan`` and ``inf``. Texts stand as they are: a token such as ``=`` is
+    not disarmed for spreadsheets, for then the data would no longer be the data.
+    """
+    header, rows = chart.table()
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(header)
+    writer.writerows([_written(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _written(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    return cell if isinstance(cell, str) else repr(cell)
+
+
+@contextmanager
+def _on_paper(plot: Drawing, scale: float = 1) -> Iterator[None]:
+    """Let a plot have the colours for paper meanwhile, and lines so many times as wide."""
+    theme = plot.theme
+    try:
+        _dress(plot, LIGHT, scale)
+        yield
+    finally:
+        _dress(plot, theme, 1)
+
+
+def _dress(plot: Drawing, theme: PlotTheme, scale: float) -> None:
+    if isinstance(plot, Plot):
+        plot.line_scale = scale
+    plot.set_theme(theme)

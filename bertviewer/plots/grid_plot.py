@@ -1,0 +1,120 @@
+"""A grid of coloured cells with a label for each row and column, and a colour bar."""
+
+from html import escape
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.plots.cells import Cells
+from bertviewer.plots.chart import GridChart, Place
+from bertviewer.plots.colors import SHADES, color_table
+from bertviewer.plots.frames import Frames
+from bertviewer.plots.label_axis import LabelAxis
+from bertviewer.plots.levels import Levels, levels_of
+from bertviewer.plots.plot import Plot
+
+BAR_WIDTH = 12
+
+
+class GridPlot(Plot):
+    """Rows and columns of cells, coloured by their values; see ``GridChart``."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, axes={side: LabelAxis(side) for side in ("bottom", "left")})
+        self.chart: GridChart | None = None
+        self._frames: Frames | None = None
+        self._bar = pg.ColorBarItem(interactive=False, width=BAR_WIDTH)
+        self._bar.setImageItem([], insert_in=self.getPlotItem())
+        # Its own gradient is a bitmap, on paper too.
+        self._bar.bar.hide()
+        self._bar_cells: Cells | None = None
+        self._bar.axis.enableAutoSIPrefix(False)
+        self._bar.axis.setWidth(None)  # as wide as its numbers
+        self.adopt_menu(self._bar)
+
+    def show_chart(self, chart: GridChart | None) -> None:
+        """Draw a chart, in place of the one drawn before."""
+        self.chart = chart if chart is not None and chart.values.size else None
+        self.titles = (
+            {"bottom": "", "left": ""}
+            if chart is None
+            else {"bottom": chart.x_title, "left": chart.y_title}
+        )
+        self.draw()
+
+    def levels(self) -> Levels:
+        """Return the values of the colours' two ends."""
+        low, high = self._bar.levels()
+        return low, high
+
+    def place_at(self, position: QPointF) -> Place | None:
+        """Return what the cell at a position in the scene stands for."""
+        cell = self._cell(position)
+        return self.chart.place(*cell) if cell and self.chart else None
+
+    def text_at(self, position: QPointF) -> str:
+        """Return the exact value of the cell at a position in the scene, in words."""
+        cell = self._cell(position)
+        return self.chart.text(*cell) if cell and self.chart else ""
+
+    def draw(self) -> None:
+        """Draw the cells, the colour bar and the axes."""
+        super().draw()
+        theme, item, chart = self.theme, self.getPlotItem(), self.chart
+        self._frames = None
+        self._draw_bar()
+        if chart is None:
+            for side in ("bottom", "left"):
+                item.getAxis(side).set_labels(())
+            return
+        rows, columns = chart.values.shape
+        table = color_table(theme, chart.is_signed)
+        item.addItem(Cells(chart.values, self.levels(), table, chart.is_signed))
+        self._frames = Frames(QRectF(0, 0, columns, rows), theme)
+        item.addItem(self._frames, ignoreBounds=True)
+        item.vb.invertY(chart.is_top_down)
+        item.getAxis("bottom").set_labels(chart.columns)
+        item.getAxis("left").set_labels(chart.rows)
+        item.setRange(QRectF(0, 0, columns, rows), padding=0)
+        self.draw_marks()
+
+    def draw_marks(self) -> None:
+        """Frame the row and the column that are selected, and the cell where both meet."""
+        if self.chart is None or self._frames is None:
+            return
+        rows, columns = self.chart.values.shape
+        chosen_rows, chosen_columns = self.chart.chosen(self.selection)
+        self._frames.show_frames(
+            [QRectF(0, row, columns, 1) for row in chosen_rows]
+            + [QRectF(column, 0, 1, rows) for column in chosen_columns],
+            [QRectF(column, row, 1, 1) for row in chosen_rows for column in chosen_columns],
+        )
+
+    def _draw_bar(self) -> None:
+        bar, chart = self._bar, self.chart
+        bar.setVisible(chart is not None)
+        if self._bar_cells is not None:
+            bar.removeItem(self._bar_cells)
+            self._bar_cells = None
+        for side in ("left", "right", "top", "bottom"):
+            bar.getAxis(side).setPen(self.pen(self.theme.muted))
+        bar.axis.setTextPen(self.theme.foreground)
+        if chart is None:
+            return
+        bar.axis.setLabel(escape(chart.value_title), color=self.theme.foreground)
+        bar.setLevels(chart.levels or levels_of(chart.values, chart.is_signed))
+        table = color_table(self.theme, chart.is_signed)
+        shades = np.arange(float(SHADES))[:, None]
+        self._bar_cells = Cells(shades, (0.0, SHADES - 1.0), table)
+        bar.addItem(self._bar_cells)
+
+    def _cell(self, position: QPointF) -> tuple[int, int] | None:
+        """Return row and column of the cell at a position in the scene."""
+        if self.chart is None:
+            return None
+        point = self.getPlotItem().vb.mapSceneToView(position)
+        column, row = int(np.floor(point.x())), int(np.floor(point.y()))
+        rows, columns = self.chart.values.shape
+        return (row, column) if 0 <= row < rows and 0 <= column < columns else None

@@ -1,0 +1,96 @@
+"""An axis with one text per position, of which it shows as many as there is room for."""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter
+
+GAP = 6
+BEYOND = 60
+"""So many pixels may half a label, laid flat, reach beyond the axis."""
+LABEL_LENGTH = 10
+SHORT_LABEL = 3
+"""Labels of so few letters, as numbers of layers are, are left out sooner than turned."""
+
+
+class LabelAxis(pg.AxisItem):  # type: ignore[misc]
+    """Labels at evenly spaced positions.
+
+    Below a plot they stand upright as soon as one is wider than its cell. Where there is still
+    no room for all of them, only every second, third … is shown.
+    """
+
+    def __init__(self, orientation: str) -> None:
+        super().__init__(orientation)
+        self._labels: list[tuple[float, str]] = []
+        self._widest, self._is_short = 0.0, True
+        self._upright = False
+        # The base class drops labels that would overlap or reach beyond the axis when laid flat.
+        self.setStyle(hideOverlappingLabels=BEYOND, textFillLimits=[(0, 10.0)])
+
+    def set_labels(self, labels: Sequence[str], first: float = 0.5) -> None:
+        """Show a text at ``first``, ``first + 1``, …; long ones are cut."""
+        texts = [shortened(text, LABEL_LENGTH) for text in labels]
+        metrics = QFontMetricsF(self.font())
+        self._labels = [(first + place, text) for place, text in enumerate(texts)]
+        self._widest = max(map(metrics.horizontalAdvance, set(texts)), default=0.0)
+        self._is_short = all(len(text) <= SHORT_LABEL for text in texts)
+        self._arrange()
+
+    def labels(self) -> tuple[str, ...]:
+        """Return the texts, those without room too."""
+        return tuple(text for _, text in self._labels)
+
+    def resizeEvent(self, event: Any = None) -> None:
+        """Choose again how the labels lie, for the room there is now."""
+        super().resizeEvent(event)
+        if hasattr(self, "_labels"):
+            self._arrange()
+
+    def _arrange(self) -> None:
+        if not self._labels:
+            self.setTicks([[]])
+            return
+        tall = QFontMetricsF(self.font()).height()
+        if self.orientation == "left":
+            self.setTicks([self._labels[:: self._step(self.size().height(), tall)]])
+            self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(self._widest))
+            return
+        width = self.size().width()
+        is_crowded = self._step(width, self._widest + GAP) > 1
+        self._upright = is_crowded and not self._is_short
+        step = self._step(width, tall if self._upright else self._widest + GAP)
+        self.setTicks([self._labels[::step]])
+        room = self._widest + GAP if self._upright else tall
+        self.setStyle(autoExpandTextSpace=False, tickTextHeight=int(room))
+
+    def _step(self, length: float, room: float) -> int:
+        """Return at every how many positions a label that takes so much room can stand."""
+        return max(1, ceil(room * len(self._labels) / max(1.0, length)))
+
+    def drawPicture(
+        self, p: QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: list[tuple[QRectF, Any, str]]
+    ) -> None:
+        """Draw line and labels; the base class knows only flat ones."""
+        if not self._upright:
+            super().drawPicture(p, axisSpec, tickSpecs, textSpecs)
+            return
+        super().drawPicture(p, axisSpec, tickSpecs, [])
+        p.setPen(self.textPen())
+        metrics = QFontMetricsF(self.font())
+        for rect, _, text in textSpecs:
+            p.save()
+            p.translate(QPointF(rect.center().x(), rect.top()))
+            p.rotate(-90)
+            width, height = metrics.horizontalAdvance(text) + 1, metrics.height()
+            box = QRectF(-width, -height / 2, width, height)
+            p.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
+            p.restore()
+
+
+def shortened(text: str, length: int) -> str:
+    """Return ``text``, its end cut off where it is longer than ``length`` characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"

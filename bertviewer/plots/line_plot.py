@@ -1,0 +1,225 @@
+"""Lines over labelled positions; a click on a point tells what it stands for."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from math import isfinite
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainterPath, QPolygonF
+from PySide6.QtWidgets import QGraphicsPathItem, QWidget
+
+from bertviewer.plots.chart import Line, LineChart, Place, closest
+from bertviewer.plots.label_axis import LabelAxis
+from bertviewer.plots.legend import Entry
+from bertviewer.plots.legend_plot import LegendPlot
+from bertviewer.plots.theme import widened
+
+SYMBOLS = ("o", "s", "t1", "d", "p", "h")
+MOST_SYMBOLS = 100
+"""Longer lines have no symbols: they would hide one another."""
+BAND_OPACITY = 0.16
+SINGLE_WIDTH = 0.15
+"""How far a band around a single point reaches to either side."""
+
+Values = Sequence[float | None]
+
+
+class LinePlot(LegendPlot):
+    """Lines with symbols, with a band and thin lines around them where the chart has those."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        self.chart: LineChart | None = None
+        self._marks: list[pg.GraphicsObject] = []
+        super().__init__(parent, axes={"bottom": LabelAxis("bottom")})
+
+    def show_chart(self, chart: LineChart | None) -> None:
+        """Draw a chart, in place of the one drawn before."""
+        self.chart = chart
+        self.titles = (
+            {"bottom": "", "left": ""}
+            if chart is None
+            else {"bottom": chart.x_title, "left": chart.y_title}
+        )
+        self.draw()
+
+    def place_at(self, position: QPointF) -> Place | None:
+        """Return what the point nearest to a position in the scene stands for."""
+        nearest = self._nearest(position)
+        if nearest is None or not nearest[0].places:
+            return None
+        return nearest[0].places[nearest[1]]
+
+    def text_at(self, position: QPointF) -> str:
+        """Return the exact value nearest to a position in the scene, in words."""
+        nearest = self._nearest(position)
+        if nearest is None or self.chart is None:
+            return ""
+        line, x = nearest
+        text = f"{line.label}, {self.chart.x_title} {self.chart.ticks[x]}: {line.values[x]:.7g}"
+        low, high = _at(line.low, x), _at(line.high, x)
+        if low is not None and high is not None:
+            text += self.tr(", from {0} to {1}").format(f"{low:.7g}", f"{high:.7g}")
+        low, high = _at(line.min, x), _at(line.max, x)
+        if low is not None and high is not None:
+            text += self.tr(", min {0}, max {1}").format(f"{low:.7g}", f"{high:.7g}")
+        return text
+
+    def draw(self) -> None:
+        """Draw the lines, the legend and the axes."""
+        super().draw()
+        item = self.getPlotItem()
+        chart = self.chart or LineChart((), "", "", ())
+        entries = []
+        for index, line in enumerate(chart.lines):
+            number = chart.color(index)
+            color = self.theme.series[number % len(self.theme.series)]
+            symbol = SYMBOLS[number % len(SYMBOLS)] if len(line.values) <= MOST_SYMBOLS else ""
+            dash = Qt.PenStyle.DashLine if line.style == "dashed" else Qt.PenStyle.SolidLine
+            pen = self.pen(color, 2, dash)
+            # A dashed line's symbols are hollow: where both lines have the same value, the
+            # symbols still show both.
+            is_hollow = line.style == "dashed"
+            brush = pg.mkBrush(self.theme.background if is_hollow else color)
+            edge = self.pen(color if is_hollow else self.theme.background)
+            entries.append(Entry(line.label, pen, symbol, brush, edge))
+            self._draw_surroundings(line, color)
+            values = _array(line.values)
+            if np.isnan(values).all():
+                continue  # pyqtgraph cannot find bounds for such a line, nor anybody see it
+            item.plot(
+                np.arange(len(values)),
+                values,
+                pen=pen,
+                symbol=symbol or None,
+                symbolSize=7,
+                symbolBrush=brush,
+                symbolPen=edge,
+                connect="finite",
+                antialias=True,
+                useCache=False,  # cached symbols are bitmaps, on paper too
+            )
+        self.show_values(bool(chart.lines))
+        item.getAxis("bottom").set_labels(chart.ticks, first=0)
+        item.showGrid(x=False, y=True, alpha=0.15)
+        item.setXRange(-0.4, max(0.4, len(chart.ticks) - 0.6), padding=0)
+        if chart.lines:
+            self.draw_zero()
+        self.legend.set_entries(entries, self.theme, self.font())
+        self.fit()
+        self._marks = []
+        self.draw_marks()
+
+    def draw_marks(self) -> None:
+        """Draw a vertical line where the selection is, and a ring around each of its points."""
+        item = self.getPlotItem()
+        for mark in self._marks:
+            item.removeItem(mark)
+        self._marks = []
+        points = list(self._chosen())
+        color = self.theme.foreground
+        for x in sorted({x for _, x in points}):
+            line = pg.InfiniteLine(x, pen=self.pen(color, 1, Qt.PenStyle.DotLine))
+            line.setZValue(-5)
+            self._marks.append(line)
+        rings = [(x, value) for line, x in points if (value := line.values[x]) is not None]
+        if rings:
+            ring = pg.ScatterPlotItem(
+                pos=rings,
+                size=13,
+                brush=None,
+                pen=self.pen(color, 1.5),
+                antialias=True,
+                useCache=False,
+            )
+            ring.setZValue(10)
+            self._marks.append(ring)
+        for mark in self._marks:
+            item.addItem(mark, ignoreBounds=True)
+
+    def _nearest(self, position: QPointF) -> tuple[Line, int] | None:
+        """Return line and x of the point nearest to a position, ``None`` outside the plot."""
+        box = self.getPlotItem().vb
+        if self.chart is None or not box.sceneBoundingRect().contains(position):
+            return None
+        point = box.mapSceneToView(position)
+        x = round(point.x())
+        points = [
+            (abs(value - point.y()), line)
+            for line in self.chart.lines
+            if 0 <= x < len(line.values) and (value := _at(line.values, x)) is not None
+        ]
+        if not points:
+            return None
+        return min(points, key=lambda found: found[0])[1], x
+
+    def _chosen(self) -> Iterator[tuple[Line, int]]:
+        """Yield line and x of the points that the selection means."""
+        lines = self.chart.lines if self.chart else ()
+        # All lines together: of a layer and its part, the part that is selected counts.
+        points = [(line, x, place) for line in lines for x, place in enumerate(line.places)]
+        for index in closest([place for *_, place in points], self.selection):
+            yield points[index][:2]
+
+    def _draw_surroundings(self, line: Line, color: str) -> None:
+        """Draw a line's band and its extremes, below all lines."""
+        item = self.getPlotItem()
+        if line.low is not None and line.high is not None:
+            band = QGraphicsPathItem(_band(line.low, line.high))
+            tint = QColor(color)
+            tint.setAlphaF(BAND_OPACITY)
+            band.setBrush(tint)
+            band.setPen(pg.mkPen(None))
+            band.setZValue(-10)
+            item.addItem(band, ignoreBounds=True)
+        for part in (line.min, line.max):
+            values = _array(part or ())
+            if np.isnan(values).all():
+                continue
+            pen = self.pen(color, 1, Qt.PenStyle.DotLine)
+            item.plot(np.arange(len(values)), values, pen=pen, connect="finite", antialias=True)
+
+    def y_range(self) -> tuple[float, float]:
+        """Return a range around all values, with a margin."""
+        values = [
+            value
+            for line in (self.chart.lines if self.chart else ())
+            for _, part in line.columns()
+            for value in part
+            if value is not None and isfinite(value)
+        ]
+        low, high = widened(min(values, default=0.0), max(values, default=1.0))
+        margin = 0.06 * (high - low)
+        return low - margin, high + margin / 2
+
+
+def _at(values: Values | None, x: int) -> float | None:
+    """Return a finite value, ``None`` where there is none."""
+    value = values[x] if values is not None and x < len(values) else None
+    return value if value is not None and isfinite(value) else None
+
+
+def _array(values: Values) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Return the values with NaN for what is not finite."""
+    array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return np.where(np.isfinite(array), array, np.nan)
+
+
+def _band(low: Values, high: Values) -> QPainterPath:
+    """Return the area between two lines, in one piece for each piece without gaps."""
+    edges = [(x, _at(low, x), _at(high, x)) for x in range(min(len(low), len(high)))]
+    path = QPainterPath()
+    for is_whole, piece in groupby(edges, lambda edge: None not in edge):
+        if not is_whole:
+            continue
+        points = [(x, bottom or 0.0, top or 0.0) for x, bottom, top in piece]
+        if len(points) == 1:
+            ((x, bottom, top),) = points
+            path.addRect(QRectF(x - SINGLE_WIDTH, bottom, 2 * SINGLE_WIDTH, top - bottom))
+            continue
+        below = [QPointF(x, bottom) for x, bottom, _ in points]
+        above = [QPointF(x, top) for x, _, top in reversed(points)]
+        path.addPolygon(QPolygonF(below + above))
+        path.closeSubpath()
+    return path

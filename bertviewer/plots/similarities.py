@@ -1,0 +1,63 @@
+"""How alike the vectors of tokens are, as charts: all with all, or two layer by layer."""
+
+from bertviewer.core.analysis.similarity import (
+    WordPair,
+    cosine_matrix,
+    token_pair_path,
+    word_path,
+)
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import GridChart, Line, LineChart, Place
+from bertviewer.plots.levels import levels_of
+from bertviewer.plots.token_norms import state_labels, token_names
+from bertviewer.plots.token_paths import state_places
+
+COSINES = (-1.0, 1.0)
+"""The range of a cosine."""
+
+
+def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> GridChart:
+    """Return the cosine of every token with every token in a hidden state.
+
+    A column stands for its token. Colours cover all that a cosine can be, or, if not ``is_whole``,
+    what the cosines of this state are.
+    """
+    values = cosine_matrix(run.hidden_states[state])
+    texts = tuple(token.text for token in run.tokens)
+    names = token_names(run.tokens)
+    return GridChart(
+        values=values,
+        rows=texts,
+        columns=texts,
+        column_places=tuple(Place(token=n) for n in range(len(texts))),
+        x_title="Token",
+        y_title="Token",
+        value_title="Cosine",
+        is_signed=is_whole,
+        is_top_down=True,
+        levels=COSINES if is_whole else levels_of(values),
+        row_names=names,
+        column_names=names,
+    )
+
+
+def pair_chart(run: ActivationRun, first: int, second: int, label: str) -> LineChart:
+    """Return the cosine of two tokens in every hidden state; its points stand for the first."""
+    values = token_pair_path(run, first, second)
+    return _chart(run, Line(label, values, state_places(run, first)[: len(values)]))
+
+
+def word_chart(
+    run: ActivationRun, pair: WordPair, label: str, other: ActivationRun | None = None
+) -> LineChart:
+    """Return the cosine of one word in two places; its points stand for the first one's token.
+
+    Where the pair is of two runs, ``other`` is the second one.
+    """
+    values = word_path(run, pair, other)
+    places = state_places(run, pair.first.tokens[0])[: len(values)]
+    return _chart(run, Line(label, values, places))
+
+
+def _chart(run: ActivationRun, line: Line) -> LineChart:
+    return LineChart((line,), "Layer", "Cosine", state_labels(len(run.hidden_states)))

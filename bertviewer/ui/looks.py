@@ -1,0 +1,83 @@
+"""Looks: what a view has computed in the background because it is in sight."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bertviewer.core.errors import Cancelled
+from bertviewer.core.progress import Progress
+from bertviewer.ui.lane import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A task, and whom to tell its result or why there is none."""
+
+    task: Callable[[Progress], Any]
+    done: Callable[[Any], None]
+    failed: Callable[[BaseException], None]
+
+
+class Looks:
+    """Wishes of the views, the latest of each: they wait for what a person started.
+
+    They share the lane with everything else, because only its thread may touch the model. A look
+    that is interrupted waits again; one whose view wants something else by now is given up.
+    """
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._waiting: dict[str, Look] = {}
+        self._running: tuple[str, Look] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the lane is busy with a look."""
+        return self._running is not None
+
+    def ask(self, view: str, look: Look) -> None:
+        """Put a view's wish in place of the one it had."""
+        self._waiting[view] = look
+        if self._running is not None and self._running[0] == view:
+            self._running = None
+            self._lane.cancel()
+
+    def forget(self, view: str | None = None) -> None:
+        """Give up a view's wish, or all of them."""
+        for name in [view] if view is not None else [*self._waiting, *self._names()]:
+            self._waiting.pop(name, None)
+            if self._running is not None and self._running[0] == name:
+                self._running = None
+                self._lane.cancel()
+
+    def start(self) -> bool:
+        """Take up the next wish; return whether there was one. The lane must have time for it."""
+        if not self._waiting:
+            return False
+        view = next(iter(self._waiting))
+        look = self._waiting.pop(view)
+        self._running = view, look
+        self._lane.start(look.task, partial(self._finish, look), partial(self._fail, view, look))
+        return True
+
+    def _names(self) -> list[str]:
+        return [] if self._running is None else [self._running[0]]
+
+    def _is_running(self, look: Look) -> bool:
+        return self._running is not None and self._running[1] is look
+
+    def _finish(self, look: Look, result: Any) -> None:
+        # A wish that was given up at the last moment may have come true all the same.
+        if self._is_running(look):
+            self._running = None
+            look.done(result)
+
+    def _fail(self, view: str, look: Look, error: BaseException) -> None:
+        if not self._is_running(look):
+            return
+        self._running = None
+        if isinstance(error, Cancelled):
+            self._waiting.setdefault(view, look)
+        else:
+            look.failed(error)

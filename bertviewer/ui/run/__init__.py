@@ -1,0 +1,1 @@
+"""What is seen of a run below the sentence: its tokens and its views."""

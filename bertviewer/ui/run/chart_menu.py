@@ -1,0 +1,108 @@
+"""Taking a plot along: its picture or its data, to the clipboard or into a file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.files import write_atomically
+from bertviewer.plots import export
+from bertviewer.plots.chart import Chart
+from bertviewer.plots.paper import Drawing
+from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+
+PICTURES: dict[str, Callable[[Drawing], bytes]] = {
+    ".png": export.png,
+    ".svg": export.svg,
+    ".pdf": export.pdf,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A line of the menu, by its object name."""
+
+    name: str
+    title: str
+    call: Callable[[Drawing, Chart], None]
+
+
+def fill_menu(menu: QMenu, plot: Drawing, chart: Callable[[], Chart | None]) -> None:
+    """Put all ways to take a plot along into a menu; without a chart there are none."""
+    for entry in _ENTRIES:
+        action = menu.addAction(QCoreApplication.translate("chart_menu", entry.title))
+        action.setObjectName(entry.name)
+
+        def carry_out(_checked: bool = False, call: Callable[..., None] = entry.call) -> None:
+            if (shown := chart()) is not None:
+                call(plot, shown)
+
+        action.triggered.connect(carry_out)
+
+    def enable() -> None:
+        for action in menu.actions():
+            action.setEnabled(chart() is not None)
+
+    menu.aboutToShow.connect(enable)
+
+
+def save(parent: QWidget, path: Path, content: Callable[[], bytes]) -> None:
+    """Write a file, or tell why that was not possible."""
+    try:
+        write_atomically(path, content())
+    except UserError as error:
+        show_error(parent, str(error))
+
+
+def save_picture(plot: Drawing, path: Path) -> None:
+    """Write the plot's picture; the file's name says of what kind, PNG if it says nothing."""
+    if path.suffix.lower() not in PICTURES:
+        path = path.with_name(f"{path.name}.png")
+    save(plot, path, lambda: PICTURES[path.suffix.lower()](plot))
+
+
+def save_data(parent: QWidget, chart: Chart, path: Path) -> None:
+    """Write the chart's data as CSV."""
+    save(parent, path, lambda: export.csv_text(chart).encode())
+
+
+def _copy_picture(plot: Drawing, _chart: Chart) -> None:
+    QApplication.clipboard().setImage(QImage.fromData(export.png(plot)))
+
+
+def _copy_data(_plot: Drawing, chart: Chart) -> None:
+    QApplication.clipboard().setText(export.csv_text(chart))
+
+
+def _choose_picture(plot: Drawing, _chart: Chart) -> None:
+    name, kind = QFileDialog.getSaveFileName(
+        plot,
+        QCoreApplication.translate("chart_menu", "Save the picture"),
+        "plot.png",
+        "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)",
+    )
+    if name:
+        path = Path(name)
+        suffix = f".{kind[:3].lower()}"
+        save_picture(plot, path if path.suffix else path.with_name(f"{path.name}{suffix}"))
+
+
+def _choose_data(plot: Drawing, chart: Chart) -> None:
+    name, _ = QFileDialog.getSaveFileName(
+        plot, QCoreApplication.translate("chart_menu", "Save the data"), "plot.csv", "CSV (*.csv)"
+    )
+    if name:
+        save_data(plot, chart, Path(name))
+
+
+_ENTRIES = (
+    _Entry("copyPicture", QT_TRANSLATE_NOOP("chart_menu", "&Copy picture"), _copy_picture),
+    _Entry("savePicture", QT_TRANSLATE_NOOP("chart_menu", "&Save picture…"), _choose_picture),
+    _Entry("copyData", QT_TRANSLATE_NOOP("chart_menu", "Copy &data as CSV"), _copy_data),
+    _Entry("saveData", QT_TRANSLATE_NOOP("chart_menu", "Save data as CS&V…"), _choose_data),
+)

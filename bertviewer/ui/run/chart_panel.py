@@ -1,0 +1,210 @@
+"""A chart with its title, its controls, the value under the mouse, and a menu to take it along."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QPalette, QShowEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.plots.chart import Chart, Place
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.theme import PlotTheme
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run.arrangement import Partners, arranged
+from bertviewer.ui.run.chart_menu import fill_menu
+from bertviewer.ui.workspace import Workspace
+
+ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid
+
+
+class ChartPanel(QWidget):
+    """Shows a chart of the last run, and of run A as the workspace wants them compared.
+
+    What is clicked becomes the window's selection, and what is selected is marked.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        title: str,
+        make_plot: Callable[[], ChartPlot],
+        controls: Sequence[QWidget] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._partners = Partners()
+        self._title = plain_label(title)
+        self._value = value_label()
+        self._value.setObjectName("hoveredValue")
+        # B is the first; A stands to its left where both are shown.
+        self._plots = (make_plot(), make_plot())
+        self._message = _message_label()
+        line = QHBoxLayout()
+        for widget in (self._title, *controls):
+            line.addWidget(widget)
+        line.addWidget(self._value, 1)
+        line.addWidget(self._make_menu())
+        plots = QWidget()
+        columns = QHBoxLayout(plots)
+        columns.setContentsMargins(0, 0, 0, 0)
+        self._columns = [_Column(plot, name) for plot, name in zip(self._plots, "BA", strict=True)]
+        for column in reversed(self._columns):
+            columns.addWidget(column, 1)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(plots)
+        self._pages.addWidget(self._message)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addLayout(line)
+        layout.addWidget(self._pages, 1)
+        for plot, follow in ((self._plots[0], self._go), (self._plots[1], self._go_from_a)):
+            plot.clicked.connect(follow)
+            plot.hovered.connect(self._value.setText)
+            plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+            plot.customContextMenuRequested.connect(partial(self._open_menu, plot))
+        for signal in (
+            workspace.row_changed,
+            workspace.token_changed,
+            workspace.head_changed,
+            workspace.feature_changed,
+        ):
+            signal.connect(self._mark)
+        self.show_charts(None)
+
+    @property
+    def plot(self) -> ChartPlot:
+        """The plot of the last run, or of both."""
+        return self._plots[0]
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """What is shown: one chart, or B's and A's."""
+        return tuple(
+            plot.chart for plot in self._plots if not plot.isHidden() and plot.chart is not None
+        )
+
+    def set_title(self, title: str) -> None:
+        """Write another title."""
+        self._title.setText(title)
+
+    def set_theme(self, theme: PlotTheme) -> None:
+        """Draw in other colours."""
+        for plot in self._plots:
+            plot.set_theme(theme)
+
+    def show_charts(
+        self, b: Chart | None, a: Chart | None = None, partners: Partners | None = None
+    ) -> None:
+        """Show the last run's chart, and run A's if there is one, in place of those before."""
+        self._partners = partners or Partners()
+        charts = [] if b is None else arranged(b, a, self._workspace.comparison, self._partners)
+        # A's chart comes first where there are two.
+        shown = [*reversed(charts), None, None][:2]
+        for plot, chart in zip(self._plots, shown, strict=True):
+            plot.show_chart(chart)  # type: ignore[arg-type]
+        is_double = len(charts) > 1
+        self._columns[1].setVisible(is_double)
+        for column in self._columns:
+            column.name.setVisible(is_double)
+        self._value.clear()
+        self._pages.setCurrentIndex(0)
+        self._mark_all()
+
+    def show_message(self, text: str) -> None:
+        """Say why there is no chart, in place of it."""
+        self.show_charts(None)
+        self._message.setText(text)
+        self._pages.setCurrentIndex(1)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Mark what was selected while this was out of sight; Qt calls it."""
+        super().showEvent(event)
+        self._mark_all()
+
+    def _make_menu(self) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName("chartMenu")
+        button.setText("⋯")
+        button.setAutoRaise(True)
+        button.setAccessibleName(self.tr("Copy or save this plot"))
+        button.setToolTip(self.tr("Copy or save this plot"))
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        # No arrow beside the dots.
+        button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        menu = QMenu(button)
+        fill_menu(menu, self._plots[0], lambda: self._plots[0].chart)
+        button.setMenu(menu)
+        return button
+
+    def _open_menu(self, plot: ChartPlot, position: QPoint) -> None:
+        menu = QMenu(plot)
+        fill_menu(menu, plot, lambda: plot.chart)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(plot.mapToGlobal(position))
+
+    def _go(self, place: Place) -> None:
+        self._workspace.go(place)
+
+    def _go_from_a(self, place: Place) -> None:
+        """Follow a click on A: its tokens are others than B's."""
+        token = next((j for i, j in self._partners.tokens if i == place.token), None)
+        self._workspace.go(Place(place.path, token, place.head, place.feature))
+
+    def _mark(self) -> None:
+        if self.isVisible():
+            self._mark_all()
+
+    def _mark_all(self) -> None:
+        place = self._workspace.place
+        self._plots[0].mark(place)
+        token = next((i for i, j in self._partners.tokens if j == place.token), None)
+        self._plots[1].mark(Place(place.path, token, place.head, place.feature))
+
+
+class _Column(QWidget):
+    """A plot under the name of its run, which is hidden where there is but one."""
+
+    def __init__(self, plot: ChartPlot, name: str) -> None:
+        super().__init__()
+        self.name = QLabel(name)
+        self.name.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.name)
+        layout.addWidget(plot, 1)
+
+
+def value_label() -> QLabel:
+    """Return a label whose text comes and goes without moving anything around it."""
+    label = plain_label("")
+    label.setWordWrap(False)
+    label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+    label.setMinimumWidth(1)
+    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    return label
+
+
+def _message_label() -> QLabel:
+    label = plain_label("")
+    label.setObjectName("chartMessage")
+    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+    label.setMargin(24)
+    return label

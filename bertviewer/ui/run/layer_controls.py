@@ -1,0 +1,110 @@
+"""What the layers view shows: which statistic, of which part of the layers, over which tokens."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+
+from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.core.run.statistics import STATISTIC_NAMES
+from bertviewer.plots.layers import SPREAD
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+
+ALL = "all"
+EACH = "each"
+
+_FOLLOW = QT_TRANSLATE_NOOP("LayerControls", "follow the tree")
+_OUTPUT = QT_TRANSLATE_NOOP("LayerControls", "layer output")
+
+
+class LayerControls(QWidget):
+    """Three choices in a row; ``changed`` tells that a person made one."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._statistic = _choice("statisticChoice", 11)
+        self._statistic.setAccessibleName(self.tr("Statistic shown per layer"))
+        self._statistic.setToolTip(self.tr("Statistic shown per layer"))
+        self._statistic.addItems((*STATISTIC_NAMES, SPREAD))
+        self._statistic.setCurrentText("std")
+        self._part = _choice("partChoice", 13)
+        self._part.setAccessibleName(self.tr("Part of the layers"))
+        self._part.setToolTip(
+            self.tr("Part of the layers that is shown; at first the one selected in the tree")
+        )
+        self._tokens = _choice("tokenClassChoice", 10)
+        self._tokens.setAccessibleName(self.tr("Tokens that the figures are of"))
+        self._tokens.setToolTip(self.tr("Tokens that the figures are of"))
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(6)
+        for choice in (self._part, self._statistic, self._tokens):
+            layout.addWidget(choice)
+            choice.currentIndexChanged.connect(self.changed)
+        self.set_parts(())
+        self.set_classes(())
+
+    @property
+    def statistic(self) -> str:
+        """The chosen statistic: one of ``STATISTIC_NAMES``, or ``SPREAD``."""
+        return self._statistic.currentText()
+
+    @property
+    def part(self) -> str | None:
+        """The chosen part, "" for the layer itself, ``None`` for what the tree has selected."""
+        data = self._part.currentData()
+        return None if data is None else str(data)
+
+    @property
+    def token_class(self) -> str:
+        """The name of the chosen class of tokens, ``ALL`` or ``EACH``."""
+        return str(self._tokens.currentData() or ALL)
+
+    def set_parts(self, parts: Sequence[str]) -> None:
+        """Offer these parts of a layer; the choice stays where it still can."""
+        items = [(self.tr(_FOLLOW), None), (self.tr(_OUTPUT), ""), *((p, p) for p in parts)]
+        _fill(self._part, items)
+
+    def set_classes(self, classes: Sequence[TokenClass]) -> None:
+        """Offer these classes of tokens; the choice stays where it still can."""
+        items: list[tuple[str, str | None]] = [(kind.label, kind.name) for kind in classes]
+        if len(items) > 2:
+            items.append((self.tr("each class"), EACH))
+        _fill(self._tokens, items)
+
+    def chosen(self, classes: Sequence[TokenClass]) -> tuple[TokenClass, ...]:
+        """Return the classes that are to be shown of a run that has these."""
+        if self.token_class == EACH:
+            return tuple(kind for kind in classes if kind.name != ALL)
+        return tuple(kind for kind in classes if kind.name == self.token_class)
+
+    def set_feature_shown(self, is_shown: bool) -> None:
+        """Offer what there is to choose of a single feature: the tokens."""
+        self._statistic.setEnabled(not is_shown)
+        self._part.setEnabled(not is_shown)
+
+
+def _choice(name: str, letters: int) -> QComboBox:
+    """Return an empty box that is so many letters wide, whatever it offers."""
+    choice = QComboBox()
+    choice.setObjectName(name)
+    choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    choice.setMinimumContentsLength(letters)
+    return choice
+
+
+def _fill(choice: QComboBox, items: Sequence[tuple[str, str | None]]) -> None:
+    """Put items in place of those that a box has, the same one chosen, or else the first."""
+    if items == [(choice.itemText(n), choice.itemData(n)) for n in range(choice.count())]:
+        return
+    wanted = choice.currentData()
+    choice.blockSignals(True)
+    choice.clear()
+    for text, data in items:
+        choice.addItem(text, data)
+    choice.setCurrentIndex(max(0, choice.findData(wanted)))
+    choice.blockSignals(False)
+    # The list may be wider than the box: paths are long.
+    choice.view().setMinimumWidth(choice.view().sizeHintForColumn(0) + 30)

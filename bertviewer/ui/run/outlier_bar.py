@@ -1,0 +1,157 @@
+"""The outlier features of a run by name: a click shows one of them through the hidden states."""
+
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QAction, QPalette, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+
+from bertviewer.core.analysis.outliers import DEVIATIONS, OutlierFeature, outlier_features
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import Place
+from bertviewer.plots.token_norms import state_names
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
+
+GAP = 4
+MOST_CHIPS = 8
+MOST_LISTED = 200
+"""A menu of more entries serves nobody."""
+
+
+class OutlierBar(QWidget):
+    """A chip for each outlier feature, as many as there is room for, and a list of all of them."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("outlierFeatures")
+        self._workspace = workspace
+        self._run: ActivationRun | None = None
+        self._features: tuple[OutlierFeature, ...] = ()
+        self._chips: list[QToolButton] = []
+        self._name = QLabel()
+        self._name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._name.setToolTip(
+            plain_tip(
+                self.tr(
+                    "Features (dimensions of the hidden states) in which some token is more than "
+                    "{0:g} standard deviations from the mean of its hidden state, as Bondarenko, "
+                    "Nagel and Blankevoort define them (2021, 2023).\n"
+                    "First those that are outliers of most hidden states."
+                ).format(DEVIATIONS)
+            )
+        )
+        self._more = _button("moreOutliers", self.tr("All outlier features"))
+        self._more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        self._menu = QMenu(self._more)
+        self._menu.setObjectName("outlierMenu")
+        self._more.setMenu(self._menu)
+        self._back = _button("leaveFeature", self.tr("Back to the statistic (Esc)"))
+        self._back.setText("✕")
+        self._back.setAutoRaise(True)
+        self._line = QHBoxLayout(self)
+        self._line.setContentsMargins(0, 0, 0, 0)
+        self._line.setSpacing(GAP)
+        for widget in (self._name, self._more, self._back):
+            self._line.addWidget(widget)
+        self._line.addStretch(1)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._back.clicked.connect(workspace.clear_feature)
+        workspace.feature_changed.connect(self._mark)
+        self._mark()
+
+    @property
+    def features(self) -> tuple[OutlierFeature, ...]:
+        """The outlier features of the run."""
+        return self._features
+
+    def show_run(self, run: ActivationRun) -> None:
+        """Name the outlier features of a run; nothing happens if it is the one before."""
+        if run is self._run:
+            return
+        self._run = run
+        self._features = outlier_features(run)
+        self.setVisible(bool(run.hidden_states))
+        self._name.setText(
+            self.tr("Outlier features:") if self._features else self.tr("No outlier features")
+        )
+        for chip in self._chips:
+            self._line.removeWidget(chip)
+            chip.deleteLater()
+        self._chips = [self._chip(run, feature) for feature in self._features[:MOST_CHIPS]]
+        for place, chip in enumerate(self._chips, start=1):
+            self._line.insertWidget(place, chip)
+        self._fill_menu(run)
+        self._mark()
+
+    def minimumSizeHint(self) -> QSize:
+        """Return no width: the bar gives way to what is beside it. Qt calls it."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show as many chips as there is room for now; Qt calls it."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _chip(self, run: ActivationRun, feature: OutlierFeature) -> QToolButton:
+        chip = _button("outlierFeature", self._describe(run, feature))
+        chip.setText(f"{feature.index}")
+        chip.setCheckable(True)
+        chip.setProperty("feature", feature.index)
+        chip.clicked.connect(lambda: self._choose(feature.index))
+        return chip
+
+    def _fill_menu(self, run: ActivationRun) -> None:
+        self._menu.clear()
+        for feature in self._features[:MOST_LISTED]:
+            action = QAction(self._describe(run, feature).replace("&", "&&"), self._menu)
+            action.setCheckable(True)
+            action.setData(feature.index)
+            action.triggered.connect(lambda _=False, index=feature.index: self._choose(index))
+            self._menu.addAction(action)
+        self._more.setText(self.tr("all {0}").format(len(self._features)))
+
+    def _describe(self, run: ActivationRun, feature: OutlierFeature) -> str:
+        largest = feature.largest
+        return self.tr("Feature {0}: in {1} of {2} hidden states, up to {3} std ({4}, {5})").format(
+            feature.index,
+            len(feature.states),
+            len(run.hidden_states),
+            f"{largest.deviation:+.1f}".replace("-", "−"),
+            state_names(len(run.hidden_states))[largest.state],
+            run.tokens[largest.token].text,
+        )
+
+    def _choose(self, feature: int) -> None:
+        """Show a feature, or none any more if it is the one that is shown."""
+        if self._workspace.feature == feature:
+            self._workspace.clear_feature()
+        else:
+            self._workspace.go(Place(feature=feature))
+        self._mark()  # a click turned the chip by itself
+
+    def _mark(self) -> None:
+        chosen = self._workspace.feature
+        for chip in self._chips:
+            chip.setChecked(chip.property("feature") == chosen)
+        for action in self._menu.actions():
+            action.setChecked(action.data() == chosen)
+        self._back.setVisible(chosen is not None)
+        self._more.setVisible(bool(self._features))
+        self._fit()
+
+    def _fit(self) -> None:
+        room = self.width()
+        for widget in (self._name, self._more, self._back):
+            if not widget.isHidden():
+                room -= widget.sizeHint().width() + GAP
+        for chip in self._chips:
+            room -= chip.sizeHint().width() + GAP
+            chip.setVisible(room >= 0)
+
+
+def _button(name: str, tip: str) -> QToolButton:
+    button = QToolButton()
+    button.setObjectName(name)
+    button.setToolTip(plain_tip(tip))
+    button.setAccessibleName(tip)
+    return button

@@ -1,0 +1,209 @@
+"""How alike two vectors are, layer by layer: those of two tokens, or of one word in two places."""
+
+from typing import Literal
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QToolButton, QWidget
+
+from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
+from bertviewer.core.analysis.words import words_of
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import LineChart, Place
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.similarities import pair_chart, word_chart
+from bertviewer.ui.run.arrangement import Partners
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.token_naming import LONGEST, token_name
+from bertviewer.ui.token_rows import shortened, visible
+from bertviewer.ui.workspace import Workspace
+
+Mode = Literal["tokens", "word"]
+
+
+class PairPanel(QWidget):
+    """A chart of the selected token and another one, or of a word that occurs in both texts.
+
+    ``other_chosen`` tells that a person chose another token to compare with.
+    """
+
+    other_chosen = Signal()
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._partners = Partners()
+        self._words: tuple[WordPair, ...] = ()
+        self._token: int | None = None  # the selected one that was shown last
+        self._is_new = self._is_stale = True  # the run; what occurs in both
+        self._modes: dict[Mode, QToolButton] = {
+            "tokens": _mode_button("twoTokens", self.tr("Two tokens")),
+            "word": _mode_button("sameWord", self.tr("Same word")),
+        }
+        self._modes["tokens"].setChecked(True)
+        self._modes["word"].setToolTip(
+            self.tr("One word in both sentences, or in run A and this run")
+        )
+        group = QButtonGroup(self)
+        self._other = _choice("otherToken", self.tr("Token to compare the selected one with"))
+        self._same = _choice("sameWords", self.tr("Word that occurs in both"))
+        self._same.hide()
+        controls = (*self._modes.values(), self._other, self._same)
+        self._panel = ChartPanel(workspace, "", LinePlot, controls)
+        self._panel.plot.setObjectName("pairPath")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._panel)
+        for button in self._modes.values():
+            group.addButton(button)
+            button.clicked.connect(self._show)
+        self._other.activated.connect(self._on_other)
+        self._same.activated.connect(self._on_word)
+        workspace.run_changed.connect(self._on_run)
+        workspace.comparison_changed.connect(self._on_comparison)
+
+    @property
+    def mode(self) -> Mode:
+        """What is compared."""
+        return "word" if self._modes["word"].isChecked() else "tokens"
+
+    @property
+    def other(self) -> int | None:
+        """The token that the selected one is compared with."""
+        return self._other.currentIndex() if self._other.count() else None
+
+    def set_other(self, token: int) -> None:
+        """Compare the selected token with another one."""
+        self._other.setCurrentIndex(token)
+
+    def refresh(self, partners: Partners) -> None:
+        """Show the chart for the present selection."""
+        run, token = self._workspace.run, self._workspace.token
+        if run is None or token is None:
+            return
+        self._partners = partners
+        if self._is_new:
+            self._offer_tokens(run, token)
+        elif token == self.other and self._token is not None:
+            self.set_other(self._token)  # the two change places
+        if self._is_stale:
+            self._offer_words(run)
+        self._is_new = self._is_stale = False
+        self._token = token
+        self._follow(run, token)
+        self._show()
+
+    def _offer_tokens(self, run: ActivationRun, token: int) -> None:
+        self._other.clear()
+        self._other.addItems(
+            [self.tr("with {0}").format(token_name(run, n)) for n in range(len(run.tokens))]
+        )
+        # The most similar one in the end is worth a look first.
+        nearest = nearest_tokens(run.hidden_states[-1], token, 1)
+        self.set_other(nearest[0][0] if nearest else token)
+
+    def _offer_words(self, run: ActivationRun) -> None:
+        kept = self._workspace.kept
+        self._words = same_words(run, None if kept is None else kept.run)
+        self._same.clear()
+        self._same.addItems([self._word_name(word) for word in self._words])
+
+    def _follow(self, run: ActivationRun, token: int) -> None:
+        """Choose the word that the selected token is in, or one of another such token."""
+        is_pair = self._workspace.kept is None  # and both places are this run's
+        places = [(*w.first.tokens, *(w.second.tokens if is_pair else ())) for w in self._words]
+        own = [n for n, tokens in enumerate(places) if token in tokens]
+        number = run.tokens[token].id
+        alike = [n for n, tokens in enumerate(places) if run.tokens[tokens[0]].id == number]
+        found = own or alike
+        if found and self._same.currentIndex() not in found:
+            self._same.setCurrentIndex(found[0])
+
+    def _word_name(self, word: WordPair) -> str:
+        first, second = word.first.tokens[0], word.second.tokens[0]
+        form = "{0} ({1} ↔ {2})" if self._workspace.kept is None else "{0} ({1} ↔ A {2})"
+        return form.format(shortened(visible(word.text), LONGEST), first, second)
+
+    def _show(self) -> None:
+        is_word = self.mode == "word"
+        self._other.setVisible(not is_word)
+        self._same.setVisible(is_word and bool(self._words))
+        if is_word:
+            self._show_word()
+        else:
+            self._show_tokens()
+
+    def _show_word(self) -> None:
+        run, kept = self._workspace.run, self._workspace.kept
+        chosen = self._same.currentIndex()
+        if run is None:
+            return
+        if self._words:
+            name = self._same.itemText(chosen)
+            other = None if kept is None else kept.run
+            self._panel.show_charts(word_chart(run, self._words[chosen], name, other))
+        elif kept is not None:
+            self._panel.show_message(self.tr("A and B have no word in common."))
+        elif any(word.segment == 1 for word in words_of(run)):
+            self._panel.show_message(self.tr("The two sentences have no word in common."))
+        elif run.sentence.pair is not None:
+            self._panel.show_message(
+                self.tr("This model reads both sentences as one: keep a run as A instead.")
+            )
+        else:
+            self._panel.show_message(
+                self.tr(
+                    "Type a second sentence with a word of the first, "
+                    "or keep this run as A and run another sentence."
+                )
+            )
+
+    def _show_tokens(self) -> None:
+        run, kept, other = self._workspace.run, self._workspace.kept, self.other
+        token = self._token
+        if run is None or token is None or other is None:
+            return
+        partner = {b: a for a, b in self._partners.tokens}
+        two = [(place, partner.get(place)) for place in (token, other)]
+        label = " – ".join(token_name(run, *place) for place in two)
+        a: LineChart | None = None
+        if kept is not None and (first := two[0][1]) is not None:
+            second = two[1][1]
+            a = None if second is None else pair_chart(kept.run, first, second, label)
+        if a is None and kept is not None and self._workspace.comparison == "difference":
+            self._panel.show_message(self.tr("A has no such tokens."))
+            return
+        self._panel.show_charts(pair_chart(run, token, other, label), a)
+
+    def _on_run(self) -> None:
+        self._is_new = self._is_stale = True
+
+    def _on_comparison(self) -> None:
+        self._is_stale = True
+
+    def _on_other(self) -> None:
+        self._show()
+        self.other_chosen.emit()
+
+    def _on_word(self, chosen: int) -> None:
+        self._workspace.go(Place(token=self._words[chosen].first.tokens[0]))
+        self._show()
+
+
+def _mode_button(name: str, text: str) -> QToolButton:
+    button = QToolButton()
+    button.setObjectName(name)
+    button.setText(text)
+    button.setCheckable(True)
+    return button
+
+
+def _choice(name: str, accessible: str) -> QComboBox:
+    """Return a list whose width does not depend on what it offers."""
+    choice = QComboBox()
+    choice.setObjectName(name)
+    choice.setAccessibleName(accessible)
+    choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    choice.setMinimumContentsLength(10)
+    choice.setMinimumWidth(70)
+    choice.setMaxVisibleItems(20)
+    return choice

@@ -1,0 +1,122 @@
+"""How alike the tokens' vectors are: all with all in one hidden state, two in all of them."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
+
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import Place
+from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.similarities import similarity_chart
+from bertviewer.ui.run.arrangement import Partners
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.pair_panel import PairPanel
+from bertviewer.ui.run.state_choice import StateChoice
+from bertviewer.ui.run.view import View
+from bertviewer.ui.workspace import Workspace
+
+
+class SimilarityView(View):
+    """Cosines of all tokens at a layer, beside those of two tokens or of one word at all layers."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        # What the grid shows: redrawing 512 tokens because another one is selected takes too long.
+        self._drawn: tuple[int, bool] | None = None
+        self._partners = Partners()
+        self._state = StateChoice()
+        self._whole = QCheckBox(self.tr("−1 … 1"))
+        self._whole.setObjectName("wholeRange")
+        self._whole.setToolTip(
+            self.tr("Colours cover all that a cosine can be; if not, what it is at this layer")
+        )
+        self._whole.setChecked(True)
+        grids: list[PairGrid] = []
+
+        def make_grid() -> PairGrid:
+            grids.append(PairGrid())
+            return grids[-1]
+
+        controls = (self._state, self._whole)
+        self._tokens = ChartPanel(workspace, self.tr("Cosines at"), make_grid, controls)
+        self._grid, self._grid_of_a = grids
+        self._grid.setObjectName("similarityGrid")
+        self._pair = PairPanel(workspace)
+        plots = QSplitter(Qt.Orientation.Horizontal)
+        plots.addWidget(self._tokens)
+        plots.addWidget(self._pair)
+        plots.setChildrenCollapsible(False)
+        # Two grids may have to stand on the left.
+        plots.setSizes([3000, 2000])
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addWidget(plots)
+        self._state.chosen.connect(self._on_state)
+        self._whole.toggled.connect(self._show_tokens)
+        self._grid.paired.connect(self._on_pair)
+        self._pair.other_chosen.connect(self._mark_other)
+        workspace.run_changed.connect(self._forget)
+        workspace.comparison_changed.connect(self._forget)
+
+    @property
+    def other(self) -> int | None:
+        """The token that the selected one is compared with."""
+        return self._pair.other
+
+    def refresh(self) -> None:
+        """Show both charts."""
+        run = self.workspace.run
+        if run is None:
+            return
+        has_states = bool(run.hidden_states)
+        for widget in (self._state, self._whole, self._pair):
+            widget.setVisible(has_states)
+        if not has_states:
+            text = self.tr("This model gives no hidden states of one size to compare.")
+            self._tokens.show_message(text)
+            return
+        if self._drawn is None:
+            self._partners = self.partners(rows=True)
+        self._state.follow(run, self.workspace.place.path)
+        self._show_tokens()
+        self._pair.refresh(self._partners)
+        self._mark_other()
+
+    def _forget(self) -> None:
+        self._drawn = None
+
+    def _show_tokens(self) -> None:
+        run, kept = self.workspace.run, self.workspace.kept
+        wanted = self._state.state, self._whole.isChecked()
+        if run is None or wanted == self._drawn:
+            return
+        self._drawn = wanted
+        # A difference has colours of its own.
+        self._whole.setEnabled(kept is None or self.workspace.comparison == "overlay")
+        other = None if kept is None else kept.run
+        b = similarity_chart(run, *wanted)
+        a = similarity_chart(other, *wanted) if other and _has(other, wanted[0]) else None
+        self._tokens.show_charts(b, a, self._partners)
+
+    def _mark_other(self) -> None:
+        self._grid.mark_row(self.other)
+        partner = {b: a for a, b in self._partners.tokens}
+        self._grid_of_a.mark_row(None if self.other is None else partner.get(self.other))
+
+    def _on_state(self, state: int) -> None:
+        run = self.workspace.run
+        if run is None:
+            return
+        path = run.state_path(state, self.workspace.token or 0)
+        self.workspace.go(Place(path or None))
+        self._show_tokens()
+
+    def _on_pair(self, row: int, column: int) -> None:
+        """Compare the two tokens of a cell; the column's is about to be selected."""
+        if row != column:
+            self._pair.set_other(row)
+        if column == self.workspace.token:
+            self.refresh()
+
+
+def _has(run: ActivationRun, state: int) -> bool:
+    return state < len(run.hidden_states)

@@ -1,0 +1,174 @@
+"""One token's path through the layers, and those of others that are pinned beside it."""
+
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+
+from bertviewer.core.analysis.alignment import align
+from bertviewer.core.analysis.similarity import nearest_tokens
+from bertviewer.core.run.activation_run import ActivationRun, Token
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.token_norms import state_names
+from bertviewer.plots.token_paths import PathCharts, Traced, path_charts
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.token_naming import token_name, token_title
+from bertviewer.ui.run.view import View
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
+
+MOST_PINS = 5
+"""With the selected token these are as many as there are colours."""
+NEAREST = 5
+
+
+class TokenView(View):
+    """The selected token's norm and cosines, hidden state by hidden state."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._tokens: tuple[Token, ...] = ()  # those that the pins are of
+        self._pins: list[int] = []
+        self._title = ElidedLabel()
+        self._title.setObjectName("tokenTitle")
+        self._pin = _button("pinToken", self.tr("Pin"))
+        self._pin.setCheckable(True)
+        self._unpin = _button("unpinTokens", self.tr("Unpin all"))
+        self._nearest = ElidedLabel()
+        self._nearest.setObjectName("nearestTokens")
+        self._nearest.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        line = QHBoxLayout()
+        line.setSpacing(6)
+        line.addWidget(self._title)
+        line.addWidget(self._pin)
+        line.addWidget(self._unpin)
+        line.addSpacing(12)
+        line.addWidget(self._nearest, 1)
+        titles = (
+            ("normPath", self.tr("Norm ‖h‖")),
+            ("startPath", self.tr("Cosine to start")),
+            ("beforePath", self.tr("Cosine to previous")),
+        )
+        self._panels = [ChartPanel(workspace, title, LinePlot) for _, title in titles]
+        charts = QHBoxLayout()
+        charts.setSpacing(8)
+        for panel, (name, _) in zip(self._panels, titles, strict=True):
+            panel.plot.setObjectName(name)
+            charts.addWidget(panel, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.setSpacing(4)
+        layout.addLayout(line)
+        layout.addLayout(charts, 1)
+        self._pin.clicked.connect(self._on_pin)
+        self._unpin.clicked.connect(self._on_unpin)
+        # The tokens of another model are others, even where their numbers are the same.
+        workspace.architecture_changed.connect(self._pins.clear)
+
+    @property
+    def pins(self) -> tuple[int, ...]:
+        """The tokens that are pinned, in the order in which they were."""
+        return tuple(self._pins)
+
+    def refresh(self) -> None:
+        """Show the selected token's charts, with the pinned ones'."""
+        run, token = self.workspace.run, self.workspace.token
+        if run is None:
+            return
+        self._keep_pins(run)
+        self._show_pins(token)
+        if token is None or not run.token_norms:
+            self._title.clear()
+            self._nearest.clear()
+            for panel in self._panels:
+                panel.show_message(self.tr("This model gives no hidden states."))
+            return
+        partner = {b: a for a, b in self.partners().tokens}
+        title = token_title(run, token)
+        if self.workspace.kept is not None and token not in partner:
+            title = self.tr("{0}: not in A").format(title)
+        self._title.setText(title)
+        self._show_nearest(run, token)
+        shown = [*self._pins, *({token} - set(self._pins))]
+        traced = [
+            Traced(place, token_name(run, place, partner.get(place)), color)
+            for color, place in enumerate(shown)
+        ]
+        self._show_charts(run, traced, partner)
+
+    def _show_charts(
+        self, run: ActivationRun, traced: list[Traced], partner: dict[int, int]
+    ) -> None:
+        b, a = path_charts(run, traced), self._charts_of_a(traced, partner)
+        compared = self.workspace.kept is not None and self.workspace.comparison == "difference"
+        for name, panel in zip(("norms", "to_start", "to_before"), self._panels, strict=True):
+            if name != "norms" and not run.hidden_states:
+                panel.show_message(self.tr("The hidden states of this model differ in size."))
+            elif compared and a is None:
+                panel.show_message(self.tr("A has no such token."))
+            else:
+                panel.show_charts(getattr(b, name), a and getattr(a, name))
+
+    def _charts_of_a(self, traced: list[Traced], partner: dict[int, int]) -> PathCharts | None:
+        """Return run A's charts of the same tokens, ``None`` if it has none of them."""
+        found = [
+            Traced(partner[one.token], one.label, one.color)
+            for one in traced
+            if one.token in partner
+        ]
+        kept = self.workspace.kept
+        return path_charts(kept.run, found) if kept is not None and found else None
+
+    def _show_nearest(self, run: ActivationRun, token: int) -> None:
+        """Name the tokens most like the selected one, where the selected module is."""
+        path = self.workspace.place.path
+        states = run.hidden_states
+        state = None if path is None else run.state_of(path)
+        if state is None:
+            state = len(states) - 1
+        found = nearest_tokens(states[state], token, NEAREST) if states else ()
+        text = ""
+        if found:
+            nearest = ",  ".join(f"{token_name(run, n)} {cosine:.3f}" for n, cosine in found)
+            name = state_names(len(states))[state]
+            text = self.tr("Nearest at {0}:  {1}").format(name, nearest)
+        self._nearest.setText(text)
+        self._nearest.setToolTip(plain_tip(text))
+
+    def _keep_pins(self, run: ActivationRun) -> None:
+        """Pin the same tokens in another run."""
+        if self._pins and run.tokens != self._tokens:
+            same = dict(align(self._tokens, run.tokens))
+            self._pins[:] = [same[pin] for pin in self._pins if pin in same]
+        self._tokens = run.tokens
+
+    def _show_pins(self, token: int | None) -> None:
+        is_pinned = token in self._pins
+        self._pin.setChecked(is_pinned)
+        self._pin.setEnabled(token is not None and (is_pinned or len(self._pins) < MOST_PINS))
+        self._pin.setToolTip(
+            self.tr("Keep this token's lines, to compare other tokens with it")
+            if self._pin.isEnabled()
+            else self.tr("No more than {0} tokens can be pinned").format(MOST_PINS)
+        )
+        self._unpin.setVisible(bool(self._pins))
+
+    def _on_pin(self, is_pinned: bool) -> None:
+        token = self.workspace.token
+        if token is None:
+            return
+        if is_pinned:
+            self._pins.append(token)
+        else:
+            self._pins.remove(token)
+        self.refresh()
+
+    def _on_unpin(self) -> None:
+        self._pins.clear()
+        self.refresh()
+
+
+def _button(name: str, text: str) -> QToolButton:
+    button = QToolButton()
+    button.setObjectName(name)
+    button.setText(text)
+    return button

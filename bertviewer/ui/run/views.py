@@ -1,0 +1,89 @@
+"""The views of a run: the one list of them, and when each is drawn anew."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QTabWidget, QWidget
+
+from bertviewer.plots.theme import PlotTheme
+from bertviewer.ui.run.layers_view import LayersView
+from bertviewer.ui.run.similarity_view import SimilarityView
+from bertviewer.ui.run.token_view import TokenView
+from bertviewer.ui.run.view import View
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ViewKind:
+    """A view's title, what builds it, and which parts of the selection it shows.
+
+    It need not name what its charts only mark.
+    """
+
+    title: str
+    build: Callable[[Workspace], View]
+    shows: frozenset[str] = frozenset()
+
+
+VIEWS = (
+    ViewKind(QT_TRANSLATE_NOOP("views", "Layers"), LayersView, frozenset({"row", "feature"})),
+    ViewKind(QT_TRANSLATE_NOOP("views", "Token"), TokenView, frozenset({"row", "token"})),
+    ViewKind(QT_TRANSLATE_NOOP("views", "Similarity"), SimilarityView, frozenset({"row", "token"})),
+)
+
+
+class RunViews(QTabWidget):
+    """All views of the run. Only the one in sight is drawn; others when they come into sight."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("runViews")
+        self.setDocumentMode(True)
+        self._workspace = workspace
+        self.views = tuple(kind.build(workspace) for kind in VIEWS)
+        for kind, view in zip(VIEWS, self.views, strict=True):
+            self.addTab(view, QCoreApplication.translate("views", kind.title))
+        self._current = self.views[0]
+        self._stale = set(self.views)
+        self.currentChanged.connect(self._on_current)
+        workspace.run_changed.connect(self._on_runs)
+        workspace.comparison_changed.connect(self._on_runs)
+        for part in ("row", "token", "head", "feature"):
+            getattr(workspace, f"{part}_changed").connect(partial(self._on_part, part))
+
+    @property
+    def layers(self) -> LayersView:
+        """The view that is there from the start."""
+        view = self.views[0]
+        assert isinstance(view, LayersView)
+        return view
+
+    def set_theme(self, theme: PlotTheme) -> None:
+        """Draw everything in other colours."""
+        for view in self.views:
+            view.set_theme(theme)
+
+    def _on_current(self, index: int) -> None:
+        self._current.leave()
+        # What it wished for may not have come.
+        self._stale.add(self._current)
+        self._current = self.views[index]
+        self._refresh()
+
+    def _on_runs(self) -> None:
+        self._stale.update(self.views)
+        self._workspace.turns.later(self._refresh)
+
+    def _on_part(self, part: str) -> None:
+        self._stale.update(
+            view for kind, view in zip(VIEWS, self.views, strict=True) if part in kind.shows
+        )
+        self._workspace.turns.later(self._refresh)
+
+    def _refresh(self) -> None:
+        if self._workspace.run is not None and self._current in self._stale:
+            self._stale.discard(self._current)
+            self._current.refresh()

@@ -1,0 +1,77 @@
+"""What is selected in the window: one module, one token, one head, one feature, for all views."""
+
+from PySide6.QtCore import QObject, Signal
+
+from bertviewer.core.folding import TreeRow
+from bertviewer.plots.chart import Place
+
+
+class Selection(QObject):
+    """The selection, and the tree of modules that one of is selected.
+
+    The signals say that a part of it is new; what it is stands in the attributes.
+    """
+
+    row_changed = Signal()
+    token_changed = Signal()
+    head_changed = Signal()
+    feature_changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.tree: TreeRow | None = None
+        self.row: TreeRow | None = None
+        self.token: int | None = None
+        self.head: int | None = None
+        self.feature: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """All that is selected."""
+        path = None if self.row is None else self.row.node.path
+        return Place(path, self.token, self.head, self.feature)
+
+    def select(self, key: str) -> None:
+        """Select the row with that key, or the module at that path inside a folded row."""
+        if self.tree is None or (self.row is not None and self.row.key == key):
+            return
+        if (row := find(self.tree, key)) is not None:
+            self.row = row
+            self.row_changed.emit()
+
+    def go(self, place: Place) -> None:
+        """Select a module, a token, a head or a feature, or several of these at once."""
+        if place.path is not None:
+            self.select(place.path)
+        for name in ("token", "head", "feature"):
+            value = getattr(place, name)
+            if value is not None and value != getattr(self, name):
+                setattr(self, name, value)
+                getattr(self, f"{name}_changed").emit()
+
+    def clear_feature(self) -> None:
+        """Select no feature."""
+        if self.feature is not None:
+            self.feature = None
+            self.feature_changed.emit()
+
+    def set_tree(self, tree: TreeRow) -> None:
+        """Put a model's tree in place; nothing but its root is selected then."""
+        self.tree = self.row = tree
+        self.token = self.head = self.feature = None
+
+    def exchange_tree(self, tree: TreeRow) -> None:
+        """Put a new tree of the same model in place, the same row selected."""
+        self.tree = tree
+        if self.row is not None:
+            self.row = find(tree, self.row.key) or tree
+
+
+def find(row: TreeRow, key: str) -> TreeRow | None:
+    """Return the row with that key in a tree, ``None`` if there is none."""
+    if row.key == key:
+        return row
+    for child in (*row.members, *(() if row.is_folded else row.children)):
+        if (found := find(child, key)) is not None:
+            return found
+    return None

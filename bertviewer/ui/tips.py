@@ -1,0 +1,13 @@
+"""Tooltips that show a text as it is."""
+
+from html import escape
+
+
+def plain_tip(text: str) -> str:
+    """Return what makes a tooltip show ``text`` literally.
+
+    Qt takes what looks like HTML for HTML, and a token may be called ``<s>``.
+    """
+    if "<" not in text and "&" not in text:
+        return text
+    return f"<p>{escape(text).replace(chr(10), '<br>')}</p>"

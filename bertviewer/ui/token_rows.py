@@ -1,0 +1,160 @@
+"""The tokens of a run as rows: what each one is, and which word it is a piece of."""
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QFont, QPalette
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.core.analysis.words import word_text
+from bertviewer.core.run.activation_run import ActivationRun, Token
+from bertviewer.ui.tables import Column, Index, Row, TableModel
+from bertviewer.ui.tips import plain_tip
+
+NUMBER, TOKEN, ID, SEGMENT = range(4)
+
+JOIN_ROLE = Qt.ItemDataRole.UserRole
+"""How a token is joined with its neighbours: a pair of bools, with the one above and below it."""
+
+LONGEST = 80  # characters that are shown of a token
+LONGEST_IN_TIP = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A token as a piece: its place in its word, how many there are, and what the word says."""
+
+    place: int
+    count: int
+    word: str
+
+
+class TokenRows(TableModel):
+    """One row a token."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__((), parent)
+        self._columns = (
+            Column(self.tr("#"), is_number=True),
+            Column(self.tr("Token")),
+            Column(self.tr("Id"), is_number=True),
+            Column(self.tr("Segment"), is_number=True),
+        )
+        self._tokens: tuple[Token, ...] = ()
+        self._pieces: list[_Piece] = []
+
+    def set_run(self, run: ActivationRun | None) -> None:
+        """Show the tokens of another run."""
+        self._tokens = () if run is None else run.tokens
+        self._pieces = [piece for group in _words(self._tokens) for piece in _pieces(group)]
+        self.set_rows(
+            [
+                Row((str(place), visible(token.text), str(token.id), str(token.segment)))
+                for place, token in enumerate(self._tokens)
+            ]
+        )
+
+    def summary(self) -> str:
+        """Return how many tokens, words and unknown tokens there are."""
+        words = len({(t.segment, t.word) for t in self._tokens if t.word is not None})
+        unknown = sum(token.is_unknown for token in self._tokens)
+        count = len(self._tokens)
+        parts = [self.tr("1 token") if count == 1 else self.tr("{0} tokens").format(f"{count:,}")]
+        if words:
+            parts.append(self.tr("1 word") if words == 1 else self.tr("{0} words").format(words))
+        if unknown:
+            parts.append(self.tr("{0} unknown").format(unknown))
+        return ", ".join(parts)
+
+    def digits(self) -> dict[int, int]:
+        """Return how many digits the longest number of each column of numbers has."""
+        columns = (NUMBER, ID, SEGMENT)
+        return {c: max((len(row.cells[c]) for row in self._rows), default=1) for c in columns}
+
+    def line(self, row: int) -> str:
+        """Return a row's cells for a spreadsheet, tabs between them."""
+        return "\t".join(self._rows[row].cells)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return what a cell shows; Qt calls it."""
+        if not index.isValid():
+            return None
+        token, piece = self._tokens[index.row()], self._pieces[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole and index.column() == TOKEN:
+            return shortened(super().data(index, role), LONGEST)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(self._tip(index.row()))
+        if role == JOIN_ROLE:
+            return piece.place > 0, piece.place < piece.count - 1
+        if role == Qt.ItemDataRole.ForegroundRole and (token.is_unknown or token.is_special):
+            palette_role = QPalette.ColorRole.Link
+            if not token.is_unknown:
+                palette_role = QPalette.ColorRole.PlaceholderText
+            return QApplication.palette().color(palette_role)
+        if role == Qt.ItemDataRole.FontRole and token.is_special and index.column() == TOKEN:
+            font = QFont()
+            font.setItalic(True)
+            return font
+        return super().data(index, role)
+
+    def _tip(self, row: int) -> str:
+        token, piece = self._tokens[row], self._pieces[row]
+        parts = [
+            self.tr("token {0}: {1}").format(row, shortened(visible(token.text), LONGEST_IN_TIP)),
+            self.tr("id {0}").format(token.id),
+            self.tr("segment {0}").format(token.segment),
+        ]
+        if token.is_special:
+            parts.append(self.tr("special token"))
+        if piece.count > 1:
+            word = shortened(visible(piece.word), LONGEST_IN_TIP)
+            says = self.tr("piece {0} of {1} of the word {2}")
+            parts.append(says.format(piece.place + 1, piece.count, word))
+        tip = ", ".join(parts)
+        if not token.is_unknown:
+            return tip
+        lack = self.tr("Not in the vocabulary: the model cannot tell it from other unknown text.")
+        if token.written:
+            lack = self.tr("{0} is not in the vocabulary: the model reads {1}.").format(
+                shortened(visible(token.written), LONGEST_IN_TIP), token.text
+            )
+        return f"{tip}\n{lack}"
+
+
+def visible(text: str) -> str:
+    """Return a token's text on one line: its control characters by name, spaces alone as ␣."""
+    if text and not text.strip(" "):
+        return "␣" * len(text)
+    return "".join(
+        repr(letter)[1:-1] if unicodedata.category(letter) in ("Cc", "Zl", "Zp") else letter
+        for letter in text
+    )
+
+
+def shortened(text: str, length: int) -> str:
+    """Return at most so many characters, and a sign that there are more."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _words(tokens: tuple[Token, ...]) -> list[list[Token]]:
+    """Return the tokens in groups: the pieces of one word, or a token without a word."""
+    groups: list[list[Token]] = []
+    before: tuple[int, int | None] = (0, None)
+    for token in tokens:
+        word = (token.segment, token.word)
+        if token.word is None or word != before:
+            groups.append([])
+        groups[-1].append(token)
+        before = word
+    return groups
+
+
+def _pieces(tokens: list[Token]) -> list[_Piece]:
+    """Return one word's tokens as its pieces."""
+    if any(token.is_unknown for token in tokens):
+        word = "".join(token.written or token.text for token in tokens)
+    else:
+        word = word_text([token.text for token in tokens])
+    return [_Piece(place, len(tokens), word) for place in range(len(tokens))]

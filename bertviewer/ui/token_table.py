@@ -1,0 +1,143 @@
+"""The tokens of the last run as a table, which follows the selection and moves it."""
+
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
+from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QLabel,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.plots.chart import Place
+from bertviewer.ui.tables import make_table
+from bertviewer.ui.token_rows import JOIN_ROLE, TOKEN, TokenRows
+from bertviewer.ui.workspace import Workspace
+
+INDENT = 10  # pixels before a token's text, where its bracket is
+PADDING = 10  # pixels around a number
+TICK = 3  # pixels of a bracket's ends
+
+
+class TokenTable(QWidget):
+    """Number, text, id and segment of each token, under a line that counts them."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._rows = TokenRows(self)
+        self._summary = QLabel()
+        self._summary.setObjectName("tokenSummary")
+        self._summary.setTextFormat(Qt.TextFormat.PlainText)
+        self._table = make_table(self._rows, "tokenTable", self.tr("Tokens of the sentence"))
+        self._table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        # Else it scrolls when it is shown for the first time and has no height yet.
+        self._table.setAutoScroll(False)
+        self._table.setItemDelegateForColumn(TOKEN, _TokenDelegate(self))
+        header = self._table.horizontalHeader()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(TOKEN, QHeaderView.ResizeMode.Stretch)
+        self._add_action(self.tr("Copy"), QKeySequence.StandardKey.Copy, self._copy)
+        self._add_action(self.tr("Copy all tokens"), "Ctrl+Shift+C", self._copy_all)
+        self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._summary)
+        layout.addWidget(self._table, 1)
+
+        self._table.selectionModel().currentRowChanged.connect(self._on_current)
+        workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
+        workspace.token_changed.connect(self._follow)
+        self._on_run()
+
+    def _add_action(
+        self, text: str, keys: QKeySequence.StandardKey | str, slot: Callable[[], None]
+    ) -> None:
+        action = QAction(text, self._table)
+        action.setShortcut(QKeySequence(keys))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(slot)
+        self._table.addAction(action)
+
+    def _on_run(self) -> None:
+        run = self._workspace.run
+        self._rows.set_run(run)
+        self._summary.setText("" if run is None else self._rows.summary())
+        self._set_widths()
+        self._follow()
+        # What was selected with the run is at its beginning.
+        self._table.scrollToTop()
+
+    def _set_widths(self) -> None:
+        """Make the columns of numbers as wide as their longest one; the tokens get the rest."""
+        header, metrics = self._table.horizontalHeader(), self._table.fontMetrics()
+        for column, digits in self._rows.digits().items():
+            width = max(metrics.horizontalAdvance("0" * digits), header.sectionSizeHint(column))
+            self._table.setColumnWidth(column, width + PADDING)
+
+    def _follow(self) -> None:
+        token = self._workspace.token
+        if token is None or not 0 <= token < self._rows.rowCount():
+            self._table.clearSelection()
+            self._table.setCurrentIndex(QModelIndex())
+        elif self._table.currentIndex().row() != token:
+            self._table.setCurrentIndex(self._rows.index(token, TOKEN))
+
+    def _on_current(self, current: QModelIndex) -> None:
+        self._table.scrollTo(current)
+        if current.isValid() and current.row() != self._workspace.token:
+            self._workspace.go(Place(token=current.row()))
+
+    def _copy(self) -> None:
+        selected = [index.row() for index in self._table.selectionModel().selectedRows()]
+        self._put(selected or range(self._rows.rowCount()))
+
+    def _copy_all(self) -> None:
+        self._put(range(self._rows.rowCount()))
+
+    def _put(self, rows: Iterable[int]) -> None:
+        QApplication.clipboard().setText("\n".join(map(self._rows.line, rows)))
+
+
+class _TokenDelegate(QStyledItemDelegate):
+    """Draws a thin bracket at the left of the pieces of one word."""
+
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        """Draw one cell; Qt calls it."""
+        self.initStyleOption(option, index)
+        style = option.widget.style() if option.widget else QApplication.style()
+        whole = QRect(option.rect)
+        style.drawPrimitive(
+            QStyle.PrimitiveElement.PE_PanelItemViewItem, option, painter, option.widget
+        )
+        option.rect = whole.adjusted(INDENT, 0, 0, 0)
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        above, below = index.data(JOIN_ROLE)
+        if not (above or below):
+            return
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        role = QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Highlight
+        x = whole.left() + INDENT - TICK
+        top = whole.top() if above else whole.top() + TICK
+        bottom = whole.bottom() if below else whole.bottom() - TICK
+        painter.save()
+        painter.setPen(QPen(option.palette.color(role), 1))
+        painter.drawLine(x, top, x, bottom)
+        if not above:
+            painter.drawLine(x, top, x + TICK, top)
+        if not below:
+            painter.drawLine(x, bottom, x + TICK, bottom)
+        painter.restore()

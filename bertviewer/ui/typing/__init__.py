@@ -1,0 +1,1 @@
+"""While a sentence is typed: its tokens are counted in the background and shown beside it."""

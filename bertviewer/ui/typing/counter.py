@@ -1,0 +1,89 @@
+"""Follows what is typed and has its tokens counted, after a short rest of the keyboard."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from bertviewer.core.errors import Cancelled
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.token_count import TokenCount
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.typing.counting import Counting
+from bertviewer.ui.workspace import Workspace
+
+REST = 100  # milliseconds without a key before anything is counted
+
+
+class TokenCounter(QObject):
+    """Counts in a lane of its own, which it starts with the first count.
+
+    ``counted`` brings a ``TokenCount`` for the text as it is now; ``None`` if there is nothing to
+    say of it.
+    """
+
+    counted = Signal(object)
+
+    def __init__(self, workspace: Workspace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._counting: Counting | None = None
+        self._sentence: Sentence | None = None
+        self._lane: Lane | None = None
+        self._is_stopped = False
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST)
+        self._rest.timeout.connect(self._start)
+        workspace.architecture_changed.connect(self._on_architecture)
+
+    def set_sentence(self, sentence: Sentence) -> None:
+        """Count this one next, whatever is being counted."""
+        if not sentence.text.strip():
+            self._sentence = None
+            self._rest.stop()
+            self.counted.emit(None)
+        elif sentence != self._sentence:
+            self._sentence = sentence
+            self._wait()
+
+    def stop(self, seconds: float) -> bool:
+        """Count no more; return whether the lane ended in time."""
+        self._is_stopped = True
+        self._rest.stop()
+        return self._lane is None or self._lane.stop(seconds)
+
+    def _wait(self) -> None:
+        if self._counting is not None and not self._is_stopped:
+            self._rest.start()
+
+    def _on_architecture(self) -> None:
+        source, architecture = self._workspace.source, self._workspace.architecture
+        assert source is not None
+        assert architecture is not None
+        self._counting = Counting(source, architecture)
+        self.counted.emit(None)
+        if self._sentence is not None:
+            self._wait()
+
+    def _start(self) -> None:
+        counting, sentence = self._counting, self._sentence
+        if counting is None or sentence is None:
+            return
+        if self._lane is None:
+            # Nobody's child: its thread keeps it alive until it has ended.
+            self._lane = Lane()
+        self._lane.start(
+            partial(counting.count, sentence),
+            partial(self._on_counted, counting, sentence),
+            partial(self._on_failed, counting),
+        )
+
+    def _on_counted(self, counting: Counting, sentence: Sentence, count: TokenCount | None) -> None:
+        if counting is self._counting and sentence == self._sentence:
+            self.counted.emit(count)
+
+    def _on_failed(self, counting: Counting, error: BaseException) -> None:
+        if not isinstance(error, Cancelled) and counting is self._counting:
+            # An error of ours. Once is enough: it would come with every key.
+            self._counting = None
+            self._workspace.failed.emit(error)

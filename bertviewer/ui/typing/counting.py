@@ -1,0 +1,50 @@
+"""Counts the tokens of what is typed: work for a lane."""
+
+from typing import TYPE_CHECKING
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.errors import UserError
+from bertviewer.core.progress import Progress
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.token_count import TokenCount
+from bertviewer.core.source import ModelSource
+
+if TYPE_CHECKING:
+    from bertviewer.core.run.tokenization import Tokenizer
+
+
+class Counting:
+    """Counts for one open model, with a tokenizer of its own: the model's is another thread's.
+
+    The tokenizer is read when there is something to count. Only the lane's thread may count.
+    """
+
+    def __init__(self, source: ModelSource, architecture: Architecture) -> None:
+        self._source = source
+        self._architecture = architecture
+        self._tokenizer: Tokenizer | None = None
+        self._has_none = False
+
+    def count(self, sentence: Sentence, progress: Progress) -> TokenCount | None:
+        """Return the sentence's count; ``None`` where there is none, as for a bad text.
+
+        Why that is, a run says; nobody wants to hear it while typing.
+        """
+        # They import transformers, which the window's thread never does.
+        from bertviewer.core.run import tokenization
+
+        progress(0, 0, "Counting tokens")
+        config = self._architecture.config
+        if self._tokenizer is None and not self._has_none:
+            try:
+                if tokenization.reads_text(self._architecture):
+                    self._tokenizer = tokenization.find_tokenizer(self._source, config)
+            except UserError:
+                pass  # a model without a tokenizer
+            self._has_none = self._tokenizer is None
+        if self._tokenizer is None:
+            return None
+        try:
+            return tokenization.count_tokens(self._tokenizer, sentence, config)
+        except UserError:
+            return None

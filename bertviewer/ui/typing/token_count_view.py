@@ -1,0 +1,94 @@
+"""Shows the count of what is typed, and offers to cut what is too long."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+
+from bertviewer.core.run.token_count import TokenCount
+from bertviewer.ui.tips import plain_tip
+
+MOST_NAMED = 20  # unknown words in the tooltip
+LONGEST_NAME = 40  # characters of one
+
+
+class TokenCountView(QWidget):
+    """Says "18 / 512 tokens · 1 unknown", calm below the limit and marked above it.
+
+    ``cut_wished`` is emitted by the button that is there when there are too many.
+    """
+
+    cut_wished = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._label = QLabel()
+        self._label.setObjectName("tokenCount")
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._cut = QPushButton()
+        self._cut.setObjectName("cutButton")
+        self._cut.clicked.connect(self.cut_wished)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._label)
+        layout.addWidget(self._cut)
+        self.show_count(None)
+
+    def set_ready(self, is_ready: bool) -> None:
+        """Let the button be pressed, or not."""
+        self._cut.setEnabled(is_ready)
+
+    def show_count(self, count: TokenCount | None) -> None:
+        """Show a count, or nothing."""
+        self._cut.setVisible(count is not None and count.excess > 0)
+        if count is None:
+            # The room stays once it was needed, so that nothing jumps.
+            self._label.clear()
+            self._label.setToolTip("")
+            return
+        text = self._text(count)
+        if count.limit is not None:
+            widest = self.tr("{0} / {0} tokens").format(f"{count.limit:,}")
+            self._label.setMinimumWidth(self._label.fontMetrics().horizontalAdvance(widest))
+            self._cut.setText(self.tr("Cut to {0} tokens").format(f"{count.limit:,}"))
+            self._cut.setToolTip(
+                self.tr("Run as much of it as the model takes; special tokens at the ends stay.")
+            )
+        self._label.setText(text)
+        self._label.setAccessibleName(text)
+        role = QPalette.ColorRole.Link if count.excess else QPalette.ColorRole.PlaceholderText
+        self._label.setForegroundRole(role)
+        self._label.setToolTip(plain_tip(self._tip(count)))
+
+    def _text(self, count: TokenCount) -> str:
+        parts = [self._tokens(count)]
+        if count.excess:
+            parts.append(self.tr("{0} too many").format(f"{count.excess:,}"))
+        if count.unknown:
+            parts.append(self.tr("{0} unknown").format(f"{len(count.unknown):,}"))
+        return " · ".join(parts)
+
+    def _tokens(self, count: TokenCount) -> str:
+        if count.limit is not None:
+            return self.tr("{0} / {1} tokens").format(f"{count.tokens:,}", f"{count.limit:,}")
+        if count.tokens == 1:
+            return self.tr("1 token")
+        return self.tr("{0} tokens").format(f"{count.tokens:,}")
+
+    def _tip(self, count: TokenCount) -> str:
+        lines = [self.tr("Special tokens count as well.")]
+        if count.limit is not None:
+            lines = [
+                self.tr("The model takes at most {0} tokens; special ones count as well.").format(
+                    f"{count.limit:,}"
+                )
+            ]
+        if count.unknown:
+            names = list(dict.fromkeys(map(_shortened, count.unknown)))
+            shown = "  ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
+            lines.append(self.tr("Not in the vocabulary: {0}").format(shown))
+        return "\n".join(lines)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"

@@ -1,0 +1,24 @@
+"""A run as the window has it: its figures, and what it takes to look closer at it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bertviewer.core.progress import Progress
+from bertviewer.core.run.activation_run import ActivationRun
+
+if TYPE_CHECKING:
+    from bertviewer.core.loading import LoadedModel
+    from bertviewer.core.run.capture import Capture
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WatchedRun:
+    """``kept`` belongs to the worker's thread: tasks take it, and nobody else looks into it."""
+
+    run: ActivationRun
+    kept: "Capture"
+
+
+Task = Callable[["LoadedModel", WatchedRun, Progress], Any]
+"""Looks closer at a run."""

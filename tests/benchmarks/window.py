@@ -1,0 +1,155 @@
+"""How lively the window stays while it runs a sentence, and what stays behind in memory."""
+
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import numpy as np
+from PySide6.QtCore import QSettings, QTimer
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.core.memory import resident_memory
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.source import parse_source
+from bertviewer.plots.chart import GridChart, Line, LineChart
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.application import configure, make_window
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+
+TICK = 5  # milliseconds
+CANCELS = 40
+RUNS = 50
+SHORT, LONG = Sentence("bank " * 126), Sentence("bank " * 510)
+
+
+def window(runs: int = RUNS, cancels: int = CANCELS) -> dict[str, float]:
+    """Run sentences in the window on bert-base with random weights.
+
+    Returns:
+        Seconds: the longest time between two turns of the event loop during a run of 128 and one
+        of 512 tokens, from the click until everything is drawn; the 95th percentile from Cancel
+        to its end at 512 tokens; the median of redrawing plots of 512 tokens and 24 layers. In
+        MB: by how much the resident memory grows over many runs.
+    """
+    with _opened() as (application, shown):
+        for sentence in (SHORT, LONG, SHORT):
+            _run(application, shown, sentence)
+        figures = {
+            "gap, 128 tokens": _gap(application, shown, SHORT),
+            "gap, 512 tokens": _gap(application, shown, LONG),
+            "cancel, p95": _cancel(application, shown, cancels),
+        }
+        before = resident_memory()
+        for _ in range(runs):
+            _run(application, shown, SHORT)
+        grown = (resident_memory() - before) / 1e6
+    return {**figures, **_redraw(), f"memory grown over {runs} runs": grown}
+
+
+@contextmanager
+def _opened() -> Iterator[tuple[QApplication, MainWindow]]:
+    application = QApplication.instance() or QApplication([])
+    assert isinstance(application, QApplication)
+    configure(application)
+    lane = Lane()
+    with tempfile.TemporaryDirectory() as settings:
+        QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, settings)
+        shown = make_window(lane)
+        shown.show()
+        try:
+            shown.open_source(parse_source("bert-base-uncased"))
+            _wait(application, lambda: shown.workspace.architecture is not None)
+            _wait(application, lambda: not lane.busy)
+            yield application, shown
+        finally:
+            shown.close()
+            lane.stop(30)
+
+
+def _wait(application: QApplication, is_done: Callable[[], bool]) -> None:
+    while not is_done():
+        application.processEvents()
+        time.sleep(0.001)
+
+
+def _run(application: QApplication, shown: MainWindow, sentence: Sentence) -> None:
+    before = shown.workspace.run
+    shown.workspace.run_sentence(sentence, random_weights=True)
+    _wait(application, lambda: shown.workspace.run is not before)
+    application.processEvents()
+
+
+def _gap(application: QApplication, shown: MainWindow, sentence: Sentence) -> float:
+    ticks = [time.perf_counter()]
+    timer = QTimer(shown)
+    timer.timeout.connect(lambda: ticks.append(time.perf_counter()))
+    timer.start(TICK)
+    _run(application, shown, sentence)
+    until = time.perf_counter() + 0.5
+    _wait(application, lambda: time.perf_counter() > until)
+    timer.stop()
+    return float(np.diff(ticks).max())
+
+
+def _cancel(application: QApplication, shown: MainWindow, times: int) -> float:
+    workspace = shown.workspace
+    start = time.perf_counter()
+    _run(application, shown, LONG)
+    length = time.perf_counter() - start
+    chance = random.Random(1)
+    seconds: list[float] = []
+    ended: list[str] = []
+    workspace.cancelled.connect(ended.append)
+    while len(seconds) < times:
+        ended.clear()
+        workspace.run_sentence(LONG, random_weights=True)
+        at = time.perf_counter() + chance.random() * length * 0.9
+        _wait(application, lambda: time.perf_counter() > at)
+        start = time.perf_counter()
+        workspace.cancel()
+        _wait(application, lambda: not workspace.activity)
+        if ended:
+            seconds.append(time.perf_counter() - start)
+    return float(np.percentile(seconds, 95))
+
+
+def _redraw(rounds: int = 15) -> dict[str, float]:
+    """Draw what a run of 512 tokens on 24 layers shows."""
+    chance = np.random.default_rng(1)
+    layers, tokens = 25, 512
+    labels = tuple(map(str, range(tokens)))
+    line_values = chance.normal(size=(5, layers)).tolist()
+    lines = LineChart(
+        tuple(
+            Line(str(n), tuple(v), low=tuple(v), high=tuple(v)) for n, v in enumerate(line_values)
+        ),
+        "Layer",
+        "std",
+        labels[:layers],
+    )
+    norms = GridChart(chance.normal(size=(layers, tokens)), labels[:layers], labels)
+    square = GridChart(chance.normal(size=(tokens, tokens)), labels, labels)
+    figures = {}
+    for name, plot, chart in (
+        ("redraw 5 lines, 24 layers", LinePlot(), lines),
+        ("redraw 512 tokens x 25 states", GridPlot(), norms),
+        ("redraw 512 x 512 tokens", GridPlot(), square),
+    ):
+        plot.resize(700, 320)
+        seconds = []
+        for _ in range(rounds):
+            start = time.perf_counter()
+            plot.show_chart(chart)  # type: ignore[arg-type]
+            plot.grab()
+            seconds.append(time.perf_counter() - start)
+        figures[name] = statistics.median(seconds)
+        plot.close()
+    return figures

@@ -1,0 +1,112 @@
+"""Words of a run: what belongs together, and how it is written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers.pre_tokenizers import ByteLevel
+
+from bertviewer.core.analysis.words import Word, segments_of, word_text, words_of
+from bertviewer.core.run.activation_run import Token
+from tests.core.analysis.runs import demo_run, run_of, tokens_of
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["122", "##12", "##12", "##1"], "12212121"),
+        (["bank"], "bank"),
+        (["##s"], "##s"),
+        (["Ġun", "aff", "ably"], "unaffably"),
+        (["cafÃ©"], "café"),
+        (["Ġä½ł", "å¥½"], "你好"),
+        (["café"], "café"),
+        (["māja"], "māja"),
+        (["Ċ"], "Ċ"),
+        (["Ġ"], "Ġ"),
+        (["▁re", "view"], "review"),
+        (["▁"], "▁"),
+        (["re", "view</w>"], "review"),
+        (["re@@", "view"], "review"),
+        (["@@"], "@@"),
+        (["[UNK]"], "[UNK]"),
+    ],
+)
+def test_pieces_are_joined_as_vocabularies_write_them(pieces: list[str], text: str) -> None:
+    assert word_text(pieces) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a naïve café", "你好，世界", "مرحبا بالعالم", "👩‍🔬 🙂!", "Ελλάδα ¡¬®", "žluťoučký kůň"],
+)
+def test_letters_that_stand_for_bytes_are_read(text: str) -> None:
+    for piece, (start, end) in ByteLevel().pre_tokenize_str(text):
+        word = text[start:end].strip()
+        assert word_text([piece]) == word
+        assert word_text(list(piece)) == word
+    for word in text.split():
+        assert word_text([word]) == word
+
+
+def test_words_of_a_pair() -> None:
+    tokens = tokens_of(
+        "[CLS]", "un", "##seen", "[UNK]", "[SEP]", "a", "b", "[SEP]",
+        words=[None, 0, 0, 1, None, 2, None, None],
+        segments="00000111",
+    )  # fmt: skip
+    assert words_of(run_of(tokens, pair="text")) == (
+        Word(0, 0, "unseen", (1, 2)),
+        Word(1, 0, "[UNK]", (3,), is_unknown=True),
+        Word(2, 1, "a", (5,)),
+        Word(3, 1, "b", (6,)),
+    )
+
+
+def test_the_demo_puts_the_pieces_of_a_word_together() -> None:
+    words = words_of(demo_run("this is a 12212121 test sentence"))
+    assert [word.text for word in words] == ["this", "is", "a", "12212121", "test", "sentence"]
+    assert words[3].tokens == (4, 5, 6, 7)
+
+
+@pytest.mark.parametrize(
+    ("texts", "segments", "pair", "expected"),
+    [
+        (["[CLS]", "a", "[SEP]", "b", "[SEP]"], "00011", True, [None, 0, None, 1, None]),
+        (["[CLS]", "a", "[SEP]", "b", "[SEP]"], "", True, [None, 0, None, 1, None]),
+        (["<s>", "a", "</s>", "</s>", "b", "</s>"], "", True, [None, 0, None, None, 1, None]),
+        (["a", "<sep>", "b", "<sep>", "<cls>"], "00112", True, [0, None, 1, None, None]),
+        (["a", "b"], "", True, [0, 0]),
+        # One text stays one, whatever it holds.
+        (["<s>", "a", "</s>", "b", "</s>"], "", False, [None, 0, None, 0, None]),
+    ],
+)
+def test_sentences_of_a_pair(
+    texts: list[str], segments: str, pair: bool, expected: list[int | None]
+) -> None:
+    run = run_of(tokens_of(*texts, segments=segments), pair="b" if pair else None)
+    assert list(segments_of(run)) == expected
+
+
+TOKENS = st.lists(
+    st.builds(
+        Token,
+        id=st.integers(0, 5),
+        text=st.sampled_from(["a", "##b", "Ġc", "[SEP]", "", " "]) | st.text(max_size=3),
+        segment=st.integers(0, 1),
+        word=st.none() | st.integers(0, 4),
+        is_special=st.booleans(),
+    ),
+    max_size=12,
+)
+
+
+@given(TOKENS, st.none() | st.just("pair"))
+def test_every_token_that_is_not_special_is_in_one_word(
+    tokens: list[Token], pair: str | None
+) -> None:
+    words = words_of(run_of(tokens, pair=pair))
+    covered = sorted(place for word in words for place in word.tokens)
+    assert covered == [place for place, token in enumerate(tokens) if not token.is_special]
+    assert [word.number for word in words] == list(range(len(words)))
+    for word in words:
+        assert len({tokens[place].word for place in word.tokens}) == 1

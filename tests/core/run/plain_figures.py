@@ -1,0 +1,51 @@
+"""The figures of a tensor once more, by plain loops that share nothing with the program's sums."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from torch import Tensor
+
+# Sums of float32 that cancel are as exact as the elements are large.
+OF_RMS = 1e-6
+# What is left of a spread of 0, which is calculated in float64.
+OF_RMS_IN_FLOAT64 = 1e-13
+
+
+def figures_of(tensor: Tensor) -> dict[str, Any]:
+    """Two passes over plain Python numbers."""
+    values = [float(value) for value in tensor.flatten().tolist()]
+    finite = [value for value in values if math.isfinite(value)]
+    figures: dict[str, Any] = {
+        "zero_fraction": sum(value == 0 for value in values) / len(values) if values else None,
+        "nan_count": sum(math.isnan(value) for value in values),
+        "inf_count": sum(math.isinf(value) for value in values),
+    }
+    if not finite:
+        return figures | dict.fromkeys(("mean", "std", "min", "max", "rms"))
+    mean = math.fsum(finite) / len(finite)
+    return figures | {
+        "mean": mean,
+        "std": math.sqrt(math.fsum((value - mean) ** 2 for value in finite) / len(finite)),
+        "min": sorted(finite)[0],
+        "max": sorted(finite)[-1],
+        "rms": math.sqrt(math.fsum(value * value for value in finite) / len(finite)),
+    }
+
+
+def assert_figures(got: object, tensor: Tensor, label: str = "", extremes: float = 0.0) -> None:
+    """Compare statistics, or a mapping of them, with the figures of a tensor.
+
+    ``extremes`` is the relative tolerance of the least and of the largest element.
+    """
+    wanted = figures_of(tensor)
+    rel = {"min": extremes, "max": extremes, "std": 1e-5, "rms": 1e-5}
+    for name, value in wanted.items():
+        figure = got[name] if isinstance(got, Mapping) else getattr(got, name)
+        if value is None:
+            assert figure is None, (label, name)
+            continue
+        part = {"mean": OF_RMS, "std": OF_RMS_IN_FLOAT64}.get(name, 0.0)
+        close = pytest.approx(value, rel=rel.get(name, 0.0), abs=part * (wanted["rms"] or 0.0))
+        assert figure == close, (label, name)

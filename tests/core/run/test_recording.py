@@ -1,0 +1,168 @@
+"""What every module gave is measured once, however many hand it on."""
+
+from typing import Any
+from weakref import ReferenceType, ref
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.progress import no_progress
+from bertviewer.core.run import recording
+from bertviewer.core.run.activation_run import ModuleActivation
+from bertviewer.core.run.measuring import measure
+from bertviewer.core.run.recording import Recorder
+from bertviewer.core.run.running import run_sentence
+from tests.core.checking.small_models import SENTENCE, small_model
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
+    """Collect what is measured."""
+    tensors: list[Tensor] = []
+
+    def note(tensor: Tensor) -> Any:
+        tensors.append(tensor.clone())
+        return measure(tensor)
+
+    monkeypatch.setattr(recording, "measure", note)
+    return tensors
+
+
+def record(model: nn.Module, x: Tensor) -> dict[str, ModuleActivation]:
+    recorder = Recorder(model, no_progress)
+    with torch.no_grad(), recorder.watching():
+        model.eval()(x)
+    return {activation.path: activation for activation in recorder.activations()}
+
+
+class Doubling(nn.Module):
+    """Gives a tensor of its own."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2
+
+
+class Shifted(nn.Module):
+    """Hands a tensor on, having added to it in place."""
+
+    def __init__(self, by: float) -> None:
+        super().__init__()
+        self.inner = nn.Dropout()
+        self.by = by
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.inner(x)
+        return result.add_(self.by) if self.by else result
+
+
+def test_a_tensor_that_is_handed_on_is_measured_once(measured: list[Tensor]) -> None:
+    found = record(nn.Sequential(Shifted(0), nn.Dropout(), nn.Identity()), torch.ones(1, 2, 3))
+    assert len(measured) == 1
+    assert len(found) == 5
+    assert {activation.statistics.mean for activation in found.values()} == {1.0}
+
+
+def test_a_tensor_that_is_changed_on_the_way_is_measured_again(measured: list[Tensor]) -> None:
+    found = record(nn.Sequential(Shifted(5), nn.Dropout()), torch.ones(1, 2, 3))
+    assert [float(tensor.mean()) for tensor in measured] == [1.0, 6.0]
+    means = {path: activation.statistics.mean for path, activation in found.items()}
+    assert means == {"0.inner": 1.0, "0": 6.0, "1": 6.0, "": 6.0}
+    # The norms are those of the moment as well.
+    norms = found["0.inner"].token_norms
+    assert norms == pytest.approx([3**0.5] * 2)
+
+
+def test_other_tensors_in_the_same_place_are_measured() -> None:
+    class Reusing(nn.Module):
+        """Drops each result before the next one is made, so that memory is used again."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Doubling()
+
+        def forward(self, x: Tensor) -> Tensor:
+            for number in range(20):
+                self.inner(x + number)
+            return x
+
+    found = record(Reusing(), torch.zeros(1, 50, 50))
+    means = [call.mean for call in found["inner"].calls]
+    assert means == [2.0 * number for number in range(20)]
+
+
+def test_fewer_tensors_than_modules(measured: list[Tensor]) -> None:
+    model = small_model("bert")
+    done = run_sentence(model, SENTENCE, random_weights=True)
+    assert len(measured) < 0.75 * len(done.modules)
+    for activation in done.modules:
+        assert len(activation.calls) == 1
+
+
+def test_nothing_is_kept_alive() -> None:
+    given: list[ReferenceType[Tensor]] = []
+    alive: list[bool] = []
+
+    class Noting(Doubling):
+        def forward(self, x: Tensor) -> Tensor:
+            alive.extend(reference() is not None for reference in given)
+            result = super().forward(x)
+            given.append(ref(result))
+            return result
+
+    record(nn.Sequential(*(Noting() for _ in range(6))), torch.ones(2, 2))
+    # Just the one that is handed on at this moment.
+    assert [sum(alive[start : start + n]) for n, start in ((1, 0), (2, 1), (3, 3), (4, 6))] == [
+        1
+    ] * 4
+    assert not any(reference() is not None for reference in given[:-1])
+
+
+def test_givers_are_told_in_order_and_by_their_numbers() -> None:
+    class Turned(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.view(4, 3)
+
+    model = nn.Sequential(Doubling(), nn.Identity(), Turned(), Doubling())
+    recorder = Recorder(model, no_progress)
+    x = torch.ones(2, 6)
+    with torch.no_grad(), recorder.watching():
+        first = model[:2](x)
+        last = model[3](model[2](first))
+    assert recorder.givers(first) == ["0", "1", "2"]
+    assert recorder.givers(first.view(3, 4)) == ["0", "1", "2"]
+    assert recorder.givers(last) == ["3"]
+    # Equal numbers elsewhere, a part of them, and these once they were changed.
+    assert recorder.givers(first.clone()) == []
+    assert recorder.givers(first[:1]) == []
+    first += 1
+    assert recorder.givers(first) == []
+
+
+def test_givers_do_not_mistake_new_tensors_in_freed_memory() -> None:
+    layer = Doubling()
+    recorder = Recorder(layer, no_progress)
+    with torch.no_grad(), recorder.watching():
+        for _ in range(50):
+            layer(torch.ones(64, 64))
+    others = [torch.empty(64, 64) for _ in range(50)]
+    assert all(recorder.givers(other) == [] for other in others)
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 6), (2, 4, 6), (4, 6), (6,), ()])
+def test_only_one_sentences_tokens_have_norms(shape: tuple[int, ...]) -> None:
+    found = record(nn.Sequential(Doubling()), torch.ones(shape))
+    norms = found["0"].token_norms
+    if shape == (1, 4, 6):
+        assert norms == pytest.approx([2 * 6**0.5] * 4)
+    else:
+        assert norms is None
+
+
+def test_it_works_in_inference_mode_too() -> None:
+    model = nn.Sequential(Shifted(5), nn.Dropout()).eval()
+    recorder = Recorder(model, no_progress)
+    with torch.inference_mode(), recorder.watching():
+        model(torch.ones(1, 2, 3))
+    means = {a.path: a.statistics.mean for a in recorder.activations()}
+    assert means == {"0.inner": 1.0, "0": 6.0, "1": 6.0, "": 6.0}

@@ -1,0 +1,254 @@
+"""Calling a part again gives what the run gave, to the last bit."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.errors import Cancelled
+from bertviewer.core.loading import LoadedModel
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.capture import Capture, tensors_in
+from bertviewer.core.run.replay import replay
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run.units import unit_of
+from tests.core.checking.small_models import FAMILIES, SENTENCE, heads, hook_count, small_model
+
+
+def watched(model: LoadedModel, sentence: Sentence = SENTENCE) -> tuple[Capture, Capture]:
+    """Run a sentence; return what the window keeps of it, and everything."""
+    module = model.module(random_weights=True)
+    kept, everything = Capture("units"), Capture()
+    with everything.watching(dict(module.named_modules())):
+        run_sentence(model, sentence, random_weights=True, capture=kept)
+    return kept, everything
+
+
+def assert_same(found: Capture, everything: Capture, path: str) -> None:
+    again, calls = found.calls.get(path, []), everything.calls.get(path, [])
+    assert len(again) == len(calls), path
+    for ours, theirs in zip(again, calls, strict=True):
+        for part in ("args", "kwargs", "output"):
+            a, b = (list(tensors_in(getattr(call, part))) for call in (ours, theirs))
+            assert [x.shape for x in a] == [x.shape for x in b], (path, part)
+            assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True)), (path, part)
+
+
+def assert_replayed(model: LoadedModel) -> None:
+    """Replay what lies in units, and what lies above them, and compare every call."""
+    kept, everything = watched(model)
+    paths = [node.path for node in model.architecture.modules]
+    inside = [path for path in paths if unit_of(path, tuple(kept.calls)) is not None]
+    above = [path for path in paths if path not in inside]
+    assert "" in above
+    for chosen in (inside, above):
+        found = replay(model, kept, chosen)
+        assert set(found.calls) == set(everything.calls).intersection(chosen)
+        for path in chosen:
+            assert_same(found, everything, path)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all_modules_of_a_family(family: str) -> None:
+    assert_replayed(small_model(family))
+
+
+@pytest.mark.parametrize(
+    ("family", "task"),
+    [
+        *(head for head in heads() if head[0] == "bert"),
+        ("gpt2", "sequence-classification"),
+        ("distilbert", "question-answering"),
+        ("albert", "pretraining"),
+        ("bart", "masked-lm"),
+        ("t5", "pretraining"),
+    ],
+)
+def test_all_modules_of_a_model_with_a_head(family: str, task: str) -> None:
+    assert_replayed(small_model(family, task))
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("albert", {"num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2}),
+        ("t5", {"num_layers": 4}),
+        ("bert", {"is_decoder": True}),
+        ("bert", {"num_hidden_layers": 1}),
+    ],
+)
+def test_all_modules_under_other_configurations(family: str, changes: dict[str, Any]) -> None:
+    assert_replayed(small_model(family, **changes))
+
+
+def test_each_call_of_a_shared_layer_is_made_again() -> None:
+    model = small_model("albert", num_hidden_layers=3)
+    kept, everything = watched(model)
+    path = "encoder.albert_layer_groups.0.albert_layers.0.attention"
+    found = replay(model, kept, [path])
+    assert len(found.calls[path]) == 3
+    assert_same(found, everything, path)
+
+
+def outermost_calls(model: LoadedModel, kept: Capture, *paths: str) -> list[str]:
+    """Replay ``paths``; return what was called, without what that called itself."""
+    called: list[str] = []
+    depth = 0
+    handles = []
+
+    def enter(path: str) -> Any:
+        def hook(_module: nn.Module, _args: Any) -> None:
+            nonlocal depth
+            if depth == 0:
+                called.append(path)
+            depth += 1
+
+        return hook
+
+    def leave(_module: nn.Module, _args: Any, _output: Any) -> None:
+        nonlocal depth
+        depth -= 1
+
+    for path, module in model.module(random_weights=True).named_modules():
+        handles.append(module.register_forward_pre_hook(enter(path)))
+        handles.append(module.register_forward_hook(leave))
+    replay(model, kept, paths)
+    for handle in handles:
+        handle.remove()
+    return called
+
+
+@pytest.mark.parametrize(
+    ("task", "paths", "expected"),
+    [
+        ("base", ["encoder.layer.1"], ["encoder.layer.1"]),
+        (
+            "base",
+            ["encoder.layer.1.output.dense", "encoder.layer.1.attention.self"],
+            ["encoder.layer.1"],
+        ),
+        (
+            "base",
+            ["embeddings.LayerNorm", "encoder.layer.0.output"],
+            ["embeddings", "encoder.layer.0"],
+        ),
+        ("base", ["pooler.dense"], ["pooler"]),
+        ("base", ["encoder.layer.0", "encoder"], [""]),
+        ("base", [""], [""]),
+        ("base", [], []),
+        ("masked-lm", ["cls.predictions.decoder"], ["cls"]),
+        ("sequence-classification", ["classifier"], ["classifier"]),
+    ],
+)
+def test_no_more_is_called_than_has_to_be(task: str, paths: list[str], expected: list[str]) -> None:
+    model = small_model("bert", task)
+    kept, _ = watched(model)
+    assert outermost_calls(model, kept, *paths) == expected
+
+
+LAYER = "encoder.layer.1"
+
+
+def test_an_argument_that_was_changed_since_makes_it_run_the_whole_model() -> None:
+    model = small_model("bert")
+    kept, everything = watched(model)
+    expected = everything.calls[f"{LAYER}.output"][0].output.clone()
+    with torch.no_grad():
+        kept.calls[LAYER][0].args[0].add_(1)
+    found = replay(model, kept, [f"{LAYER}.output"])
+    assert torch.equal(found.calls[f"{LAYER}.output"][0].output, expected)
+    assert outermost_calls(model, kept, f"{LAYER}.output") == [""]
+    # The other layers are as they were.
+    assert outermost_calls(model, kept, "encoder.layer.0") == ["encoder.layer.0"]
+
+
+def test_a_layer_that_changes_its_argument_is_not_called_again_alone() -> None:
+    model = small_model("bert")
+
+    def spoil(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
+        args[0].mul_(2)
+
+    attention = model.module(random_weights=True).get_submodule(f"{LAYER}.attention")
+    attention.register_forward_pre_hook(spoil)
+    kept, everything = watched(model)
+    assert outermost_calls(model, kept, LAYER) == [""]
+    found = replay(model, kept, [f"{LAYER}.output"])
+    assert_same(found, everything, f"{LAYER}.output")
+
+
+def test_what_did_not_fit_is_found_by_the_whole_model() -> None:
+    model = small_model("albert", num_hidden_groups=2, num_hidden_layers=4)
+    whole, everything = watched(model)
+    kept = Capture("units", budget=whole.bytes - 1)
+    run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    (refused,) = kept.refused
+    found = replay(model, kept, [refused])
+    assert len(found.calls[refused]) == len(everything.calls[refused])
+    assert outermost_calls(model, kept, refused) == [""]
+
+
+def test_a_capture_of_everything_is_replayed_too() -> None:
+    model = small_model("bert")
+    _, everything = watched(model)
+    kept = Capture()
+    run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    found = replay(model, kept, [LAYER])
+    assert_same(found, everything, LAYER)
+
+
+def test_a_replay_takes_nothing_from_what_was_kept() -> None:
+    model = small_model("gpt2")
+    kept, everything = watched(model)
+    size, calls = kept.bytes, {path: len(calls) for path, calls in kept.calls.items()}
+    for _ in range(3):
+        found = replay(model, kept, ["h.0.attn", "h.1"])
+        assert_same(found, everything, "h.0.attn")
+        assert_same(found, everything, "h.1")
+    assert kept.bytes == size
+    assert {path: len(calls) for path, calls in kept.calls.items()} == calls
+
+
+def test_a_replay_keeps_no_more_than_its_budget() -> None:
+    model = small_model("bert")
+    kept, _ = watched(model)
+    found = replay(model, kept, [LAYER, f"{LAYER}.attention.self"], budget=100)
+    assert found.calls == {}
+    assert found.refused == {LAYER, f"{LAYER}.attention.self"}
+
+
+def test_a_run_before_the_last_one_can_be_replayed() -> None:
+    model = small_model("bert")
+    kept, everything = watched(model)
+    run_sentence(model, Sentence("something else"), True, capture=Capture("units"))
+    found = replay(model, kept, [LAYER, ""])
+    for path in ("", LAYER):
+        assert_same(found, everything, path)
+
+
+def test_the_model_goes_back_to_the_device_of_the_run() -> None:
+    model = small_model("bert")
+    kept, everything = watched(model)
+    model._device = "elsewhere"
+    found = replay(model, kept, [LAYER])
+    assert model._device == "cpu"
+    assert_same(found, everything, LAYER)
+
+
+@pytest.mark.parametrize("paths", [[LAYER], [""]])
+def test_a_replay_that_is_cancelled_leaves_no_hooks(paths: list[str]) -> None:
+    model = small_model("bert")
+    kept, everything = watched(model)
+    hooks = hook_count(model.module(True))
+
+    def stop(done: int, total: int, label: str) -> None:
+        assert 0 <= done <= total
+        if label == f"{LAYER}.intermediate":
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        replay(model, kept, paths, stop)
+    assert hook_count(model.module(True)) == hooks
+    found = replay(model, kept, [LAYER])
+    assert_same(found, everything, LAYER)
+    assert hook_count(model.module(True)) == hooks

@@ -1,0 +1,158 @@
+"""Charts as plain data: what a place means, and every chart as a table."""
+
+import numpy as np
+import pytest
+
+from bertviewer.plots.chart import (
+    Bars,
+    GridChart,
+    HeadsChart,
+    HistogramChart,
+    Line,
+    LineChart,
+    Place,
+    closest,
+)
+
+LAYERS = (Place("layer.0"), Place("layer.1"), Place("layer.10"))
+
+
+def test_merged_places_keep_what_the_first_says() -> None:
+    merged = Place("a", token=0).merged(Place("b", token=5, head=0))
+    assert merged == Place("a", token=0, head=0)
+    assert Place().merged(Place(feature=3)) == Place(feature=3)
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Place("layer.1"), (1,)),
+        (Place("layer.1.attention.self"), (1,)),
+        (Place("layer.10"), (2,)),
+        (Place("layer.2"), ()),
+        (Place("layer"), ()),
+        (Place(""), ()),
+        (Place(), ()),
+        (Place(token=1), ()),
+        (Place("layer.0", token=4), (0,)),
+    ],
+)
+def test_a_module_is_met_by_itself_and_by_what_is_inside(
+    selection: Place, expected: tuple[int, ...]
+) -> None:
+    assert closest(LAYERS, selection) == expected
+
+
+def test_the_closest_module_counts() -> None:
+    places = (*LAYERS, Place("layer.1.attention"), Place("layer.0.attention"))
+    assert closest(places, Place("layer.1.attention.self")) == (3,)
+    assert closest(places, Place("layer.1.output")) == (1,)
+
+
+def test_no_part_may_differ() -> None:
+    places = (Place("a", token=1), Place("a", token=2), Place("b", token=2))
+    assert closest(places, Place("a", token=2)) == (1,)
+    assert closest(places, Place("a")) == (0, 1)
+    assert closest(places, Place(token=2, head=7)) == (1, 2)
+    assert closest(places, Place("b", token=1)) == ()
+
+
+def test_the_root_is_met_by_itself_only() -> None:
+    places = (Place(""), Place("a"))
+    assert closest(places, Place("")) == (0,)
+    assert closest(places, Place("a")) == (1,)
+    assert closest(places, Place("b")) == ()
+
+
+def test_what_all_share_tells_none_apart() -> None:
+    shared = (Place("group.0"),) * 12
+    assert closest(shared, Place("group.0")) == ()
+    assert closest(shared[:1], Place("group.0")) == (0,)
+    assert closest((), Place("group.0")) == ()
+
+
+def test_lines_as_a_table() -> None:
+    chart = LineChart(
+        (
+            Line(
+                "mean", (1.0, None), low=(0.5, None), high=(1.5, 2.0), min=(0.0, 0.25), max=(3.0,)
+            ),
+            Line("short", (7.0,)),
+        ),
+        "Layer",
+        "std",
+        ("emb", "0"),
+    )
+    assert chart.table() == (
+        ("Layer", "mean", "mean low", "mean high", "mean min", "mean max", "short"),
+        [("emb", 1.0, 0.5, 1.5, 0.0, 3.0, 7.0), ("0", None, None, 2.0, 0.25, None, None)],
+    )
+
+
+def grid() -> GridChart:
+    return GridChart(
+        np.array([[1, 2.5], [np.nan, 4]], dtype=np.float32),
+        ("emb", "0"),
+        ("a", "b"),
+        (Place("embeddings"), Place("layer.0")),
+        (Place(token=0), Place(token=1)),
+        y_title="Layer",
+        column_names=("a (token 0)", "b (token 1)"),
+    )
+
+
+def test_a_grid_as_a_table() -> None:
+    header, rows = grid().table()
+    assert header == ("Layer", "a (token 0)", "b (token 1)")
+    assert rows[0] == ("emb", 1.0, 2.5)
+    assert str(rows[1]) == "('0', nan, 4.0)"
+    assert {type(cell) for row in rows for cell in row[1:]} == {float}
+
+
+def test_a_cell_stands_for_its_row_and_its_column() -> None:
+    assert grid().place(1, 0) == Place("layer.0", token=0)
+    assert grid().text(0, 1) == "emb, b (token 1): 2.5"
+    assert grid().chosen(Place("layer.0.output", token=1)) == ((1,), (1,))
+    bare = GridChart(np.zeros((1, 1)), ("x",), ("y",))
+    assert bare.place(0, 0) == Place()
+    assert bare.chosen(Place("layer.0", token=1)) == ((), ())
+
+
+def test_rows_may_stand_for_something_else_from_a_column_on() -> None:
+    chart = GridChart(
+        np.zeros((2, 3)),
+        ("emb", "0"),
+        ("a", "b", "c"),
+        (Place("enc.emb"), Place("enc.0")),
+        tuple(Place(token=n) for n in range(3)),
+        split=1,
+        split_places=(Place("dec.emb"), Place("dec.0")),
+    )
+    assert chart.place(1, 0) == Place("enc.0", token=0)
+    assert chart.place(1, 1) == Place("dec.0", token=1)
+    assert chart.place(0, 2) == Place("dec.emb", token=2)
+    assert chart.chosen(Place("dec.0.attention"))[0] == (1,)
+    assert chart.chosen(Place("enc.emb"))[0] == (0,)
+
+
+def test_heads_as_a_table_and_in_words() -> None:
+    values = np.arange(12, dtype=np.float64).reshape(2, 2, 3) / 8
+    chart = HeadsChart(values, ("", ""), ("q0", "q1"), ("k0", "k1", "k2"))
+    header, rows = chart.table()
+    assert header == ("Head", "Query", "k0", "k1", "k2")
+    assert rows == [
+        (0, "q0", 0.0, 0.125, 0.25),
+        (0, "q1", 0.375, 0.5, 0.625),
+        (1, "q0", 0.75, 0.875, 1.0),
+        (1, "q1", 1.125, 1.25, 1.375),
+    ]
+    assert chart.text(1, 0, 2) == "head 1, query q0, key k2: 1"
+
+
+def test_a_histogram_as_a_table() -> None:
+    chart = HistogramChart((0.0, 0.5, 1.0), (Bars("B", (3, 4), nan_count=2), Bars("A", (1, 0))))
+    assert chart.table() == (
+        ("from", "to", "B", "A"),
+        [(0.0, 0.5, 3, 1), (0.5, 1.0, 4, 0), ("NaN", None, 2, 0)],
+    )
+    assert [bars.total for bars in chart.series] == [9, 1]

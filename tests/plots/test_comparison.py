@@ -1,0 +1,143 @@
+"""Run A beside run B, against sums done by hand."""
+
+import numpy as np
+import pytest
+
+from bertviewer.plots.chart import Bars, GridChart, HistogramChart, Line, LineChart, Place
+from bertviewer.plots.comparison import (
+    grid_difference,
+    histogram_difference,
+    histograms_overlaid,
+    levelled,
+    line_difference,
+    overlaid,
+)
+
+
+def lines(*lines: Line, ticks: str = "012") -> LineChart:
+    return LineChart(lines, "Layer", "std", tuple(ticks))
+
+
+A = lines(
+    Line("output", (1.0, 2.0, 3.0), tuple(Place(f"layer.{n}", token=9) for n in range(3))),
+    Line("gone", (7.0, 7.0, 7.0)),
+)
+B = lines(
+    Line("new", (0.0, 0.0)),
+    Line("output", (1.5, None, 2.0), (Place("layer.0"),) * 3, low=(1.0,) * 3, high=(2.0,) * 3),
+    ticks="01x",
+)
+
+
+def test_lines_over_one_another() -> None:
+    chart = overlaid(A, B)
+    assert [(line.label, line.style, line.color) for line in chart.lines] == [
+        ("B · new", "solid", 0),
+        ("B · output", "solid", 1),
+        ("A · output", "dashed", 1),
+        ("A · gone", "dashed", 2),
+    ]
+    assert chart.lines[1].low == (1.0,) * 3
+    assert chart.lines[2].values == (1.0, 2.0, 3.0)
+    # A's token 9 is another one in B.
+    assert chart.lines[2].places == tuple(Place(f"layer.{n}") for n in range(3))
+    assert (chart.y_title, chart.ticks) == ("std", ("0", "1", "x"))
+
+
+def test_the_longer_run_gives_the_last_positions() -> None:
+    short = lines(Line("output", (1.0,)), ticks="0")
+    assert overlaid(A, short).ticks == ("0", "1", "2")
+    assert overlaid(short, A).ticks == ("0", "1", "2")
+
+
+def test_difference_of_lines() -> None:
+    chart = line_difference(A, B)
+    (line,) = chart.lines
+    assert line.label == "output"
+    assert line.values == (0.5, None, None)  # B has a gap, and then another tick
+    assert line.low is line.high is None
+    assert line.color == 1
+    assert chart.y_title == "std, B − A"
+    assert line_difference(A, A).lines[0].values == (0.0, 0.0, 0.0)
+    short = lines(Line("output", (1.0,)), ticks="0")
+    assert line_difference(short, A).lines[0].values == (0.0, None, None)
+
+
+def grid(values: list[list[float]], is_signed: bool = False) -> GridChart:
+    array = np.array(values, dtype=np.float32)
+    rows, columns = (tuple(map(str, range(size))) for size in array.shape)
+    return GridChart(array, rows, columns, value_title="‖h‖", is_signed=is_signed)
+
+
+def test_difference_of_aligned_columns() -> None:
+    a = grid([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    b = grid([[10.0, 20.0], [40.0, 50.0]])
+    found = grid_difference(a, b, [(0, 1), (2, 0)])
+    assert found.values.tolist() == [[7.0, 19.0], [34.0, 46.0]]
+    assert found.is_signed
+    assert found.columns == b.columns
+    assert found.value_title == "‖h‖, B − A"
+
+
+def test_what_has_no_partner_is_nan() -> None:
+    a, b = grid([[1.0, 2.0]]), grid([[1.0, 2.0], [3.0, 4.0]])
+    found = grid_difference(a, b, [(1, 0)])
+    assert str(found.values.tolist()) == "[[-1.0, nan], [nan, nan]]"
+    assert np.isnan(grid_difference(a, b, []).values).all()
+
+
+def test_difference_of_tokens_by_tokens() -> None:
+    a = grid([[1.0, 2.0], [3.0, 4.0]])
+    b = grid([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 0.0, 8.0]])
+    pairs = [(0, 0), (1, 2)]
+    found = grid_difference(a, b, pairs, pairs).values
+    assert found[np.ix_([0, 2], [0, 2])].tolist() == [[0.0, 0.0], [0.0, 4.0]]
+    assert np.isnan(found[1]).all()
+    assert np.isnan(found[:, 1]).all()
+
+
+def test_differences_are_taken_in_double_precision() -> None:
+    a, b = grid([[1e8]]), grid([[0.1]])
+    expected = float(np.float32(0.1)) - 1e8
+    assert grid_difference(a, b, [(0, 0)]).values[0, 0] == expected
+
+
+def test_grids_side_by_side_have_one_range() -> None:
+    a, b = levelled(grid([[1.0, 2.0]]), grid([[-3.0, float("nan")]]))
+    assert a.levels == b.levels == (-3.0, 2.0)
+    a, b = levelled(grid([[1.0]], is_signed=True), grid([[-3.0]], is_signed=True))
+    assert a.levels == b.levels == (-3.0, 3.0)
+
+
+EDGES = (0.0, 1.0, 2.0)
+FEW = HistogramChart(EDGES, (Bars("x", (1, 3)),), "Value", "Elements")
+MANY = HistogramChart(
+    EDGES, (Bars("y", (30, 10), nan_count=40, inf_count=20),), "Value", "Elements"
+)
+
+
+def test_histograms_over_one_another() -> None:
+    b, a = histograms_overlaid(FEW, MANY).series
+    assert (b.label, b.counts, b.nan_count) == ("B", (30, 10), 40)
+    assert (a.label, a.counts) == ("A", (1, 3))
+
+
+def test_difference_of_histograms_is_of_their_parts() -> None:
+    chart = histogram_difference(FEW, MANY)
+    (bars,) = chart.series
+    assert bars.counts == pytest.approx((0.3 - 0.25, 0.1 - 0.75))
+    assert (bars.nan_count, bars.inf_count) == pytest.approx((0.4, 0.2))
+    assert sum(bars.counts) + bars.nan_count + bars.inf_count == pytest.approx(0)
+    assert chart.x_title == "Value"
+
+
+def test_histograms_of_nothing() -> None:
+    none = HistogramChart(EDGES, (Bars("x", (0, 0)),))
+    assert histogram_difference(none, none).series[0].counts == (0, 0)
+
+
+def test_other_bins_cannot_be_compared() -> None:
+    other = HistogramChart((0.0, 1.5, 2.0), (Bars("x", (1, 3)),))
+    for compare in (histograms_overlaid, histogram_difference):
+        with pytest.raises(ValueError, match="different bins"):
+            compare(FEW, other)

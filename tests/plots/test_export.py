@@ -1,0 +1,223 @@
+"""Plots as files: each opens as what it is, and the plot on the screen stays as it was."""
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+
+import numpy as np
+import pypdf
+import pytest
+from PySide6.QtCore import QByteArray
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.plots import export
+from bertviewer.plots.chart import (
+    Bars,
+    Chart,
+    GridChart,
+    HeadsChart,
+    HistogramChart,
+    Line,
+    LineChart,
+    Place,
+)
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.paper import Drawing, lay_out
+from bertviewer.plots.theme import DARK, LIGHT
+from tests.plots.looking import colors_of, numbers
+
+LINES = LineChart(
+    (Line("layer: output", (0.1, 2.0, 1.0), low=(0.0,) * 3, high=(3.0,) * 3, max=(4.0,) * 3),),
+    "Layer",
+    "std",
+    ("0", "1", "2"),
+)
+GRID = GridChart(np.eye(3), ("emb", "0", "1"), ("[CLS]", "word", "[SEP]"), x_title="Token")
+LARGE = GridChart(np.eye(300), tuple(map(str, range(300))), tuple(map(str, range(300))))
+HEADS = HeadsChart(np.tile(np.eye(3), (12, 1, 1)), ("0.25",) * 12, ("a", "b", "c"), ("a", "b", "c"))
+HISTOGRAM = HistogramChart((0.0, 1.0, 2.0), (Bars("B", (3, 4), nan_count=2),), "Value")
+SIZE = (560, 340)
+
+Show = Callable[[Chart], Drawing]
+
+
+@pytest.fixture
+def show(window: QWidget) -> Show:
+    """Return what shows a chart in the dark, as in a window."""
+
+    def show(chart: Chart) -> Drawing:
+        plot: Drawing
+        if isinstance(chart, LineChart):
+            plot = LinePlot(window)
+            plot.show_chart(chart)
+        elif isinstance(chart, GridChart):
+            plot = GridPlot(window)
+            plot.show_chart(chart)
+        elif isinstance(chart, HeadsChart):
+            plot = HeadGrid(window)
+            plot.show_chart(chart)
+        else:
+            plot = HistogramPlot(window)
+            plot.show_chart(chart)
+        plot.set_theme(DARK)
+        plot.show()
+        lay_out(plot, *SIZE)
+        return plot
+
+    return show
+
+
+EVERY = pytest.mark.parametrize(
+    ("chart", "words"),
+    [
+        (LINES, {"Layer", "std", "output", "2"}),
+        (GRID, {"Token", "[CLS]", "word", "emb"}),
+        (HEADS, {"head", "11", "0.25"}),
+        (HISTOGRAM, {"Value", "NaN:", "2"}),
+    ],
+)
+
+
+@EVERY
+def test_a_pdf_has_words_and_no_bitmap(show: Show, chart: Chart, words: set[str]) -> None:
+    (page,) = pypdf.PdfReader(io.BytesIO(export.pdf(show(chart)))).pages
+    assert words <= set(page.extract_text(orientations=(0, 90)).split())
+    assert list(page.images) == []
+    assert float(page.mediabox.width) == pytest.approx(0.75 * SIZE[0], abs=1)
+
+
+def test_very_many_cells_are_a_picture_without_loss(show: Show) -> None:
+    (page,) = pypdf.PdfReader(io.BytesIO(export.pdf(show(LARGE)))).pages
+    (image,) = page["/Resources"]["/XObject"].values()  # type: ignore[index]
+    picture = image.get_object()
+    assert (picture["/Width"], picture["/Height"]) == (300, 300)
+    assert "/DCTDecode" not in str(picture["/Filter"])
+
+
+@EVERY
+def test_a_png_is_larger_and_light(show: Show, chart: Chart, words: set[str]) -> None:
+    plot = show(chart)
+    image = QImage.fromData(export.png(plot))
+    assert (image.width(), image.height()) == (2 * SIZE[0], 2 * SIZE[1])
+    found = colors_of(image)
+    assert {LIGHT.background, LIGHT.foreground} <= found
+    assert DARK.background not in found
+    small = QImage.fromData(export.png(plot, scale=1))
+    assert (small.width(), small.height()) == SIZE
+
+
+def ink(image: QImage) -> float:
+    """Return the part of the picture that is not background."""
+    white = np.uint32(0xFFFFFFFF)
+    return float((numbers(image) != white).mean())
+
+
+def test_lines_of_a_png_grow_with_it(show: Show) -> None:
+    plot = show(LINES)
+    small, large = (QImage.fromData(export.png(plot, scale=scale)) for scale in (1, 4))
+    blue = [float((numbers(image) == 0xFF0072B2).mean()) for image in (small, large)]
+    # Smooth edges take a part of thin lines; lines that stayed 2 pixels wide had a quarter.
+    assert blue[1] > 0.8 * blue[0] > 0
+
+
+@EVERY
+@pytest.mark.qt_log_ignore("is undefined", "path truncated")  # the outlines of blanks are empty
+def test_an_svg_has_paths_and_looks_like_the_png(show: Show, chart: Chart, words: set[str]) -> None:
+    plot = show(chart)
+    drawing = export.svg(plot)
+    root = ET.fromstring(drawing)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    tags = [element.tag.partition("}")[2] for element in root.iter()]
+    assert tags.count("path") > 20
+    assert "image" not in tags
+    assert float(root.attrib["width"].removesuffix("pt")) == pytest.approx(0.75 * SIZE[0])
+
+    renderer = QSvgRenderer(QByteArray(drawing))
+    assert renderer.isValid()
+    image = QImage(2 * SIZE[0], 2 * SIZE[1], QImage.Format.Format_RGB32)
+    image.fill(0xFFFF00FF)
+    painter = QPainter(image)
+    renderer.render(painter)
+    painter.end()
+    expected = numbers(QImage.fromData(export.png(plot)))
+    parts = [
+        np.abs(
+            (numbers(image) >> shift & 255).astype(float) - (expected >> shift & 255).astype(float)
+        )
+        for shift in (0, 8, 16)
+    ]
+    # Edges are smoothed differently; ribbons for lines would be another picture.
+    assert np.mean(parts) < 5
+
+
+@EVERY
+@pytest.mark.parametrize("write", [export.png, export.pdf, export.svg])
+def test_the_plot_on_the_screen_stays(
+    show: Show, chart: Chart, words: set[str], write: Callable[[Drawing], bytes]
+) -> None:
+    plot = show(chart)
+    plot.mark(Place(token=1, head=1))
+    before = plot.grab().toImage()
+    first = write(plot)
+    assert (plot.width(), plot.height()) == SIZE
+    assert plot.theme == DARK
+    assert plot.grab().toImage() == before
+    if write is export.png:
+        assert write(plot) == first
+
+
+def test_the_theme_returns_when_writing_fails(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> bytes:
+        raise OSError("no space left")
+
+    plot = show(LINES)
+    monkeypatch.setattr(export, "plot_pdf", fail)
+    with pytest.raises(OSError, match="no space"):
+        export.pdf(plot)
+    assert plot.theme == DARK
+
+
+def rows_of(chart: Chart) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(export.csv_text(chart), newline="")))
+
+
+def test_csv_has_every_digit() -> None:
+    value = 0.1 + 0.2
+    single = np.array([[1 / 3]], dtype=np.float32)
+    assert rows_of(LineChart((Line("x", (value, None)),), "Layer", "std", ("0", "1"))) == [
+        ["Layer", "x"],
+        ["0", "0.30000000000000004"],
+        ["1", ""],
+    ]
+    (_, (_, text)) = rows_of(GridChart(single, ("r",), ("c",)))
+    assert float(text) == float(single[0, 0])
+
+
+def test_csv_of_what_is_no_number() -> None:
+    chart = GridChart(np.array([[np.nan, np.inf, -np.inf]]), ("r",), ("a", "b", "c"))
+    assert rows_of(chart)[1] == ["r", "nan", "inf", "-inf"]
+
+
+def test_csv_keeps_texts_as_they_are() -> None:
+    texts = ("=1+1", "+a", "-", "@x", 'say "hi"', "a,b", "two\r\nlines", " blank ", "注意", "")
+    chart = GridChart(np.zeros((1, len(texts))), ("r",), texts, y_title="Layer")
+    assert tuple(rows_of(chart)[0]) == ("Layer", *texts)
+    text = export.csv_text(chart)
+    assert '"say ""hi"""' in text
+    assert '"two\r\nlines"' in text
+    assert text.endswith("\r\n")
+
+
+def test_csv_of_counts() -> None:
+    assert rows_of(HISTOGRAM) == [
+        ["from", "to", "B"],
+        ["0.0", "1.0", "3"],
+        ["1.0", "2.0", "4"],
+        ["NaN", "", "2"],
+    ]

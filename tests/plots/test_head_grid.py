@@ -1,0 +1,192 @@
+"""The grid of heads: which is where, what it says, and thin lines that stay visible."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from bertviewer.plots.chart import HeadsChart, Place
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
+from tests.plots.looking import HIGHEST, LOWEST, click, colors, colors_of, hover, leave
+
+
+def chart(heads: int = 12, queries: int = 4, keys: int = 4) -> HeadsChart:
+    """Each head's share goes to one key: its own number, as far as there are keys."""
+    values = np.zeros((heads, queries, keys), dtype=np.float32)
+    for head in range(heads):
+        values[head, :, head % keys] = 1.0
+    names = tuple(f"token {n}" for n in range(max(queries, keys)))
+    captions = tuple(f"H {n}.5" for n in range(heads))
+    return HeadsChart(values, captions, names[:queries], names[:keys])
+
+
+@pytest.fixture
+def grid(window: QWidget) -> HeadGrid:
+    grid = HeadGrid(window)
+    grid.resize(640, 320)
+    grid.show()
+    grid.show_chart(chart())
+    return grid
+
+
+def at(grid: HeadGrid, head: int, query: float, key: float) -> QPointF:
+    """Return where a cell is; 0.5 is its middle."""
+    assert grid.chart is not None
+    _, rows, columns = grid.chart.values.shape
+    rect = grid.head_rect(head)
+    return rect.topLeft() + QPointF(rect.width() * key / columns, rect.height() * query / rows)
+
+
+def color(grid: HeadGrid, head: int, query: float, key: float) -> str:
+    return grid.grab().toImage().pixelColor(at(grid, head, query, key).toPoint()).name()
+
+
+def test_every_head_has_its_cells(grid: HeadGrid) -> None:
+    for head in range(12):
+        for key in range(4):
+            expected = HIGHEST if key == head % 4 else LOWEST
+            assert color(grid, head, 1.5, key + 0.5) == expected, (head, key)
+
+
+def test_query_0_is_at_the_top(grid: HeadGrid) -> None:
+    values = np.zeros((1, 3, 3))
+    values[0, 0, 2] = 1
+    grid.show_chart(HeadsChart(values, ("",), tuple("abc"), tuple("xyz")))
+    assert color(grid, 0, 0.5, 2.5) == HIGHEST
+    assert grid.text_at(at(grid, 0, 0.5, 2.5)) == "head 0, query a, key z: 1"
+    assert grid.text_at(at(grid, 0, 2.5, 0.5)) == "head 0, query c, key x: 0"
+
+
+@pytest.mark.parametrize(
+    ("heads", "size"),
+    [
+        (1, (300, 200)),
+        (12, (640, 320)),
+        (16, (900, 300)),
+        (64, (500, 500)),
+        (12, (161, 121)),
+        (13, (200, 900)),
+    ],
+)
+def test_heads_stand_apart_and_inside(grid: HeadGrid, heads: int, size: tuple[int, int]) -> None:
+    grid.resize(*size)
+    grid.show_chart(chart(heads))
+    assert not grid.grab().isNull()
+    rects = [grid.head_rect(head) for head in range(heads)]
+    for number, rect in enumerate(rects):
+        assert rect.width() == pytest.approx(rect.height())
+        assert not any(rect.intersects(other) for other in rects[number + 1 :])
+        assert grid.place_at(rect.center()) == Place(head=number)
+    if min(size) > 200:
+        assert all(grid.rect().toRectF().contains(rect) for rect in rects)
+
+
+def test_cells_are_squares_also_where_keys_are_more_than_queries(grid: HeadGrid) -> None:
+    grid.show_chart(chart(6, queries=2, keys=8))
+    rect = grid.head_rect(0)
+    assert rect.width() == pytest.approx(4 * rect.height())
+    assert color(grid, 5, 1.5, 5.5) == HIGHEST
+
+
+def test_a_click_tells_the_head(grid: HeadGrid, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(grid.clicked, timeout=2000) as clicked:
+        click(grid, at(grid, 7, 1.5, 1.5).toPoint())
+    assert clicked.args == [Place(head=7)]
+    with qtbot.waitSignal(grid.clicked, timeout=2000) as clicked:
+        click(grid, (grid.head_rect(2).topLeft() + QPointF(8, -6)).toPoint())  # its title
+    assert clicked.args == [Place(head=2)]
+    told: list[Place] = []
+    grid.clicked.connect(told.append)
+    click(grid, QPoint(grid.width() - 2, grid.height() - 2))
+    click(grid, at(grid, 7, 1.5, 1.5).toPoint(), Qt.MouseButton.RightButton)
+    assert told == []
+
+
+def test_hovering_tells_the_cell(grid: HeadGrid) -> None:
+    told: list[str] = []
+    grid.hovered.connect(told.append)
+    hover(grid, at(grid, 5, 3.5, 1.5).toPoint())
+    hover(grid, at(grid, 6, 0.5, 1.5).toPoint())
+    hover(grid, QPoint(1, 1))
+    hover(grid, at(grid, 6, 0.5, 1.5).toPoint())
+    leave(grid)
+    other = "head 6, query token 0, key token 1: 0"
+    assert told == ["head 5, query token 3, key token 1: 1", other, "", other, ""]
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_the_selected_head_is_framed(grid: HeadGrid, theme: PlotTheme) -> None:
+    grid.set_theme(theme)
+    before = grid.grab().toImage()
+
+    def frame(head: int) -> str:
+        left = grid.head_rect(head).topLeft() + QPointF(-2, 20)
+        return grid.grab().toImage().pixelColor(left.toPoint()).name()
+
+    assert frame(3) == theme.background
+    grid.mark(Place("layer.0", head=3))
+    assert frame(3) == theme.foreground
+    assert frame(4) == theme.background
+    grid.mark(Place(head=99))
+    assert grid.grab().toImage() == before
+    grid.mark(Place(token=3))
+    assert grid.grab().toImage() == before
+
+
+def test_a_thin_line_stays_visible(grid: HeadGrid) -> None:
+    """A cell of 512 in a heatmap of some 100 pixels would be lost if pixels picked a cell."""
+    for place in (0, 101, 257, 511):
+        values = np.zeros((12, 512, 512), dtype=np.float32)
+        values[:, :, place] = 1.0
+        names = tuple(map(str, range(512)))
+        grid.show_chart(HeadsChart(values, ("",) * 12, names, names))
+        image = grid.grab().toImage()
+        rect = grid.head_rect(5).toAlignedRect()
+        assert rect.width() < 200
+        row = image.copy(rect.x(), rect.center().y(), rect.width(), 1)
+        assert HIGHEST in colors_of(row), place
+
+
+def test_what_is_no_number_stays_empty(grid: HeadGrid) -> None:
+    values = np.array([[[0.0, np.nan], [np.inf, 1.0]]])
+    grid.show_chart(HeadsChart(values, ("",), ("a", "b"), ("c", "d")))
+    assert color(grid, 0, 0.5, 1.5) == color(grid, 0, 1.5, 0.5) == LIGHT.background
+    assert color(grid, 0, 1.5, 1.5) == HIGHEST
+    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a, key d: nan"
+
+
+def test_colours_begin_at_0(grid: HeadGrid) -> None:
+    grid.show_chart(HeadsChart(np.array([[[0.25, 0.5]]]), ("",), ("a",), ("c", "d")))
+    assert grid.levels == (0.0, 0.5)
+    assert color(grid, 0, 0.5, 0.5) not in (LOWEST, HIGHEST)
+
+
+def test_the_theme_changes_the_colours(grid: HeadGrid) -> None:
+    assert {LIGHT.background, LIGHT.foreground} <= colors(grid)
+    grid.set_theme(DARK)
+    found = colors(grid)
+    assert {DARK.background, DARK.foreground} <= found
+    assert not {LIGHT.background, LIGHT.foreground} & found
+
+
+def test_nothing_to_show(grid: HeadGrid) -> None:
+    before = at(grid, 0, 0.5, 0.5)
+    for empty in (None, chart(0), HeadsChart(np.zeros((2, 0, 0)), ("", ""), (), ())):
+        grid.show_chart(empty)
+        grid.mark(Place(head=0))
+        assert colors(grid) == {LIGHT.background}
+        assert grid.text_at(before) == ""
+        assert grid.place_at(before) is None
+
+
+def test_another_chart_is_drawn(grid: HeadGrid) -> None:
+    assert color(grid, 0, 0.5, 0.5) == HIGHEST
+    flipped: Sequence[HeadsChart] = [
+        HeadsChart(1 - chart().values, chart().captions, chart().queries, chart().keys)
+    ]
+    grid.show_chart(flipped[0])
+    assert color(grid, 0, 0.5, 0.5) == LOWEST

@@ -1,0 +1,144 @@
+"""Histograms: bars where the counts are, few values still visible, NaN and Inf told."""
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.plots.chart import Bars, HistogramChart, Place
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.theme import DARK, LIGHT
+from tests.plots.looking import click, color, colors, hover, leave, pixel, scene
+
+EDGES = (-1.0, 0.0, 1.0, 2.0)
+ONE = HistogramChart(EDGES, (Bars("B", (10, 40, 0)),), "Value", "Elements")
+TWO = HistogramChart(EDGES, (Bars("B", (10, 40, 0), 3, 1), Bars("A", (20, 0, 30))))
+
+
+@pytest.fixture
+def plot(window: QWidget) -> HistogramPlot:
+    plot = HistogramPlot(window)
+    plot.resize(640, 320)
+    plot.show()
+    plot.show_chart(ONE)
+    plot.grab()
+    return plot
+
+
+def is_filled(plot: HistogramPlot, x: float, y: float) -> bool:
+    """Tell a bar, through which the lines of the grid shine, from the background."""
+    found = QColor(color(plot, x, y))
+    return found.blue() > found.red() + 80
+
+
+def test_bars_are_as_high_as_the_counts(plot: HistogramPlot) -> None:
+    for x, y, expected in (
+        (-0.5, 5, True),
+        (-0.5, 9, True),
+        (-0.5, 11, False),
+        (0.5, 39, True),
+        (0.5, 41, False),
+        (1.5, 1, False),
+    ):
+        assert is_filled(plot, x, y) == expected, (x, y)
+
+
+def test_few_among_many_are_still_visible(plot: HistogramPlot) -> None:
+    plot.show_chart(HistogramChart(EDGES, (Bars("B", (1, 1_000_000, 0)),)))
+    image = plot.grab().toImage()
+
+    def is_seen(x: float) -> bool:
+        bottom = pixel(plot, x, 0)
+        column = [image.pixelColor(bottom - QPoint(0, rise)) for rise in range(3)]
+        return any(found.blue() > found.red() + 80 for found in column)
+
+    assert is_seen(-0.5)
+    assert not is_seen(1.5)
+
+
+def test_the_second_series_is_an_outline(plot: HistogramPlot) -> None:
+    plot.show_chart(TWO)
+    assert {LIGHT.series[0], LIGHT.series[1]} <= colors(plot)
+    assert color(plot, 1.5, 15) == LIGHT.background
+    assert color(plot, 1.5, 30) == LIGHT.series[1]
+    # Where the second has nothing, no line hides the first one's low bars.
+    assert color(plot, 0.5, 0.3) != LIGHT.series[1]
+    assert plot.legend.labels() == ("B", "A")
+    plot.show_chart(ONE)
+    assert plot.legend.labels() == ()
+
+
+def test_bars_may_go_down(plot: HistogramPlot) -> None:
+    plot.show_chart(HistogramChart(EDGES, (Bars("B − A", (-0.25, 0.5, 0.0)),)))
+    for x, y, expected in (
+        (0.5, 0.25, True),
+        (-0.5, -0.22, True),
+        (-0.5, 0.1, False),
+        (0.5, -0.1, False),
+    ):
+        assert is_filled(plot, x, y) == expected, (x, y)
+    assert plot.text_at(scene(plot, -0.5, 0)) == "-1 … 0: -0.25"
+
+
+def test_bins_in_words(plot: HistogramPlot) -> None:
+    plot.show_chart(
+        HistogramChart((0.123456789, 1.0, 2.0), (Bars("B", (1234, 5)), Bars("A", (6, 7))))
+    )
+    assert plot.text_at(scene(plot, 0.5, 1)) == "0.1234568 … 1: B: 1,234, A: 6"
+    assert plot.text_at(scene(plot, 1.01, 1)) == "1 … 2: B: 5, A: 7"
+    plot.show_chart(ONE)
+    told: list[str] = []
+    plot.hovered.connect(told.append)
+    hover(plot, pixel(plot, 0.5, 10))
+    hover(plot, QPoint(2, 2))
+    hover(plot, pixel(plot, 1.5, 10))
+    leave(plot)
+    assert told == ["0 … 1: 40", "", "1 … 2: 0", ""]
+
+
+def test_what_is_in_no_bin_is_told(plot: HistogramPlot) -> None:
+    title = plot.getPlotItem().titleLabel
+    assert plot.note() == ""
+    assert not title.isVisible()
+    plot.show_chart(TWO)
+    assert plot.note() == title.text == "B: NaN: 3, Inf: 1"
+    assert title.isVisible()
+    plot.show_chart(HistogramChart(EDGES, (Bars("B", (1, 2, 3), inf_count=12345),)))
+    assert plot.note() == title.text == "Inf: 12,345"
+    plot.show_chart(ONE)
+    assert not title.isVisible()
+
+
+def test_nothing_but_nan(plot: HistogramPlot) -> None:
+    plot.show_chart(HistogramChart((0.0, 1.0), (Bars("B", (0,), nan_count=7),)))
+    assert plot.note() == "NaN: 7"
+    assert plot.text_at(scene(plot, 0.5, 0.5)) == "0 … 1: 0"
+
+
+def test_one_value_everywhere(plot: HistogramPlot) -> None:
+    plot.show_chart(HistogramChart((2.0, 2.0), (Bars("B", (7,)),)))
+    left, right = plot.getPlotItem().vb.viewRange()[0]
+    assert left < 2 < right
+
+
+def test_a_bar_stands_for_no_place(plot: HistogramPlot) -> None:
+    told: list[Place] = []
+    plot.clicked.connect(told.append)
+    click(plot, pixel(plot, 0.5, 10))
+    assert plot.place_at(scene(plot, 0.5, 10)) is None
+    assert told == []
+
+
+def test_themes_and_nothing_left_of_before(plot: HistogramPlot) -> None:
+    plot.show_chart(TWO)
+    items, total = len(plot.getPlotItem().items), len(plot.scene().items())
+    for theme in (DARK, LIGHT, DARK):
+        plot.set_theme(theme)
+        plot.show_chart(TWO)
+    assert len(plot.getPlotItem().items) == items
+    assert len(plot.scene().items()) == total
+    assert {DARK.background, *DARK.series[:2]} <= colors(plot)
+    assert not {LIGHT.background, LIGHT.foreground, *LIGHT.series} & colors(plot)
+    plot.show_chart(None)
+    assert plot.text_at(scene(plot, 0.5, 0.5)) == ""
+    assert plot.getPlotItem().items == []

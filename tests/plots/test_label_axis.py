@@ -1,0 +1,118 @@
+"""Labels lie flat where there is room, and stand upright where there is not."""
+
+import io
+from collections.abc import Sequence
+
+import pypdf
+import pytest
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.label_axis import LabelAxis, shortened
+from bertviewer.plots.paper import plot_pdf
+from bertviewer.plots.token_norms import norms_chart
+from tests.plots.looking import make_run
+
+TEXTS = ("one", "another", "third")
+
+
+@pytest.fixture
+def grid(window: QWidget) -> GridPlot:
+    grid = GridPlot(window)
+    grid.show()
+    return grid
+
+
+def show(grid: GridPlot, texts: Sequence[str]) -> None:
+    grid.show_chart(norms_chart(make_run(texts, [range(len(texts))] * 2)))
+
+
+def axis_of(grid: GridPlot) -> LabelAxis:
+    axis: LabelAxis = grid.getPlotItem().getAxis("bottom")
+    return axis
+
+
+def words(grid: GridPlot, width: int, angle: int) -> set[str]:
+    """Return the words that are drawn turned by so many degrees."""
+    pdf = plot_pdf(grid, width, 300)
+    page = pypdf.PdfReader(io.BytesIO(pdf)).pages[0]
+    return set(page.extract_text(orientations=(angle,)).split())
+
+
+def test_flat_when_wide_and_upright_when_narrow(grid: GridPlot) -> None:
+    show(grid, TEXTS)
+    assert set(TEXTS) <= words(grid, 700, 0)
+    assert not set(TEXTS) & words(grid, 700, 90)
+    assert set(TEXTS) <= words(grid, 220, 90)
+    assert not set(TEXTS) & words(grid, 220, 0)
+
+
+def test_wider_again_is_flat_again(grid: GridPlot) -> None:
+    show(grid, TEXTS)
+    assert set(TEXTS) <= words(grid, 220, 90)
+    assert set(TEXTS) <= words(grid, 700, 0)
+
+
+def test_other_labels_choose_again(grid: GridPlot) -> None:
+    show(grid, ["a", "b"])
+    assert {"a", "b"} <= words(grid, 220, 0)
+    show(grid, [f"word{number}" for number in range(30)])
+    assert {"word0", "word29"} <= words(grid, 700, 90)
+
+
+def test_upright_labels_get_the_height_that_they_need(grid: GridPlot) -> None:
+    show(grid, TEXTS)
+    axis, metrics = axis_of(grid), QFontMetricsF(axis_of(grid).font())
+
+    def height(width: int) -> float:
+        plot_pdf(grid, width, 300)
+        found: float = axis.height()
+        return found
+
+    widest = max(metrics.horizontalAdvance(text) for text in TEXTS)
+    flat, upright = height(700), height(220)
+    assert upright >= widest + metrics.height()  # and the title below
+    assert upright - flat == pytest.approx(widest - metrics.height() + 6, abs=2)
+
+
+def test_hundreds_of_labels_leave_some_out(grid: GridPlot) -> None:
+    show(grid, [f"w{number}" for number in range(300)])
+    shown = [word for word in words(grid, 700, 90) if word.startswith("w")]
+    assert "w0" in shown
+    assert 20 < len(shown) < 60
+    assert len(words(grid, 3000, 90)) > 2 * len(shown)
+
+
+def test_an_axis_without_labels(grid: GridPlot) -> None:
+    axis_of(grid).set_labels([])
+    grid.resize(50, 300)
+    assert not grid.grab().isNull()
+
+
+def test_short_labels_are_left_out_and_not_turned(grid: GridPlot) -> None:
+    show(grid, [str(number) for number in range(200)])
+    flat = words(grid, 700, 0)
+    assert "0" in flat
+    assert not {str(number) for number in range(100, 200)} & words(grid, 700, 90)
+    assert 15 < len([word for word in flat if word.isdigit()]) < 60
+
+
+def test_labels_at_the_side_leave_some_out(grid: GridPlot) -> None:
+    rows = [[1.0, 2.0]] * 60
+    grid.show_chart(norms_chart(make_run(["a", "b"], rows)))
+    shown = words(grid, 300, 0) & {"emb", *map(str, range(60))}
+    assert "emb" in shown
+    assert 8 < len(shown) < 30
+    axis = grid.getPlotItem().getAxis("left")
+    assert axis.labels() == ("emb", *map(str, range(59)))
+
+
+def test_the_first_label_may_reach_beyond_the_axis(grid: GridPlot) -> None:
+    show(grid, ["[CLS]", *(f"word{number}" for number in range(300))])
+    assert "[CLS]" in words(grid, 500, 90)
+
+
+def test_shortened() -> None:
+    assert shortened("word", 4) == "word"
+    assert shortened("words", 4) == "wor…"

@@ -1,0 +1,59 @@
+"""A run's token norms as a chart, against the run itself."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bertviewer.core.run.activation_run import Token
+from bertviewer.plots.chart import Place
+from bertviewer.plots.token_norms import norms_chart
+from tests.plots.looking import NORMS, make_run
+
+
+def test_the_runs_own_norms() -> None:
+    chart = norms_chart(make_run())
+    assert np.array_equal(chart.values, np.array(NORMS))
+    assert chart.rows == ("emb", "0", "1")
+    assert chart.row_names == ("embeddings", "layer 0", "layer 1")
+    assert chart.columns == ("[CLS]", "it's", "[SEP]")
+    assert (chart.x_title, chart.y_title, chart.value_title) == ("Token", "Layer", "‖h‖")
+    assert chart.place(2, 1) == Place(token=1)
+    assert not chart.is_signed
+
+
+def test_what_is_not_finite_is_nan() -> None:
+    chart = norms_chart(make_run(norms=((None, 1.0, 2.0),)))
+    assert np.isnan(chart.values[0, 0])
+    assert chart.values[0, 1:].tolist() == [1.0, 2.0]
+
+
+def test_rows_stand_for_the_modules_that_gave_them() -> None:
+    paths = (("embeddings",), ("encoder.layer.0",), ("encoder.layer.1",))
+    chart = norms_chart(replace(make_run(), state_paths=paths))
+    assert chart.place(1, 2) == Place("encoder.layer.0", token=2)
+    assert chart.split is None
+
+
+def pair(paths: tuple[tuple[str, ...], ...]) -> tuple[Place, ...]:
+    """Return what the last row stands for, where the last token is of a second segment."""
+    run = make_run()
+    tokens = (*run.tokens[:2], Token(7, "[SEP]", 1))
+    chart = norms_chart(replace(run, tokens=tokens, state_paths=paths))
+    return tuple(chart.place(2, column) for column in range(3))
+
+
+def test_encoder_and_decoder_tokens_have_their_own_modules() -> None:
+    paths = tuple((f"encoder.{n}", f"decoder.{n}") for n in range(3))
+    first, second, third = pair(paths)
+    assert (first, second) == (Place("encoder.2", token=0), Place("encoder.2", token=1))
+    assert third == Place("decoder.2", token=2)
+
+
+def test_a_pair_that_one_stack_reads_has_one_module_a_row() -> None:
+    places = pair((("embeddings",), ("layer.0",), ("layer.1",)))
+    assert places == tuple(Place("layer.1", token=n) for n in range(3))
+
+
+def test_nothing_in_a_run() -> None:
+    assert norms_chart(make_run(norms=())).values.size == 0
+    assert norms_chart(make_run((), ())).values.size == 0

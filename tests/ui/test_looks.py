@@ -1,0 +1,111 @@
+"""Looks wait for what a person started, and only the latest wish of a view counts."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.progress import Progress
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.looks import Look, Looks
+
+
+class Desk:
+    """Looks over a lane that takes up the next one whenever it has time, and what came of them."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.looks = Looks(lane)
+        self.results: list[Any] = []
+        self.errors: list[BaseException] = []
+        lane.busy_changed.connect(self._on_busy)
+
+    def ask(self, view: str, task: Callable[[Progress], Any]) -> None:
+        self.looks.ask(view, Look(task, self.results.append, self.errors.append))
+        if not self.lane.busy:
+            self.looks.start()
+
+    def _on_busy(self, busy: bool) -> None:
+        if not busy:
+            self.looks.start()
+
+
+@pytest.fixture
+def desk(lane: Lane) -> Desk:
+    return Desk(lane)
+
+
+def until(event: threading.Event) -> Callable[[Progress], str]:
+    """Return a task that goes on until the event is set, or it is cancelled."""
+
+    def task(progress: Progress) -> str:
+        while not event.wait(0.005):
+            progress(0, 0, "")
+        return "waited"
+
+    return task
+
+
+def constant(number: int) -> Callable[[Progress], int]:
+    """Return a task that gives this number."""
+    return lambda _: number
+
+
+def test_a_result_reaches_the_one_who_asked(desk: Desk, qtbot: QtBot) -> None:
+    desk.ask("heads", lambda _: 7)
+    qtbot.waitUntil(lambda: desk.results == [7])
+    assert not desk.looks.is_running
+
+
+def test_only_the_latest_wish_of_a_view_comes_true(desk: Desk, qtbot: QtBot) -> None:
+    event = threading.Event()
+    desk.ask("heads", until(event))
+    qtbot.waitUntil(lambda: desk.looks.is_running)
+    for number in range(5):
+        desk.ask("heads", constant(number))
+    qtbot.waitUntil(lambda: not desk.lane.busy)
+    assert desk.results == [4]
+    assert desk.errors == []
+
+
+def test_wishes_of_several_views_all_come_true(desk: Desk, qtbot: QtBot) -> None:
+    for number in range(4):
+        desk.ask(f"view {number}", constant(number))
+    qtbot.waitUntil(lambda: len(desk.results) == 4)
+    assert desk.results == [0, 1, 2, 3]
+
+
+def test_what_a_person_starts_goes_first_and_the_look_comes_after(desk: Desk, qtbot: QtBot) -> None:
+    event = threading.Event()
+    order: list[str] = []
+    desk.ask("heads", until(event))
+    qtbot.waitUntil(lambda: desk.looks.is_running)
+    desk.lane.start(lambda _: "run", order.append, lambda _: None)
+    qtbot.waitUntil(lambda: order == ["run"])
+    assert desk.results == []
+    event.set()
+    qtbot.waitUntil(lambda: desk.results == ["waited"])
+
+
+def test_a_wish_that_is_forgotten_neither_comes_nor_fails(desk: Desk, qtbot: QtBot) -> None:
+    event = threading.Event()
+    desk.ask("heads", until(event))
+    qtbot.waitUntil(lambda: desk.looks.is_running)
+    desk.ask("bins", lambda _: 1)
+    desk.looks.forget()
+    event.set()
+    qtbot.waitUntil(lambda: not desk.lane.busy)
+    assert desk.results == []
+    assert desk.errors == []
+
+
+def test_an_error_is_told_and_the_next_look_goes_on(desk: Desk, qtbot: QtBot) -> None:
+    def fail(_: Progress) -> None:
+        raise ValueError("no")
+
+    desk.ask("heads", fail)
+    desk.ask("bins", lambda _: 1)
+    qtbot.waitUntil(lambda: desk.results == [1])
+    assert [type(error) for error in desk.errors] == [ValueError]
