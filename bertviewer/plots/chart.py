@@ -110,13 +110,14 @@ class Line:
 class LineChart:
     """Lines over the positions 0, 1, … of which ``ticks`` has the labels.
 
-    A line may be shorter than the axis.
+    A line may be shorter than the axis. ``is_log`` draws values from 1 on a logarithmic axis.
     """
 
     lines: tuple[Line, ...]
     x_title: str
     y_title: str
     ticks: tuple[str, ...]
+    is_log: bool = False
 
     def color(self, index: int) -> int:
         """Return the number of a line's colour."""
@@ -242,12 +243,16 @@ class Bars:
         counts: one for each bin.
         nan_count: values that are NaN, in no bin.
         inf_count: values that are infinite, in no bin.
+        mean: the mean of the finite values, to be marked.
+        std: their standard deviation, likewise.
     """
 
     label: str
     counts: tuple[float, ...]
     nan_count: float = 0
     inf_count: float = 0
+    mean: float | None = None
+    std: float | None = None
 
     @property
     def total(self) -> float:
@@ -257,12 +262,16 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class HistogramChart:
-    """One or two series of counts over the same bins: bin i is from edge i to edge i + 1."""
+    """One or two series of counts over the same bins: bin i is from edge i to edge i + 1.
+
+    ``is_log`` draws them on a logarithmic axis.
+    """
 
     edges: tuple[float, ...]
     series: tuple[Bars, ...]
     x_title: str = ""
     y_title: str = ""
+    is_log: bool = False
 
     def table(self) -> Table:
         """Return a row for each bin, and one for NaN and one for Inf where there are any."""

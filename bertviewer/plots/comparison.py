@@ -53,7 +53,7 @@ def line_difference(a: LineChart, b: LineChart) -> LineChart:
         for n, line in enumerate(b.lines)
         if line.label in partners
     )
-    return replace(b, lines=lines, y_title=f"{b.y_title}, B − A")
+    return replace(b, lines=lines, y_title=f"{b.y_title}, B − A", is_log=False)
 
 
 def levelled(a: GridChart, b: GridChart) -> tuple[GridChart, GridChart]:
@@ -108,7 +108,7 @@ def histogram_difference(a: HistogramChart, b: HistogramChart) -> HistogramChart
     ]
     *counts, nan_part, inf_part = (y - x for x, y in zip(*parts, strict=True))
     bars = Bars("B − A", tuple(counts), nan_part, inf_part)
-    return replace(b, series=(bars,), y_title="Part of the values, B − A")
+    return replace(b, series=(bars,), y_title="Part of the values, B − A", is_log=False)
 
 
 def _single(a: HistogramChart, b: HistogramChart) -> tuple[Bars, Bars]:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 from bertviewer.plots.chart import Bars, HistogramChart, Place
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
+from bertviewer.plots.log_scale import PowerAxis, log_height
 from bertviewer.plots.theme import widened
 
 FILL_OPACITY = 0.7
@@ -21,12 +22,13 @@ NOTE_POINTS = 9
 class HistogramPlot(LegendPlot):
     """The first series as filled bars, a second one as an outline over them.
 
-    Values in no bin, NaN and Inf, are told in a line above the bars.
+    Values in no bin, NaN and Inf, are told in a line above the bars. Lines stand where the mean
+    is, and one standard deviation from it.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: HistogramChart | None = None
-        super().__init__(parent)
+        super().__init__(parent, axes={"left": PowerAxis("left")})
 
     def show_chart(self, chart: HistogramChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""

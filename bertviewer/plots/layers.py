@@ -1,6 +1,7 @@
 """The figures of a run layer by layer, as a chart."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_of
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
@@ -11,8 +12,8 @@ from bertviewer.core.run.statistics import Statistics, figure
 from bertviewer.core.run.token_statistics import TokenStatistics
 from bertviewer.plots.chart import Line, LineChart, Place
 
-SPREAD = "mean ± std, min, max"
-"""What draws four statistics at once: a line with a band around it, and two thin ones."""
+SPREAD = "mean ± std"
+"""What draws several statistics at once: a line with a band around it, and thin extremes."""
 
 Measured = Mapping[str, tuple[TokenStatistics, ...]]
 """The sums of modules token by token, for each call."""
@@ -44,9 +45,7 @@ def series_chart(run: ActivationRun, series: Sequence[Series], statistic: str) -
     calls = {module.path: module.calls for module in run.modules}
     lines = []
     for one in series:
-        figures = [
-            calls[path][call] if path in calls else None for path, call in one.points()
-        ]
+        figures = [calls[path][call] if path in calls else None for path, call in one.points()]
         lines.append(_line(one, one.label, figures, statistic))
     return _chart(lines, statistic)
 
@@ -70,6 +69,9 @@ def token_class_chart(
             if any(figures):
                 label = kind.label if len(series) == 1 else f"{one.label} · {kind.label}"
                 lines.append(_line(one, label, figures, statistic))
+    if len(classes) > 1:
+        # Bands may overlap; extremes of several classes would be a tangle.
+        lines = [replace(line, min=None, max=None) for line in lines]
     return _chart(lines, statistic)
 
 
@@ -89,9 +91,7 @@ def _of_class(measured: TokenStatistics, tokens: range, kind: TokenClass) -> Sta
     return measured.of(rows) if rows else None
 
 
-def _line(
-    series: Series, label: str, figures: Sequence[Statistics | None], statistic: str
-) -> Line:
+def _line(series: Series, label: str, figures: Sequence[Statistics | None], statistic: str) -> Line:
     def values(name: str) -> tuple[float | None, ...]:
         return tuple(found and figure(found, name) for found in figures)
 
@@ -121,4 +121,6 @@ def _sums(
 
 def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
     longest = max((len(line.values) for line in lines), default=0)
-    return LineChart(tuple(lines), "Layer", statistic, tuple(map(str, range(longest))))
+    has_extremes = any(line.min is not None for line in lines)
+    title = f"{statistic}, min, max" if has_extremes else statistic
+    return LineChart(tuple(lines), "Layer", title, tuple(map(str, range(longest))))

@@ -16,6 +16,7 @@ class LegendPlot(Plot):
     ) -> None:
         super().__init__(parent, axes)
         self.legend = Legend(self.getPlotItem().vb)
+        self.getPlotItem().vb.sigResized.connect(self._refit)
 
     def y_range(self) -> tuple[float, float]:
         """Return the range of y that is to be seen."""
@@ -44,4 +45,10 @@ class LegendPlot(Plot):
         # pyqtgraph calls this while it is still building the plot.
         # It also calls it after the plot is closed, when there is nothing left to fit.
         if hasattr(self, "legend") and self.getPlotItem() is not None:
+            self.fit()
+
+    def _refit(self) -> None:
+        """Arrange the names again if longer numbers at the axis have left them less room."""
+        item = self.getPlotItem()
+        if item is not None and item.vb.width() < self.legend.boundingRect().width():
             self.fit()

@@ -159,8 +159,10 @@ class LinePlot(LegendPlot):
         lines = self.chart.lines if self.chart else ()
         # All lines together: of a layer and its part, the part that is selected counts.
         points = [(line, x, place) for line in lines for x, place in enumerate(line.places)]
-        for index in closest([place for *_, place in points], self.selection):
-            yield points[index][:2]
+        chosen = closest([place for *_, place in points], self.selection)
+        # A module that is at several x, as ALBERT's layer, tells none of them apart.
+        if len({points[index][1] for index in chosen}) == 1:
+            yield from (points[index][:2] for index in chosen)
 
     def _draw_surroundings(self, line: Line, color: str) -> None:
         """Draw a line's band and its extremes, below all lines."""

@@ -9,6 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bertviewer.core.analysis.outliers import (
+    Level,
+    OutlierFeature,
+    outlier_features,
+    state_levels,
+)
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.check_step import Check
 from bertviewer.core.progress import Progress
@@ -94,6 +100,14 @@ def measure_tokens(
             found[path] = measured
     others = [path for path in paths if path not in found]
     return found | call_statistics(model, watched.run, watched.kept, others, progress)
+
+
+def find_outliers(
+    _model: "LoadedModel", watched: WatchedRun, progress: Progress
+) -> tuple[tuple[OutlierFeature, ...], tuple[Level | None, ...]]:
+    """Find the outlier features of a run's hidden states, and the levels of these states."""
+    progress(0, 0, "Looking for outlier features")
+    return outlier_features(watched.run), state_levels(watched.run)
 
 
 def write_report(

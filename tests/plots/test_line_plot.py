@@ -358,3 +358,22 @@ def test_zero_is_drawn_where_values_are_on_both_sides(plot: LinePlot) -> None:
     assert zeros() == 0
     plot.show_chart(chart(Line("difference", (-1.0, 2.0))))
     assert zeros() == 1
+
+
+def test_what_is_everywhere_marks_nothing(plot: LinePlot) -> None:
+    """ALBERT's one layer gives all states but the first."""
+    shared = (Place("start"), *(Place("shared"),) * 2)
+    plot.show_chart(chart(Line("x", (1.0, 2.0, 3.0), shared)))
+    plot.mark(Place("shared"))
+    assert marked(plot) == []
+    assert rings(plot) == []
+    plot.mark(Place("start"))
+    assert marked(plot) == [0]
+
+
+def test_names_keep_their_room_where_the_axis_gets_longer_numbers(plot: LinePlot) -> None:
+    for values in ((1.0, 2.0), (12345678.0, 12345679.0)):
+        plot.show_chart(chart(Line("a", values), Line("b", values)))
+        plot.grab()  # the axis finds its width while it is drawn
+        QTest.qWait(20)
+        assert plot.legend.boundingRect().width() <= plot.getPlotItem().vb.width()

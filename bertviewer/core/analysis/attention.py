@@ -64,11 +64,7 @@ def attention_of(
     queries, keys, is_cross = places_of(
         run, path, bool(model.architecture.config.get("is_encoder_decoder"))
     )
-    if (
-        weights.dim() != 4
-        or weights.shape[0] != 1
-        or weights.shape[2:] != (len(queries), len(keys))
-    ):
+    if weights.dim() != 4 or weights.shape[2:] != (len(queries), len(keys)):
         raise UserError(f"{path}: its attention is not from token to token, so it cannot be shown")
     progress(0, 0, "Measuring the heads")
     found = weights[0].float().cpu().numpy()

@@ -52,12 +52,11 @@ def histogram(values: Values, bins: int = 64, range: Range | None = None) -> His
     if flat.dtype == np.bool_:
         flat = flat.astype(np.uint8)
     finite, nan_count, inf_count = _finite(flat)
-    low, high = range if range is not None else _range(finite)
-    largest = max(abs(low), abs(high))
-    if high - low <= max(largest * _LEAST_PART, _LEAST):
-        margin = max(0.5, largest * 2.0**-20)
-        low, high = low - margin, high + margin
-    counts, edges = _counted(finite, bins, low, high)
+    try:
+        with np.errstate(over="raise"):
+            counts, edges = np.histogram(finite, bins, range)
+    except (ValueError, FloatingPointError):
+        counts, edges = _counted_exactly(finite, bins, range or _range(finite))
     return Histogram(edges.astype(np.float64), counts, nan_count, inf_count, flat.size)
 
 
@@ -81,13 +80,13 @@ def _range(values: Values) -> Range:
     return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
 
 
-def _counted(values: Values, bins: int, low: float, high: float) -> tuple[Values, Values]:
-    """Count with numpy, in float64 where the values' own type cannot tell the edges apart."""
-    try:
-        with np.errstate(over="raise"):
-            return np.histogram(values, bins, (low, high))
-    except (ValueError, FloatingPointError):
-        # Halved twice, no difference of two of them is too large, and no digit is lost.
-        exact = values.astype(np.float64) / 4
-        counts, edges = np.histogram(exact, bins, (low / 4, high / 4))
-        return counts, edges * 4
+def _counted_exactly(values: Values, bins: int, range: Range) -> tuple[Values, Values]:
+    """Count in float64, where the values' own type cannot tell the edges apart."""
+    low, high = range
+    largest = max(abs(low), abs(high))
+    if high - low <= max(largest * _LEAST_PART, _LEAST):
+        margin = max(0.5, largest * 2.0**-20)
+        low, high = low - margin, high + margin
+    # Halved twice, no difference of two of them is too large, and no digit is lost.
+    counts, edges = np.histogram(values.astype(np.float64) / 4, bins, (low / 4, high / 4))
+    return counts, edges * 4

@@ -101,8 +101,10 @@ def _last_norm(
     """Return the norm behind the last layer of pre-norm models, ``None`` if there is none.
 
     It is the one that gave the last hidden state, or that takes it: then, as the second value
-    says, the last hidden state has not been through it.
+    says, the last hidden state has not been through it. ``place`` is the token's row in
+    its stack, and how many rows there are.
     """
+    row, length = place
     module = model.module(random_weights=True)
     inside = _stacks(module, model.architecture)
     candidates = [

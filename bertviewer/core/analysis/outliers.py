@@ -16,6 +16,7 @@ Others look at the same thing from elsewhere:
   tokens one dimension makes up: such features are why all tokens seem alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,19 @@ class OutlierFeature:
         return max(self.outliers, key=lambda outlier: abs(outlier.deviation))
 
 
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Where the values of a whole hidden state lie: NaN and Inf are left out.
+
+    Attributes:
+        mean: their mean.
+        std: their population standard deviation.
+    """
+
+    mean: float
+    std: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FeaturePath:
     """One feature in every hidden state; ``None`` where a state has no finite value of it.
@@ -71,20 +85,13 @@ class FeaturePath:
         means: its mean over the tokens; NaN and Inf are left out, here and below.
         mins: its smallest value.
         maxs: its largest value.
-        deviations: how far its mean is from that of the whole state, in the state's standard
-            deviations; ``None`` also where those are zero.
         values: its value for each token, as the run gave it: [N + 1, S].
-        state_means: the mean of each whole state.
-        state_stds: its population standard deviation.
     """
 
     means: tuple[float | None, ...]
     mins: tuple[float | None, ...]
     maxs: tuple[float | None, ...]
-    deviations: tuple[float | None, ...]
     values: NDArray[np.float64]
-    state_means: tuple[float | None, ...]
-    state_stds: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,17 +101,6 @@ class _Centred:
     values: NDArray[np.float64]
     mean: float
     std: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """What is left of a centred state once its values are not needed."""
-
-    mean: float
-    std: float
-
-    def distance(self, value: float) -> float:
-        return (value - self.mean) / self.std
 
 
 def outlier_features(run: ActivationRun) -> tuple[OutlierFeature, ...]:
@@ -133,34 +129,33 @@ def outlier_features(run: ActivationRun) -> tuple[OutlierFeature, ...]:
     )
 
 
-def feature_path(run: ActivationRun, feature: int) -> FeaturePath:
-    """Return what one feature does through the hidden states.
+def state_levels(run: ActivationRun) -> tuple[Level | None, ...]:
+    """Return each hidden state's level, ``None`` for one without finite values or too large ones.
+
+    It takes as long as ``outlier_features``.
+    """
+    found = map(_centred, run.hidden_states)
+    return tuple(None if state is None else Level(state.mean, state.std) for state in found)
+
+
+def feature_path(
+    run: ActivationRun, feature: int, tokens: Sequence[int] | None = None
+) -> FeaturePath:
+    """Return what one feature does through the hidden states, at all tokens or at these.
 
     Raises:
         IndexError: the states have no such feature.
     """
-    rows = [np.array(state[:, feature], dtype=np.float64) for state in run.hidden_states]
+    chosen = slice(None) if tokens is None else list(tokens)
+    rows = [np.array(state[chosen, feature], dtype=np.float64) for state in run.hidden_states]
     finite = [row[np.isfinite(row)] for row in rows]
-    # Divided before they are added, values near the end of float64 do not overflow.
-    means = tuple(float((row / row.size).sum()) if row.size else None for row in finite)
-    levels = [_level(state) for state in run.hidden_states]
     return FeaturePath(
-        means,
+        # Divided before they are added, values near the end of float64 do not overflow.
+        tuple(float((row / row.size).sum()) if row.size else None for row in finite),
         tuple(float(row.min()) if row.size else None for row in finite),
         tuple(float(row.max()) if row.size else None for row in finite),
-        tuple(
-            None if mean is None or level is None or not level.std else level.distance(mean)
-            for mean, level in zip(means, levels, strict=True)
-        ),
         np.stack(rows) if rows else np.empty((0, len(run.tokens))),
-        tuple(None if level is None else level.mean for level in levels),
-        tuple(None if level is None else level.std for level in levels),
     )
-
-
-def _level(state: NDArray[np.floating[Any]]) -> _Level | None:
-    centred = _centred(state)
-    return None if centred is None else _Level(centred.mean, centred.std)
 
 
 def _centred(state: NDArray[np.floating[Any]]) -> _Centred | None:

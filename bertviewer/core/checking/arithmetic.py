@@ -19,9 +19,13 @@ class Arithmetic:
     stored: torch.dtype | None = None
 
     def take(self, value: Any) -> Any:
-        """Bring the floating tensors in ``value`` into the dtype of the calculation."""
+        """Bring the tensors in ``value`` to the CPU, floating ones in the calculation's dtype.
+
+        Not every accelerator has float64.
+        """
         if isinstance(value, Tensor):
-            return value.detach().to(self.compute) if value.is_floating_point() else value
+            value = value.detach().cpu()
+            return value.to(self.compute) if value.is_floating_point() else value
         if isinstance(value, dict):
             return {name: self.take(item) for name, item in value.items()}
         if isinstance(value, tuple | list):

@@ -41,7 +41,8 @@ def check_run(
         chosen = [p for p in nodes if p in capture.calls or p in capture.refused]
     else:
         chosen = [p for p in paths if p in nodes]
-    checker = Checker(module, model.architecture, capture)
+    # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
+    checker = Checker(module, model.architecture, capture.on_cpu())
     attentions = {
         path: nodes[path].class_name
         for path in chosen
@@ -51,7 +52,8 @@ def check_run(
     unchecked: list[Unchecked] = []
     with torch.no_grad():
         try:
-            name, other = second_pass(module, capture, attentions, progress)
+            name, second = second_pass(module, capture, attentions, progress)
+            other = second.on_cpu()
         except _BUILT_OTHERWISE as error:
             name, other = "", Capture()
             reason = f"attention could not be run a second time, in another way: {_line(error)}"

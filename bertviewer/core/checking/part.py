@@ -144,7 +144,7 @@ class Part:
         table = getattr(module, name, None)
         if not isinstance(table, Tensor):
             raise NoFormulaError(f"{self.node.class_name} has no tensor {name}")
-        taken: Tensor = self.setting.arithmetic.take(table.detach()[places])
+        taken: Tensor = self.setting.arithmetic.take(table.detach()[places.to(table.device)])
         return taken
 
     def round(self, value: Tensor) -> Tensor:

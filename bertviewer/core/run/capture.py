@@ -1,7 +1,7 @@
 """What modules took and gave in a run: references to the tensors, no copies."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -40,14 +40,13 @@ class Capture:
     stands beside the layers: the hidden states, and what is needed to call any of them again.
 
     The budget counts each storage once, however many modules hand it on. ``inputs`` are what the
-    model itself was called with, on ``device``.
+    model itself was called with.
     """
 
     def __init__(self, scope: Scope = "everything", budget: float = math.inf) -> None:
         self.scope: Scope = scope
         self.budget = budget
         self.inputs: Mapping[str, Any] = {}
-        self.device = "cpu"
         self.calls: dict[str, list[Call]] = {}
         self.refused: set[str] = set()
         self._storages: dict[int, int] = {}
@@ -67,6 +66,19 @@ class Capture:
             return
         self._storages |= storages
         self.calls.setdefault(path, []).append(call)
+
+    def on_cpu(self) -> "Capture":
+        """Return the same calls with all tensors on the CPU; this very capture if they are.
+
+        A call that is not intact stays so.
+        """
+        tensors = tensors_in([call.args for calls in self.calls.values() for call in calls])
+        if all(tensor.is_cpu for tensor in tensors):
+            return self
+        copy = Capture(self.scope, self.budget)
+        copy.inputs, copy.refused = self.inputs, self.refused
+        copy.calls = {path: [_on_cpu(call) for call in calls] for path, calls in self.calls.items()}
+        return copy
 
     @contextmanager
     def watching(self, modules: Mapping[str, nn.Module]) -> Iterator[None]:
@@ -104,6 +116,13 @@ class _Hooks:
         self._capture.add(self._path, replace(call, versions=noted))
 
 
+def _on_cpu(call: Call) -> Call:
+    args, kwargs, output = mapped((call.args, call.kwargs, call.output), Tensor.cpu)
+    moved = Call(args, kwargs, output, ())
+    noted = versions((args, kwargs, output)) if call.is_intact else (-1,)
+    return replace(moved, versions=noted)
+
+
 def tensors_in(value: Any) -> Iterator[Tensor]:
     """Yield the tensors in a value of tuples, lists and mappings, in order."""
     if isinstance(value, Tensor):
@@ -118,10 +137,17 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 def plain(value: Any) -> Any:
     """Return the same tensors in dicts and tuples of their own."""
+    return mapped(value, lambda tensor: tensor)
+
+
+def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return the value in dicts and tuples of their own, with every tensor changed."""
+    if isinstance(value, Tensor):
+        return change(value)
     if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
+        return {name: mapped(item, change) for name, item in value.items()}
     if isinstance(value, tuple | list):
-        return tuple(plain(item) for item in value)
+        return tuple(mapped(item, change) for item in value)
     return value
 
 

@@ -119,9 +119,9 @@ def _inputs(
     }
     if config.get("is_encoder_decoder"):
         source = tuple(t for t in tokens if t.segment == 0)
-        target = tuple(t for t in tokens if t.segment == 1) or source
+        target = tuple(t for t in tokens if t.segment == 1) or _again(source)
         inputs |= {"input_ids": _row(source), "decoder_input_ids": _row(target)}
-        tokens = source + tuple(replace(token, segment=1) for token in target)
+        tokens = source + target
     else:
         inputs |= {
             "input_ids": _row(tokens),
@@ -133,6 +133,15 @@ def _inputs(
             segments = [min(token.segment, types - 1) for token in tokens]
             inputs["token_type_ids"] = torch.tensor([segments])
     return _accepted(inputs, accepted), tokens
+
+
+def _again(source: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Return the encoder's tokens for the decoder, as words of their own."""
+    words = 1 + max((token.word for token in source if token.word is not None), default=-1)
+    return tuple(
+        replace(token, segment=1, word=None if token.word is None else token.word + words)
+        for token in source
+    )
 
 
 def _accepted(inputs: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.theme import PlotTheme
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.arrangement import Partners, arranged
 from bertviewer.ui.run.chart_menu import fill_menu
@@ -47,7 +48,8 @@ class ChartPanel(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self._partners = Partners()
-        self._title = plain_label(title)
+        self._title = ElidedLabel()
+        self._title.setText(title)
         self._value = value_label()
         self._value.setObjectName("hoveredValue")
         # B is the first; A stands to its left where both are shown.

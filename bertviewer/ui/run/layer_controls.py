@@ -77,7 +77,10 @@ class LayerControls(QWidget):
     def chosen(self, classes: Sequence[TokenClass]) -> tuple[TokenClass, ...]:
         """Return the classes that are to be shown of a run that has these."""
         if self.token_class == EACH:
-            return tuple(kind for kind in classes if kind.name != ALL)
+            # The two sentences of a pair are its content.
+            is_pair = any(kind.name == "second" for kind in classes)
+            left_out = {ALL, "content"} if is_pair else {ALL}
+            return tuple(kind for kind in classes if kind.name not in left_out)
         return tuple(kind for kind in classes if kind.name == self.token_class)
 
     def set_feature_shown(self, is_shown: bool) -> None:

@@ -1,13 +1,13 @@
 """A statistic of any part layer by layer, beside the tokens' norms; or one feature in both."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_names
-from bertviewer.core.analysis.outliers import feature_path
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.architecture import Architecture
 from bertviewer.plots.chart import GridChart, LineChart
@@ -25,6 +25,8 @@ from bertviewer.ui.run.view import View
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
+Made = TypeVar("Made")
+
 
 class LayersView(View):
     """Lines over the layers, and a grid of tokens and layers; both show the same part."""
@@ -34,6 +36,8 @@ class LayersView(View):
         self._controls = LayerControls()
         self._outliers = OutlierBar(workspace)
         self._measures = PartMeasures(self)
+        self._waiting: list[ChartPanel] = []  # for what is being measured
+        self._drawn: object = None  # what the grid shows
         self._layers = ChartPanel(workspace, "", LinePlot)
         self._layers.plot.setObjectName("layerPlot")
         self._norms = ChartPanel(workspace, "", GridPlot)
@@ -55,9 +59,10 @@ class LayersView(View):
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         escape.activated.connect(workspace.clear_feature)
         self._controls.changed.connect(self._show)
+        self._outliers.came.connect(self._on_outliers)
         self._measures.came.connect(self._show)
         self._measures.late.connect(self._show_wait)
-        self._measures.failed.connect(lambda error: self._layers.show_message(str(error)))
+        self._measures.failed.connect(self._show_failure)
 
     @property
     def statistic(self) -> str:
@@ -71,10 +76,149 @@ class LayersView(View):
             return
         self._controls.set_parts(part_names(architecture, run))
         self._controls.set_classes(token_classes(run))
-        self._outliers.show_run(run)
+        self._outliers.refresh()
         self._show()
 
     def leave(self) -> None:
         """Wish for nothing more."""
+        self._outliers.give_up()
         self._measures.give_up()
         super().leave()
+
+    def _on_outliers(self) -> None:
+        if self.workspace.feature is not None:
+            self._show()
+
+    def _show(self) -> None:
+        watched, feature = self.workspace.watched, self.workspace.feature
+        if watched is None:
+            return
+        states = watched.run.hidden_states
+        is_feature = feature is not None and bool(states) and feature < states[0].shape[1]
+        self._controls.set_feature_shown(is_feature)
+        self._waiting = []
+        if feature is not None and is_feature:
+            self._measures.give_up()
+            self._show_feature(feature)
+        else:
+            self._show_parts(watched)
+
+    def _show_parts(self, watched: WatchedRun) -> None:
+        lines, grid = self._line_series(watched), self._grid_series(watched)
+        of_tokens = lines if self._controls.token_class != ALL else ()
+        # A run has the norms of each module's last call.
+        of_calls = tuple(one for one in grid if one.is_shared)
+        wanted = [path for one in (*of_tokens, *of_calls) for path in one.paths]
+        is_known = self._measures.want(wanted)
+        if is_known or not of_tokens:
+            self._show_lines(lines)
+        else:
+            self._waiting.append(self._layers)
+        if is_known or not of_calls:
+            self._show_norms(grid)
+        else:
+            self._waiting.append(self._norms)
+
+    def _show_lines(self, series: tuple[Series, ...]) -> None:
+        parts = dict.fromkeys(one.part for one in series)
+        self._layers.set_title(", ".join(self._part_title(part) for part in parts))
+        charts = self._both(self._line_chart)
+        if not series:
+            self._layers.show_message(self.tr("This model has no layers that follow one another."))
+        elif not charts[0].lines:
+            self._layers.show_message(self.tr("This part has no vector for each token."))
+        else:
+            self._layers.show_charts(*charts)
+
+    def _line_chart(self, watched: WatchedRun) -> LineChart:
+        run, statistic = watched.run, self.statistic
+        series = self._line_series(watched)
+        if self._controls.token_class == ALL:
+            return series_chart(run, series, statistic)
+        classes = self._controls.chosen(token_classes(run))
+        return token_class_chart(run, series, statistic, classes, self._measures.of(watched))
+
+    def _show_norms(self, series: tuple[Series, ...]) -> None:
+        workspace = self.workspace
+        shown = workspace.watched, workspace.kept, workspace.comparison, series
+        if shown == self._drawn:
+            return  # 512 tokens take a while to draw
+        self._drawn = shown
+        title = self.tr("Token norms ‖h‖")
+        if series:
+            title = self.tr("Token norms of {0}").format(self._part_title(series[0].part))
+        self._norms.set_title(title)
+        if workspace.run is not None and series and not has_norms(workspace.run, series):
+            self._norms.show_message(self.tr("This part has no vector for each token."))
+        else:
+            self._norms.show_charts(*self._both(self._norms_chart), self.partners())
+
+    def _norms_chart(self, watched: WatchedRun) -> GridChart:
+        series = self._grid_series(watched)
+        if not series:
+            return norms_chart(watched.run)
+        return part_norms_chart(watched.run, series, self._measures.of(watched))
+
+    def _show_feature(self, feature: int) -> None:
+        self._drawn = None
+        self._layers.set_title(self.tr("Feature {0} of the hidden states").format(feature))
+        self._norms.set_title(self.tr("Feature {0} of each token").format(feature))
+
+        def charts(watched: WatchedRun) -> tuple[LineChart, GridChart]:
+            run = watched.run
+            classes = self._controls.chosen(token_classes(run))
+            # Run A's limits would be drawn over B's, and without their band.
+            levels = self._outliers.levels if watched is self.workspace.watched else ()
+            return feature_chart(run, feature, classes, levels), feature_grid(run, feature)
+
+        (lines, grid), others = self._both(charts)
+        self._layers.show_charts(lines, others and others[0])
+        self._norms.show_charts(grid, others and others[1], self.partners())
+
+    def _line_series(self, watched: WatchedRun) -> tuple[Series, ...]:
+        """Return what there are lines of: the chosen part, or the layers and the selected one."""
+        architecture, part = self._architecture, self._controls.part
+        if part is not None:
+            return layer_series(architecture, watched.run, part)
+        output = layer_series(architecture, watched.run)
+        selected = selected_series(architecture, watched.run, self._selected)
+        is_simple = self._controls.token_class == ALL and self.statistic != SPREAD
+        return (*output, *selected) if is_simple or not selected else selected
+
+    def _grid_series(self, watched: WatchedRun) -> tuple[Series, ...]:
+        """Return the part whose norms are shown; of whole layers, those of the hidden states."""
+        architecture, part = self._architecture, self._controls.part
+        if part:
+            return layer_series(architecture, watched.run, part)
+        selected = selected_series(architecture, watched.run, self._selected)
+        if part is None and selected:
+            return selected
+        return () if watched.run.token_norms else layer_series(architecture, watched.run)
+
+    @property
+    def _architecture(self) -> Architecture:
+        architecture = self.workspace.architecture
+        assert architecture is not None, "there is a run, and no model"
+        return architecture
+
+    @property
+    def _selected(self) -> str:
+        row = self.workspace.row
+        return "" if row is None else row.node.path
+
+    def _part_title(self, part: str) -> str:
+        return part or self.tr("Layer output")
+
+    def _both(self, make: Callable[[WatchedRun], Made]) -> tuple[Made, Made | None]:
+        """Return what is made of the last run, and of run A if there is one."""
+        watched, kept = self.workspace.watched, self.workspace.kept
+        assert watched is not None, "a view without a run"
+        return make(watched), None if kept is None else make(kept)
+
+    def _show_wait(self) -> None:
+        for panel in self._waiting:
+            panel.set_title(self.tr("computing…"))
+
+    def _show_failure(self, error: BaseException) -> None:
+        for panel in self._waiting:
+            panel.show_message(str(error))

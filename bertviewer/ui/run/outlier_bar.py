@@ -1,16 +1,21 @@
 """The outlier features of a run by name: a click shows one of them through the hidden states."""
 
-from PySide6.QtCore import QSize
+from functools import partial
+
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QAction, QPalette, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
-from bertviewer.core.analysis.outliers import DEVIATIONS, OutlierFeature, outlier_features
+from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Place
 from bertviewer.plots.token_norms import state_names
+from bertviewer.ui import tasks
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
+_LOOK = "OutlierBar"
 GAP = 4
 MOST_CHIPS = 8
 MOST_LISTED = 200
@@ -18,24 +23,30 @@ MOST_LISTED = 200
 
 
 class OutlierBar(QWidget):
-    """A chip for each outlier feature, as many as there is room for, and a list of all of them."""
+    """A chip for each outlier feature, as many as there is room for, and a list of all of them.
+
+    ``came`` tells that those of a new run are known.
+    """
+
+    came = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("outlierFeatures")
         self._workspace = workspace
-        self._run: ActivationRun | None = None
+        self._shown: WatchedRun | None = None
+        self._asked: WatchedRun | None = None
         self._features: tuple[OutlierFeature, ...] = ()
+        self._levels: tuple[Level | None, ...] = ()
         self._chips: list[QToolButton] = []
         self._name = QLabel()
         self._name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._name.setToolTip(
             plain_tip(
                 self.tr(
-                    "Features (dimensions of the hidden states) in which some token is more than "
-                    "{0:g} standard deviations from the mean of its hidden state, as Bondarenko, "
-                    "Nagel and Blankevoort define them (2021, 2023).\n"
-                    "First those that are outliers of most hidden states."
+                    "Dimensions in which some token's value is more than {0:g} standard deviations\n"
+                    "from the mean of its hidden state (Bondarenko, Nagel and Blankevoort 2021).\n"
+                    "First come those that are outliers of most hidden states."
                 ).format(DEVIATIONS)
             )
         )
@@ -61,15 +72,36 @@ class OutlierBar(QWidget):
 
     @property
     def features(self) -> tuple[OutlierFeature, ...]:
-        """The outlier features of the run."""
+        """The outlier features of the last run, as far as they are known."""
         return self._features
 
-    def show_run(self, run: ActivationRun) -> None:
-        """Name the outlier features of a run; nothing happens if it is the one before."""
-        if run is self._run:
+    @property
+    def levels(self) -> tuple[Level | None, ...]:
+        """The levels of its hidden states; none as long as they are not known."""
+        return self._levels if self._shown is self._workspace.watched else ()
+
+    def refresh(self) -> None:
+        """Look for the outliers of the last run, unless they are shown."""
+        watched = self._workspace.watched
+        if watched is None or watched is self._shown or watched is self._asked:
             return
-        self._run = run
-        self._features = outlier_features(run)
+        self._asked = watched
+        done = partial(self._take, watched)
+        self._workspace.look(_LOOK, watched, tasks.find_outliers, done, self._fail)
+
+    def give_up(self) -> None:
+        """Look for nothing more."""
+        self._asked = None
+        self._workspace.forget_look(_LOOK)
+
+    def _take(
+        self,
+        watched: WatchedRun,
+        found: tuple[tuple[OutlierFeature, ...], tuple[Level | None, ...]],
+    ) -> None:
+        self._shown, self._asked = watched, None
+        self._features, self._levels = found
+        run = watched.run
         self.setVisible(bool(run.hidden_states))
         self._name.setText(
             self.tr("Outlier features:") if self._features else self.tr("No outlier features")
@@ -82,6 +114,10 @@ class OutlierBar(QWidget):
             self._line.insertWidget(place, chip)
         self._fill_menu(run)
         self._mark()
+        self.came.emit()
+
+    def _fail(self, _error: BaseException) -> None:
+        self._asked = None
 
     def minimumSizeHint(self) -> QSize:
         """Return no width: the bar gives way to what is beside it. Qt calls it."""

@@ -1,6 +1,6 @@
 """What was measured token by token of the runs in sight: asked for once, kept as long as they."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal

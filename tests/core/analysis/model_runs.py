@@ -1,6 +1,7 @@
 """Small models with weights from a seed, run as the window runs them: layers' arguments kept."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -43,3 +44,9 @@ def ran(model: LoadedModel, sentence: Sentence = SENTENCE) -> Opened:
     """Run a sentence as the window does."""
     kept = Capture("units")
     return Opened(model, run_sentence(model, sentence, True, capture=kept), kept)
+
+
+@cache
+def known(family: str, task: str = "base") -> Opened:
+    """Return a model and its run for tests that leave both as they are."""
+    return opened(family, task)

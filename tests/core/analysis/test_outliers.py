@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bertviewer.core.analysis.outliers import feature_path, outlier_features
+from bertviewer.core.analysis.outliers import (
+    Level,
+    feature_path,
+    outlier_features,
+    state_levels,
+)
 from bertviewer.core.run.activation_run import ActivationRun
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
 
@@ -137,14 +142,25 @@ def test_a_feature_of_the_demo_through_the_states() -> None:
     path = feature_path(run, feature)
     assert path.values.shape == (7, 8)
     for number, state in enumerate(run.hidden_states):
-        exact = state.astype(np.float64)
-        column = exact[:, feature]
+        column = state.astype(np.float64)[:, feature]
         assert (path.values[number] == column).all()
         assert path.means[number] == pytest.approx(np.mean(column))
         assert path.mins[number] == np.min(column)
         assert path.maxs[number] == np.max(column)
-        deviation = (np.mean(column) - np.mean(exact)) / np.std(exact)
-        assert path.deviations[number] == pytest.approx(deviation)
+    some = feature_path(run, feature, [0, 7])
+    assert (some.values == path.values[:, [0, 7]]).all()
+    assert some.means == pytest.approx(np.mean(path.values[:, [0, 7]], axis=1).tolist())
+    assert some.mins == tuple(np.min(path.values[:, [0, 7]], axis=1))
+
+
+def test_the_levels_of_the_demos_states() -> None:
+    run = demo_run("the cat sat on the mat")
+    levels = state_levels(run)
+    assert len(levels) == 7
+    for level, state in zip(levels, run.hidden_states, strict=True):
+        assert level is not None
+        assert level.mean == pytest.approx(np.mean(state.astype(np.float64)))
+        assert level.std == pytest.approx(np.std(state.astype(np.float64)))
 
 
 def test_a_feature_with_gaps() -> None:
@@ -159,9 +175,12 @@ def test_a_feature_with_gaps() -> None:
     assert path.means == pytest.approx((2.0, 2.0, 5.0, 1e308))
     assert path.mins == (1.0, 2.0, 5.0, 1e308)
     assert path.maxs == (3.0, 2.0, 5.0, 1e308)
-    # The second state's finite values are 0, 2 and 4, of which 2 is the mean.
-    assert path.deviations == (0.0, 0.0, None, None)
+    levels = state_levels(run)
+    assert levels[2:] == (Level(5.0, 0.0), None)
+    assert levels[1] is not None
+    # The second state's finite values are 0, 2 and 4.
+    assert (levels[1].mean, levels[1].std) == pytest.approx((2.0, (8 / 3) ** 0.5))
     assert path.values[1, 0] == inf
     gone = feature_path(run, 1)
-    assert gone.means[0] is gone.mins[0] is gone.maxs[0] is gone.deviations[0] is None
-    assert gone.deviations[1] == pytest.approx(0.0)
+    assert gone.means[0] is gone.mins[0] is gone.maxs[0] is None
+    assert state_levels(run_with(np.full((2, 3), nan))) == (None,)

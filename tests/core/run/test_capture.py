@@ -16,7 +16,7 @@ from bertviewer.core.errors import Cancelled
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.capture import Capture, tensors_in
+from bertviewer.core.run.capture import Call, Capture, versions
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import SENTENCE, hook_count, run, small_model
 
@@ -174,3 +174,25 @@ def test_what_is_changed_in_place_is_told_and_not_checked(inplace: bool) -> None
     for path in ("0", "1"):
         with pytest.raises(NoFormulaError, match="changed in place"):
             list(checker.steps(path))
+
+
+def test_calls_on_the_cpu_stay_where_they_are() -> None:
+    capture = run(small_model("bert"))
+    assert capture.on_cpu() is capture
+
+
+def test_calls_elsewhere_are_copied_and_what_was_changed_in_place_stays_known() -> None:
+    capture = Capture()
+    for path, offset in (("a", 0), ("b", 1)):
+        tensor = torch.ones(2, device="meta")
+        noted = versions((tensor, tensor))
+        capture.add(path, Call((tensor,), {}, tensor, noted))
+        if offset:
+            tensor.add_(1)
+    with pytest.MonkeyPatch.context() as patch:
+        # A tensor without values cannot be brought anywhere; its place is all that matters here.
+        patch.setattr(torch.Tensor, "cpu", lambda tensor: torch.ones(tensor.shape))
+        copy = capture.on_cpu()
+    assert copy is not capture
+    assert [copy.calls[path][0].args[0].is_cpu for path in "ab"] == [True, True]
+    assert [copy.calls[path][0].is_intact for path in "ab"] == [True, False]

@@ -1,0 +1,33 @@
+"""A vertical axis on which each power of ten takes the same room: counts, ranks."""
+
+from math import ceil, floor, log10
+
+import pyqtgraph as pg
+
+LOWEST = -0.3
+"""Where 0 stands: below 1, which is the smallest count that a log scale can show."""
+ROOM = 24
+"""Pixels that a label and the space to the next one take."""
+
+
+def log_height(value: float) -> float:
+    """Return how high a value stands that is a count or a rank; all below 1/2 stand lowest."""
+    return max(LOWEST, log10(value)) if value > 0 else LOWEST
+
+
+class PowerAxis(pg.AxisItem):  # type: ignore[misc]
+    """An axis that, once it is logarithmic, labels the powers of ten and nothing between."""
+
+    def logTickValues(
+        self, minVal: float, maxVal: float, size: float, stdTicks: object
+    ) -> list[tuple[float, list[float]]]:
+        """Return the powers of ten, as many as there is room for."""
+        del stdTicks
+        powers = range(max(0, ceil(minVal)), floor(maxVal) + 1)
+        step = max(1, ceil(len(powers) * ROOM / max(1.0, size)))
+        return [(float(step), [float(power) for power in powers if power % step == 0])]
+
+    def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """Return 1, 10, 100, 1,000 and so on."""
+        del scale, spacing
+        return [f"{10 ** round(value):,}" for value in values]

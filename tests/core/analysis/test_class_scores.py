@@ -1,0 +1,163 @@
+"""What classifiers say, against transformers' pipelines and plain arithmetic."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bertviewer.core.analysis.class_scores import LONGEST_ANSWER, ClassScores, classification
+from bertviewer.core.architecture import SourceInfo
+from bertviewer.core.run.activation_run import ActivationRun
+from tests.core.analysis.model_runs import Opened, known, opened
+from tests.core.analysis.runs import run_of, tokens_of
+from tests.core.formulas.formula_models import architecture_of
+
+
+def scores_of(it: Opened) -> ClassScores:
+    found = classification(it.run, it.model.architecture)
+    assert found is not None
+    return found
+
+
+def test_classes_of_the_text() -> None:
+    labels = {0: "bad", 1: "so so", 2: "good"}
+    it = opened("bert", "sequence-classification", id2label=labels)
+    found = scores_of(it)
+    logits = it.plain()["logits"]
+    assert found.of == "text"
+    assert found.labels == ("bad", "so so", "good")
+    assert found.logits == pytest.approx(logits.numpy())
+    assert found.probabilities == pytest.approx(logits.softmax(-1).numpy(), rel=1e-5)
+    assert found.best == (int(logits.argmax()),)
+    assert found.tokens == ()
+
+
+def test_labels_that_exclude_nothing_are_judged_apart() -> None:
+    it = opened("bert", "sequence-classification", problem_type="multi_label_classification")
+    assert scores_of(it).probabilities == pytest.approx(
+        it.plain()["logits"].sigmoid().numpy(), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("changes", [{"num_labels": 1}, {"problem_type": "regression"}])
+def test_a_regression_has_a_value_and_no_probability(changes: dict[str, Any]) -> None:
+    it = opened("bert", "sequence-classification", **changes)
+    found = scores_of(it)
+    assert found.probabilities is None
+    assert found.logits == pytest.approx(it.plain()["logits"].numpy())
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "key"),
+    [
+        ("bert", "next-sentence", "logits"),
+        ("bert", "pretraining", "seq_relationship_logits"),
+        ("albert", "pretraining", "sop_logits"),
+    ],
+)
+def test_the_next_sentence(family: str, task: str, key: str) -> None:
+    it = known(family, task)
+    found = scores_of(it)
+    assert found.of == "next sentence"
+    assert found.labels[0] == ("is the next sentence" if family == "bert" else "in order")
+    assert found.probabilities == pytest.approx(it.plain()[key].softmax(-1).numpy(), rel=1e-5)
+
+
+def test_classes_of_each_token() -> None:
+    it = known("distilbert", "token-classification")
+    found = scores_of(it)
+    logits = it.plain()["logits"][0]
+    assert found.tokens == tuple(range(len(it.run.tokens)))
+    assert found.probabilities == pytest.approx(logits.softmax(-1).numpy(), rel=1e-5)
+    assert found.best == tuple(logits.argmax(-1).tolist())
+
+
+def test_replaced_tokens() -> None:
+    it = known("electra", "pretraining")
+    found = scores_of(it)
+    assert found.labels == ("replaced",)
+    assert found.probabilities is not None
+    assert found.probabilities[:, 0] == pytest.approx(
+        it.plain()["logits"][0].sigmoid().numpy(), rel=1e-5
+    )
+
+
+def test_an_answer() -> None:
+    it = known("bert", "question-answering")
+    found = scores_of(it)
+    output = it.plain()
+    starts, ends = output["start_logits"][0], output["end_logits"][0]
+    assert found.probabilities == pytest.approx(
+        torch.stack([starts.softmax(0), ends.softmax(0)], 1).numpy(), rel=1e-5
+    )
+    context = [p for p, t in enumerate(it.run.tokens) if t.segment == 1 and not t.is_special]
+    spans = {(i, j): float(starts[i] + ends[j]) for i in context for j in context if i <= j}
+    assert found.answer == max(spans, key=lambda span: spans[span])
+
+
+def answered(starts: list[float], ends: list[float], texts: str, segments: str) -> ClassScores:
+    source = SourceInfo("config", "x", "question-answering", "random")
+    run = run_of(tokens_of(*texts.split(), segments=segments), pair="b")
+    outputs = {"start_logits": np.array([starts]), "end_logits": np.array([ends])}
+    found = classification(
+        replace(run, source=source, outputs=outputs), architecture_of("bert", "question-answering")
+    )
+    assert found is not None
+    return found
+
+
+def test_an_answer_is_in_the_second_text_and_in_order() -> None:
+    texts, segments = "[CLS] a [SEP] b c d [SEP]", "0001111"
+    assert answered([9, 9, 9, 1, 2, 3, 9], [9, 9, 9, 3, 2, 1, 9], texts, segments).answer == (3, 3)
+    # The best start stands behind the best end.
+    found = answered([0, 0, 0, 0, 0, 4, 0], [0, 0, 0, 5, 0, 0, 0], texts, segments)
+    assert found.answer == (3, 3)
+    # A family that does not tell segments apart.
+    found = answered([0, 9, 0, 0, 1, 0, 0], [0, 9, 0, 0, 0, 1, 0], texts, "0000000")
+    assert found.answer == (4, 5)
+    assert answered([math.nan] * 7, [0] * 7, texts, segments).answer is None
+
+
+def test_an_answer_is_not_too_long() -> None:
+    count = LONGEST_ANSWER + 2
+    starts, ends = [0.0] * count, [0.0] * count
+    starts[1] = ends[-1] = 5
+    starts[0] = 1
+    texts = " ".join(["[SEP]", *["a"] * (count - 1)])
+    found = answered(starts, ends, texts, "0" + "1" * (count - 1))
+    assert found.answer is not None
+    start, end = found.answer
+    assert end - start < LONGEST_ANSWER
+    assert 5 in (starts[start], ends[end])
+
+
+@pytest.mark.parametrize(
+    ("family", "task"), [("bert", "base"), ("bert", "masked-lm"), ("t5", "pretraining")]
+)
+def test_models_without_classes(family: str, task: str) -> None:
+    it = known(family, task)
+    assert classification(it.run, it.model.architecture) is None
+
+
+def told(run: ActivationRun, *names: str) -> ActivationRun:
+    return replace(run, source=replace(run.source, random_tensors=names))
+
+
+def test_random_tensors_are_told() -> None:
+    it = known("bert", "pretraining")
+    run = told(it.run, "cls.predictions.bias", "cls.seq_relationship.bias", "bert.pooler.bias")
+    found = classification(run, it.model.architecture)
+    assert found is not None
+    assert found.random_tensors == ("cls.seq_relationship.bias", "bert.pooler.bias")
+
+
+def test_infinite_scores() -> None:
+    it = known("bert", "sequence-classification")
+    run = replace(it.run, outputs={"logits": np.array([[np.inf, 1.0]])})
+    found = classification(run, it.model.architecture)
+    assert found is not None
+    assert found.probabilities is not None
+    assert np.isnan(found.probabilities[0, 0])

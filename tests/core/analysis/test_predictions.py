@@ -1,0 +1,289 @@
+"""Predictions are those of the model, of transformers' pipeline, and of the head alone."""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from bertviewer.core.analysis.prediction_data import (
+    Guess,
+    Predictions,
+    mask_places,
+    predicted_places,
+)
+from bertviewer.core.analysis.predictions import predictions_at
+from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.source import parse_source
+from tests.core.analysis.model_runs import Opened, known, opened, ran
+from tests.core.checking.small_models import heads, hook_count
+
+HEADS = [
+    (family, task)
+    for family, task in heads()
+    if task in ("masked-lm", "pretraining") and (family, task) != ("electra", "pretraining")
+]
+CAUSAL = ("gpt2", "bart", "mbart", "t5", "mt5")
+MASKED = Sentence("the cat [MASK] on the mat")
+
+
+@cache
+def demo() -> Opened:
+    """Open the demo model with its head over the vocabulary, which is random."""
+    model: LoadedModel = open_model(parse_source("demo", "masked-lm"))
+    return ran(model, MASKED)
+
+
+def logits_of(it: Opened) -> torch.Tensor:
+    """Return what the model gives, [rows, V]."""
+    output = it.plain()
+    return (output["prediction_logits"] if "prediction_logits" in output else output["logits"])[0]
+
+
+def ids(guess: Guess) -> list[int]:
+    return [candidate.id for candidate in guess.top]
+
+
+def probabilities(guess: Guess) -> list[float]:
+    return [candidate.probability for candidate in guess.top]
+
+
+def at(it: Opened, position: int, **more: Any) -> Predictions:
+    return predictions_at(it.model, it.run, it.kept, position, **more)
+
+
+@pytest.mark.parametrize(("family", "task"), HEADS)
+def test_it_is_what_the_model_gives(family: str, task: str) -> None:
+    it = known(family, task)
+    places = predicted_places(it.run, it.model.architecture)
+    logits = logits_of(it)
+    assert len(places) == len(logits)
+    for row, position in enumerate(places):
+        found = at(it, position)
+        best = logits[row].softmax(-1).topk(10)
+        assert ids(found.guess) == best.indices.tolist()
+        assert probabilities(found.guess) == pytest.approx(best.values.tolist(), rel=1e-4)
+        scores = [candidate.logit for candidate in found.guess.top]
+        assert scores == pytest.approx(logits[row][best.indices].tolist(), rel=1e-4, abs=1e-5)
+        # The last row of the lens, which reads the vector that the run kept, is the same.
+        assert found.no_layers == ""
+        assert len(found.layers) == len(it.run.hidden_states)
+        assert found.layers[-1] is found.guess
+
+
+@pytest.mark.parametrize(("family", "task"), HEADS)
+def test_the_token_that_is_predicted(family: str, task: str) -> None:
+    it = known(family, task)
+    places = predicted_places(it.run, it.model.architecture)
+    assert len(places) > 2
+    for row, position in enumerate(places):
+        found = at(it, position)
+        if family not in CAUSAL:
+            assert found.expected == position
+        elif position == places[-1]:
+            assert (found.expected, found.guess.rank, found.guess.probability) == (None, None, None)
+            continue
+        else:
+            assert found.expected == position + 1
+        token = it.run.tokens[found.expected].id
+        logits = logits_of(it)[row]
+        order = logits.argsort(descending=True).tolist()
+        assert found.guess.rank == order.index(token) + 1
+        assert found.guess.probability == pytest.approx(float(logits.softmax(-1)[token]), rel=1e-4)
+
+
+def _plain_head(it: Opened) -> Callable[[torch.Tensor, bool], torch.Tensor]:
+    """Return the head as a function of a hidden state and whether it is the last one."""
+    module = it.module
+    match it.model.architecture.config["model_type"]:
+        case "bert":
+            return lambda x, _: module.cls(x)
+        case "gpt2":
+            return lambda x, last: module.lm_head(x if last else module.transformer.ln_f(x))
+        case "bart":
+            return lambda x, _: module.lm_head(x) + module.final_logits_bias
+        case "mbart":
+            norm = module.model.decoder.layer_norm
+            return lambda x, last: module.lm_head(x if last else norm(x)) + module.final_logits_bias
+        case "modernbert":
+            norm = module.model.final_norm
+            return lambda x, last: module.decoder(module.head(x if last else norm(x)))
+        case "t5":
+            norm, scale = module.decoder.final_layer_norm, module.config.d_model**-0.5
+            return lambda x, last: module.lm_head((x if last else norm(x)) * scale)
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "states"),
+    [
+        ("bert", "masked-lm", "hidden_states"),
+        ("gpt2", "pretraining", "hidden_states"),
+        ("modernbert", "masked-lm", "hidden_states"),
+        ("bart", "masked-lm", "decoder_hidden_states"),
+        ("mbart", "masked-lm", "decoder_hidden_states"),
+        ("t5", "pretraining", "decoder_hidden_states"),
+    ],
+)
+def test_each_layer_through_the_head(family: str, task: str, states: str) -> None:
+    it = known(family, task)
+    position = predicted_places(it.run, it.model.architecture)[1]
+    found = at(it, position, top=5)
+    head = _plain_head(it)
+    every = it.plain()[states]
+    assert len(found.layers) == len(every)
+    for number, state in enumerate(every):
+        with torch.no_grad():
+            logits = head(state[:, 1], number == len(every) - 1)[0]
+        best = logits.softmax(-1).topk(5)
+        assert ids(found.layers[number]) == best.indices.tolist()
+        assert probabilities(found.layers[number]) == pytest.approx(best.values.tolist(), rel=1e-4)
+
+
+def test_the_layers_of_a_shorter_decoder() -> None:
+    it = opened("bart", "masked-lm", encoder_layers=4, decoder_layers=2)
+    position = predicted_places(it.run, it.model.architecture)[0]
+    assert len(it.run.hidden_states) == 5
+    found = at(it, position)
+    assert len(found.layers) == 3
+    assert ids(found.guess) == logits_of(it)[0].topk(10).indices.tolist()
+
+
+def test_the_pipeline_on_the_demo() -> None:
+    it = demo()
+    (position,) = mask_places(it.run, it.model.architecture)
+    assert it.run.tokens[position].text == "[MASK]"
+    found = at(it, position, top=7)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(it.model.source.path)
+    pipeline = transformers.FillMaskPipeline(model=it.module, tokenizer=tokenizer)
+    expected = pipeline(MASKED.text, top_k=7)
+    assert ids(found.guess) == [entry["token"] for entry in expected]
+    assert probabilities(found.guess) == pytest.approx([e["score"] for e in expected], rel=1e-4)
+    names = [candidate.text for candidate in found.guess.top]
+    assert names == tokenizer.convert_ids_to_tokens(ids(found.guess))
+
+
+def test_a_random_head_is_told() -> None:
+    it = demo()
+    found = at(it, 1)
+    assert set(found.random_tensors) == {
+        name for name in it.run.source.random_tensors if name.startswith("cls.predictions")
+    }
+    assert found.random_tensors
+
+
+def test_tokens_of_a_stand_in_are_numbers_but_for_those_of_the_sentence() -> None:
+    it = known("bert", "masked-lm")
+    texts = {token.id: token.text for token in it.run.tokens}
+    found = at(it, 0, top=97)
+    assert {c.text for c in found.guess.top} == {texts.get(n, f"#{n}") for n in range(97)}
+    assert sum(probabilities(found.guess)) == pytest.approx(1)
+
+
+def test_a_vocabulary_of_few_tokens() -> None:
+    it = known("bert", "masked-lm")
+    assert len(at(it, 0, top=1000).guess.top) == 97
+
+
+@pytest.mark.parametrize(
+    ("family", "task"),
+    [("bert", "base"), ("bert", "sequence-classification"), ("bert", "token-classification")],
+)
+def test_models_without_a_vocabulary_say_so(family: str, task: str) -> None:
+    it = known(family, task)
+    assert predicted_places(it.run, it.model.architecture) == ()
+    with pytest.raises(UserError, match="no head that predicts words"):
+        at(it, 0)
+
+
+def test_the_encoders_tokens_predict_nothing() -> None:
+    it = known("bart", "masked-lm")
+    with pytest.raises(UserError, match="decoder's tokens"):
+        at(it, 0)
+
+
+def test_a_head_that_mixes_tokens_has_no_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = opened("bert", "masked-lm")
+    head = it.module.cls
+    plain = type(head).forward
+    monkeypatch.setattr(type(head), "forward", lambda self, x: plain(self, x + x.mean(1, True)))
+    again = ran(it.model)
+    found = at(again, 2)
+    assert found.layers == ()
+    assert "more than the last hidden state" in found.no_layers
+    assert ids(found.guess) == logits_of(again)[2].topk(10).indices.tolist()
+
+
+def test_a_head_that_fails_on_one_token_has_no_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = known("bert", "masked-lm")
+    head = it.module.cls
+    plain = type(head).forward
+
+    def needs_all(self: Any, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[1] == 1:
+            raise RuntimeError("too short")
+        return plain(self, x)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(type(head), "forward", needs_all)
+    found = at(it, 2)
+    assert found.layers == ()
+    assert "too short" in found.no_layers
+    assert ids(found.guess) == logits_of(it)[2].topk(10).indices.tolist()
+
+
+@pytest.mark.parametrize(("family", "task"), [("bert", "masked-lm"), ("t5", "pretraining")])
+@pytest.mark.parametrize("cancel_at", [1, 5, 9])
+def test_a_prediction_that_is_cancelled_leaves_the_model_as_it_was(
+    family: str, task: str, cancel_at: int
+) -> None:
+    it = opened(family, task)
+    position = predicted_places(it.run, it.model.architecture)[0]
+    before = at(it, position)
+    hooks, called = hook_count(it.module), 0
+
+    def stop(done: int, total: int, label: str) -> None:
+        nonlocal called
+        called += 1
+        if called == cancel_at:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        at(it, position, progress=stop)
+    assert hook_count(it.module) == hooks
+    assert not any("forward" in vars(inner) for inner in it.module.modules())
+    assert at(it, position) == before
+
+
+def test_a_forward_that_was_replaced_before_stays_so() -> None:
+    it = opened("bert", "masked-lm")
+    own = it.module.bert.forward
+    it.module.bert.forward = replaced = partial(own)
+    at(it, 1)
+    assert it.module.bert.forward is replaced
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_dtypes(dtype: torch.dtype) -> None:
+    it = opened("gpt2", "pretraining")
+    it.module.to(dtype)
+    again = ran(it.model)
+    found = at(again, 3)
+    assert found.no_layers == ""
+    best = logits_of(again)[3].float().softmax(-1).max()
+    tolerance = 0.05 if dtype == torch.bfloat16 else 1e-5
+    assert found.guess.top[0].probability == pytest.approx(float(best), rel=tolerance)
+
+
+def test_scores_that_are_no_numbers() -> None:
+    it = opened("bert", "masked-lm")
+    with torch.no_grad():
+        it.module.cls.predictions.bias[3] = torch.nan
+    found = at(ran(it.model), 1)
+    assert found.guess.rank is None
+    assert found.guess.probability is None
+    assert np.isnan(found.guess.top[0].probability)

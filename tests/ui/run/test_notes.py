@@ -1,0 +1,63 @@
+"""What has to be known before a run's figures are believed."""
+
+from dataclasses import replace
+
+import pytest
+
+from bertviewer.core.architecture import Architecture, ModuleNode, SourceInfo, TensorInfo
+from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.ui.run.notes import SLOW, run_notes
+
+RUN = ActivationRun(
+    source=SourceInfo("demo", "demo", "base", "pretrained"),
+    sentence=Sentence("a"),
+    tokenizer="model",
+    tokens=(),
+    modules=(),
+    token_norms=(),
+    seconds_forward=0.1,
+    seconds_total=0.2,
+)
+
+
+def architecture(dtype: str) -> Architecture:
+    node = ModuleNode(
+        path="",
+        class_name="Linear",
+        depth=0,
+        parameters=4,
+        own_parameters=4,
+        trainable=4,
+        share=1.0,
+        repeat=None,
+        attributes={},
+        count_formula="4",
+        forward_formula=None,
+        class_module="torch.nn",
+    )
+    tensor = TensorInfo("weight", (2, 2), dtype, trainable=True, tied_to=None)
+    return Architecture(RUN.source, {}, (), (node,), (tensor,))
+
+
+def test_nothing_is_said_of_an_ordinary_run() -> None:
+    assert run_notes(RUN, architecture("float32")) == []
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_explained_where_it_was_slow(dtype: str) -> None:
+    slow = replace(RUN, seconds_forward=2 * SLOW)
+    (note,) = run_notes(slow, architecture(dtype))
+    assert dtype in note
+    assert run_notes(RUN, architecture(dtype)) == []
+    assert run_notes(replace(slow, device="cuda:0"), architecture(dtype)) == []
+    assert run_notes(slow, architecture("float32")) == []
+
+
+def test_random_weights_and_stand_ins_are_told() -> None:
+    random = replace(RUN, source=replace(RUN.source, weights="random"), tokenizer="stand-in")
+    first, second = run_notes(random, architecture("float32"))
+    assert "RANDOM" in first
+    assert "stand-in" in second
+    partly = replace(RUN, source=replace(RUN.source, random_tensors=("cls.bias", "cls.weight")))
+    (note,) = run_notes(partly, architecture("float32"))
+    assert note.startswith("2 tensors are RANDOM")
