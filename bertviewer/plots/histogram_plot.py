@@ -1,15 +1,17 @@
 """Counts over bins as bars, of one series or of two over one another."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QBrush, QColor, QPainterPath
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen
 from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 
 from bertviewer.plots.chart import Bars, HistogramChart, Place
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
-from bertviewer.plots.log_scale import PowerAxis, log_height
+from bertviewer.plots.log_scale import LOWEST, PowerAxis, log_height
 from bertviewer.plots.theme import widened
 
 FILL_OPACITY = 0.7
@@ -80,23 +82,27 @@ class HistogramPlot(LegendPlot):
         super().draw()
         item = self.getPlotItem()
         chart = self.chart or HistogramChart((0.0, 1.0), ())
+        base = LOWEST if chart.is_log else 0.0
         entries = []
         for number, bars in enumerate(chart.series):
             color = self.theme.series[number % len(self.theme.series)]
+            heights = self._heights(bars)
             if number == 0:
                 # The line keeps a bar visible that is lower than a pixel: outliers are few.
                 pen, brush = self.pen(color), QBrush(_tint(color))
-                path = _filled(chart.edges, bars)
+                path = _filled(chart.edges, heights, base)
             else:
                 pen, brush = self.pen(color, 2), QBrush()
-                path = _outline(chart.edges, bars)
+                path = _outline(chart.edges, heights, base)
             shape = QGraphicsPathItem(path)
             shape.setPen(pen)
             shape.setBrush(brush)
             item.addItem(shape, ignoreBounds=True)
             entries.append(Entry(bars.label, pen, None, brush, pen))
-        self.legend.set_entries(entries if len(entries) > 1 else (), self.theme, self.font())
+        entries = [*(entries if len(entries) > 1 else ()), *self._draw_levels(chart)]
+        self.legend.set_entries(entries, self.theme, self.font())
         self.draw_zero()
+        item.getAxis("left").setLogMode(chart.is_log)
         self.show_values(bool(chart.series))
         note = self.note()
         item.setTitle(note or None, color=self.theme.foreground, size=f"{NOTE_POINTS}pt")
@@ -107,12 +113,43 @@ class HistogramPlot(LegendPlot):
     def y_range(self) -> tuple[float, float]:
         """Return a range from 0 to the highest bar, and to the lowest if bars go down."""
         series = self.chart.series if self.chart else ()
-        counts = [count for bars in series for count in bars.counts]
-        low, high = min(0.0, *counts, 0.0), max(0.0, *counts, 0.0)
+        heights = [height for bars in series for height in self._heights(bars)]
+        if self.chart and self.chart.is_log:
+            high = max([0.5, *heights])
+            return LOWEST, high + HEADROOM * (high - LOWEST)
+        low, high = min(0.0, *heights, 0.0), max(0.0, *heights, 0.0)
         if low == high:
             return 0.0, 1.0
         margin = HEADROOM * (high - low)
         return (low - margin if low < 0 else 0.0), high + margin
+
+    def _heights(self, bars: Bars) -> tuple[float, ...]:
+        is_log = self.chart is not None and self.chart.is_log
+        return tuple(map(log_height, bars.counts)) if is_log else bars.counts
+
+    def _draw_levels(self, chart: HistogramChart) -> list[Entry]:
+        """Draw where means are, and of a single series the deviations; return their names."""
+        is_single = len(chart.series) == 1
+        dashed = Qt.PenStyle.DashLine
+        names = {}
+        for number, bars in enumerate(chart.series):
+            if bars.mean is None:
+                continue
+            color = self.theme.foreground if is_single else self.theme.series[number]
+            self._draw_level(bars.mean, self.pen(color, 1.5, dashed))
+            names[self.tr("mean")] = self.pen(self.theme.foreground, 1.5, dashed)
+            if is_single and bars.std:
+                dotted = self.pen(color, 1, Qt.PenStyle.DotLine)
+                names[self.tr("mean ± std")] = dotted
+                for x in (bars.mean - bars.std, bars.mean + bars.std):
+                    if chart.edges[0] <= x <= chart.edges[-1]:
+                        self._draw_level(x, dotted)
+        return [Entry(name, pen, "", QBrush(), pen) for name, pen in names.items()]
+
+    def _draw_level(self, x: float, pen: QPen) -> None:
+        line = pg.InfiniteLine(x, pen=pen)
+        line.setZValue(5)
+        self.getPlotItem().addItem(line, ignoreBounds=True)
 
 
 def _exact(count: float) -> str:
@@ -125,23 +162,24 @@ def _tint(color: str) -> QColor:
     return tint
 
 
-def _filled(edges: tuple[float, ...], bars: Bars) -> QPainterPath:
+def _filled(edges: Sequence[float], heights: Sequence[float], base: float) -> QPainterPath:
     path = QPainterPath()
-    for low, high, count in zip(edges[:-1], edges[1:], bars.counts, strict=True):
-        if count:
+    for low, high, height in zip(edges[:-1], edges[1:], heights, strict=True):
+        if height != base:
             gap = GAP * (high - low)
-            path.addRect(QRectF(QPointF(low + gap, 0), QPointF(high - gap, count)).normalized())
+            corners = QPointF(low + gap, base), QPointF(high - gap, height)
+            path.addRect(QRectF(*corners).normalized())
     return path
 
 
-def _outline(edges: tuple[float, ...], bars: Bars) -> QPainterPath:
-    path = QPainterPath(QPointF(edges[0], 0))
-    for low, high, count in zip(edges[:-1], edges[1:], bars.counts, strict=True):
-        path.lineTo(low, count)
-        if count:
-            path.lineTo(high, count)
+def _outline(edges: Sequence[float], heights: Sequence[float], base: float) -> QPainterPath:
+    path = QPainterPath(QPointF(edges[0], base))
+    for low, high, height in zip(edges[:-1], edges[1:], heights, strict=True):
+        path.lineTo(low, height)
+        if height != base:
+            path.lineTo(high, height)
         else:
             # No line along 0: it would hide low bars.
-            path.moveTo(high, 0)
-    path.lineTo(edges[-1], 0)
+            path.moveTo(high, base)
+    path.lineTo(edges[-1], base)
     return path

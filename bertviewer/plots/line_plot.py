@@ -14,6 +14,7 @@ from bertviewer.plots.chart import Line, LineChart, Place, closest
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
+from bertviewer.plots.log_scale import PowerAxis, log_height
 from bertviewer.plots.theme import widened
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
@@ -32,7 +33,7 @@ class LinePlot(LegendPlot):
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: LineChart | None = None
         self._marks: list[pg.GraphicsObject] = []
-        super().__init__(parent, axes={"bottom": LabelAxis("bottom")})
+        super().__init__(parent, axes={"bottom": LabelAxis("bottom"), "left": PowerAxis("left")})
 
     def show_chart(self, chart: LineChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
@@ -85,7 +86,7 @@ class LinePlot(LegendPlot):
             edge = self.pen(color if is_hollow else self.theme.background)
             entries.append(Entry(line.label, pen, symbol, brush, edge))
             self._draw_surroundings(line, color)
-            values = _array(line.values)
+            values = _array(self._heights(line.values))
             if np.isnan(values).all():
                 continue  # pyqtgraph cannot find bounds for such a line, nor anybody see it
             item.plot(
@@ -101,6 +102,7 @@ class LinePlot(LegendPlot):
                 useCache=False,  # cached symbols are bitmaps, on paper too
             )
         self.show_values(bool(chart.lines))
+        item.getAxis("left").setLogMode(chart.is_log)
         item.getAxis("bottom").set_labels(chart.ticks, first=0)
         item.showGrid(x=False, y=True, alpha=0.15)
         item.setXRange(-0.4, max(0.4, len(chart.ticks) - 0.6), padding=0)
@@ -123,7 +125,11 @@ class LinePlot(LegendPlot):
             line = pg.InfiniteLine(x, pen=self.pen(color, 1, Qt.PenStyle.DotLine))
             line.setZValue(-5)
             self._marks.append(line)
-        rings = [(x, value) for line, x in points if (value := line.values[x]) is not None]
+        rings = [
+            (x, height)
+            for line, x in points
+            if (height := self._heights(line.values)[x]) is not None
+        ]
         if rings:
             ring = pg.ScatterPlotItem(
                 pos=rings,
@@ -148,7 +154,7 @@ class LinePlot(LegendPlot):
         points = [
             (abs(value - point.y()), line)
             for line in self.chart.lines
-            if 0 <= x < len(line.values) and (value := _at(line.values, x)) is not None
+            if (value := _at(self._heights(line.values), x)) is not None and x >= 0
         ]
         if not points:
             return None
@@ -168,7 +174,7 @@ class LinePlot(LegendPlot):
         """Draw a line's band and its extremes, below all lines."""
         item = self.getPlotItem()
         if line.low is not None and line.high is not None:
-            band = QGraphicsPathItem(_band(line.low, line.high))
+            band = QGraphicsPathItem(_band(self._heights(line.low), self._heights(line.high)))
             tint = QColor(color)
             tint.setAlphaF(BAND_OPACITY)
             band.setBrush(tint)
@@ -176,7 +182,7 @@ class LinePlot(LegendPlot):
             band.setZValue(-10)
             item.addItem(band, ignoreBounds=True)
         for part in (line.min, line.max):
-            values = _array(part or ())
+            values = _array(self._heights(part or ()))
             if np.isnan(values).all():
                 continue
             pen = self.pen(color, 1, Qt.PenStyle.DotLine)
@@ -188,12 +194,18 @@ class LinePlot(LegendPlot):
             value
             for line in (self.chart.lines if self.chart else ())
             for _, part in line.columns()
-            for value in part
+            for value in self._heights(part)
             if value is not None and isfinite(value)
         ]
         low, high = widened(min(values, default=0.0), max(values, default=1.0))
         margin = 0.06 * (high - low)
         return low - margin, high + margin / 2
+
+    def _heights(self, values: Values) -> Values:
+        """Return how high values stand."""
+        if self.chart is None or not self.chart.is_log:
+            return values
+        return tuple(None if value is None else log_height(value) for value in values)
 
 
 def _at(values: Values | None, x: int) -> float | None:

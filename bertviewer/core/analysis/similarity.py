@@ -64,6 +64,14 @@ def cosine(first: Vectors, second: Vectors) -> float | None:
     return float(np.clip(one @ other, -1.0, 1.0)) if is_defined.all() else None
 
 
+def cosines(first: Vectors, second: Vectors) -> tuple[float | None, ...]:
+    """Return the cosine of each row of one array [K, D] with the same row of another."""
+    (one, is_one), (other, is_other) = _units(first), _units(second)
+    values = np.clip(np.einsum("ij,ij->i", one, other), -1.0, 1.0).tolist()
+    pairs = zip(values, (is_one & is_other).tolist(), strict=True)
+    return tuple(value if is_defined else None for value, is_defined in pairs)
+
+
 def same_words(
     run: ActivationRun, other: ActivationRun | None = None, ignore_case: bool = True
 ) -> tuple[WordPair, ...]:
@@ -123,9 +131,12 @@ def _path(
     run: ActivationRun, tokens: Sequence[int], other: ActivationRun, others: Sequence[int]
 ) -> tuple[float | None, ...]:
     states = tuple(zip(run.hidden_states, other.hidden_states, strict=False))
-    if any(one.shape[1] != two.shape[1] for one, two in states):
+    if not states or any(one.shape[1] != two.shape[1] for one, two in states):
         return ()
-    return tuple(cosine(_mean(one, tokens), _mean(two, others)) for one, two in states)
+    return cosines(
+        np.stack([_mean(one, tokens) for one, _ in states]),
+        np.stack([_mean(two, others) for _, two in states]),
+    )
 
 
 def _mean(state: Vectors, tokens: Sequence[int]) -> NDArray[np.float64]:

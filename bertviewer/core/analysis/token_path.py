@@ -1,9 +1,10 @@
 """One token's path through the hidden states: how long its vector is, and how far it turns."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
-from bertviewer.core.analysis.similarity import cosine
+import numpy as np
+
+from bertviewer.core.analysis.similarity import cosines
 from bertviewer.core.run.activation_run import ActivationRun
 
 
@@ -29,12 +30,12 @@ def token_path(run: ActivationRun, token: int) -> TokenPath:
         IndexError: there is no such token.
     """
     norms = tuple(state[token] for state in run.token_norms)
-    vectors = [state[token] for state in run.hidden_states]
-    if not vectors:
+    if not run.hidden_states:
         nothing = (None,) * len(norms)
         return TokenPath(norms, nothing, nothing)
+    vectors = np.stack([state[token] for state in run.hidden_states])
     return TokenPath(
         norms,
-        tuple(cosine(vectors[0], vector) for vector in vectors),
-        (None, *(cosine(*two) for two in pairwise(vectors))),
+        cosines(np.broadcast_to(vectors[0], vectors.shape), vectors),
+        (None, *cosines(vectors[:-1], vectors[1:])),
     )

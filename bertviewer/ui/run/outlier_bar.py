@@ -44,7 +44,7 @@ class OutlierBar(QWidget):
         self._name.setToolTip(
             plain_tip(
                 self.tr(
-                    "Dimensions in which some token's value is more than {0:g} standard deviations\n"
+                    "Dimensions in which some token's value is over {0:g} standard deviations\n"
                     "from the mean of its hidden state (Bondarenko, Nagel and Blankevoort 2021).\n"
                     "First come those that are outliers of most hidden states."
                 ).format(DEVIATIONS)

@@ -39,8 +39,8 @@ def demo() -> Opened:
     return ran(model, MASKED)
 
 
-def logits_of(it: Opened) -> torch.Tensor:
-    """Return what the model gives, [rows, V]."""
+def logits_of(it: Opened) -> Any:
+    """Return what the model gives, a tensor [rows, V]."""
     output = it.plain()
     return (output["prediction_logits"] if "prediction_logits" in output else output["logits"])[0]
 

@@ -16,7 +16,7 @@ from bertviewer.core.errors import Cancelled
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.capture import Call, Capture, versions
+from bertviewer.core.run.capture import Call, Capture, tensors_in, versions
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import SENTENCE, hook_count, run, small_model
 

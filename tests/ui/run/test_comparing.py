@@ -1,0 +1,163 @@
+"""Keeping a run as A and comparing the next one with it, in the window."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.plots.chart import GridChart, LineChart, Place
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.chart_panel import ChartPanel
+from tests.ui.finding import find, is_drawn, last_run
+
+A, B = "the cat sat on the mat", "the cat sat on the old mat"
+
+
+def run(window: MainWindow, text: str, qtbot: QtBot) -> None:
+    before = window.workspace.run
+    window.set_sentence(text, None)
+    window.run()
+    qtbot.waitUntil(lambda: window.workspace.run is not before and is_drawn(window), timeout=60_000)
+
+
+def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not window.workspace.turns.pending and not lane.busy, timeout=60_000)
+
+
+@pytest.fixture
+def compared(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+    """Return a window with run A kept and run B made after it."""
+    run(demo_window, A, qtbot)
+    find(demo_window, QPushButton, "keepRun").click()
+    run(demo_window, B, qtbot)
+    settle(demo_window, lane, qtbot)
+    return demo_window
+
+
+def panels(window: MainWindow) -> tuple[ChartPanel, ChartPanel]:
+    """Return the panels of the layers and of the norms."""
+    found = {
+        panel.plot.objectName(): panel
+        for panel in window.findChildren(ChartPanel)
+        if panel.plot.objectName()
+    }
+    return found["layerPlot"], found["tokenHeatmap"]
+
+
+def test_lines_of_both_runs_over_one_another(compared: MainWindow) -> None:
+    layers, _ = panels(compared)
+    (chart,) = layers.charts
+    assert isinstance(chart, LineChart)
+    assert {line.label[0] for line in chart.lines} == {"A", "B"}
+    assert {line.style for line in chart.lines if line.label[0] == "A"} == {"dashed"}
+
+
+def test_heatmaps_side_by_side_in_the_same_colours(compared: MainWindow) -> None:
+    _, norms = panels(compared)
+    b, a = norms.charts
+    assert isinstance(a, GridChart)
+    assert isinstance(b, GridChart)
+    assert (a.values.shape, b.values.shape) == ((7, 8), (7, 9))
+    assert a.levels == b.levels is not None
+
+
+def test_the_difference_is_of_the_same_tokens(
+    compared: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    find(compared, QToolButton, "difference").click()
+    settle(compared, lane, qtbot)
+    _, norms = panels(compared)
+    (chart,) = norms.charts
+    assert isinstance(chart, GridChart)
+    a, kept = last_run(compared), compared.workspace.kept
+    assert kept is not None
+    mine, other = np.array(a.token_norms), np.array(kept.run.token_norms)
+    assert chart.values[:, 1] == pytest.approx(mine[:, 1] - other[:, 1])
+    # "old" has no partner; "mat" after it has one at another place.
+    assert np.isnan(chart.values[:, 6]).all()
+    assert chart.values[:, 7] == pytest.approx(mine[:, 7] - other[:, 6])
+
+
+def test_a_click_on_a_selects_the_same_token_of_b(compared: MainWindow) -> None:
+    _, norms = panels(compared)
+    of_a = norms._plots[1]
+    of_a.clicked.emit(Place(token=6))
+    assert compared.workspace.token == 7
+    assert of_a.selection.token == 6
+
+
+def test_compare_no_longer(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    find(compared, QToolButton, "dropRun").click()
+    settle(compared, lane, qtbot)
+    layers, norms = panels(compared)
+    assert len(norms.charts) == 1
+    (chart,) = layers.charts
+    assert isinstance(chart, LineChart)
+    assert {line.style for line in chart.lines} == {"solid"}
+    assert compared.workspace.kept is None
+
+
+def test_another_model_takes_run_a_away(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    compared.open_named("albert-base-v2")
+    settle(compared, lane, qtbot)
+    assert compared.workspace.kept is None
+    assert compared.workspace.run is None
+
+
+def test_a_plot_is_taken_along(
+    demo_window: MainWindow,
+    lane: Lane,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run(demo_window, A, qtbot)
+    settle(demo_window, lane, qtbot)
+    _, norms = panels(demo_window)
+    menu = find(norms, QToolButton, "chartMenu").menu()
+    actions = {action.objectName(): action for action in menu.actions()}
+    clipboard = QGuiApplication.clipboard()
+    actions["copyData"].trigger()
+    header, *rows = clipboard.text().splitlines()
+    assert header.split(",")[:3] == ["Layer", "[CLS] (token 0)", "the (token 1)"]
+    (chart,) = norms.charts
+    assert isinstance(chart, GridChart)
+    assert [float(row.split(",")[2]) for row in rows] == chart.values[:, 1].tolist()
+    actions["copyPicture"].trigger()
+    image, size = clipboard.image(), norms.plot.size()
+    assert (image.width(), image.height()) == (2 * size.width(), 2 * size.height())
+    for suffix, beginning in ((".png", b"\x89PNG"), (".svg", b"<svg"), (".pdf", b"%PDF")):
+        path = tmp_path / f"plot{suffix}"
+        monkeypatch.setattr(
+            QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), "PNG (*.png)")
+        )
+        actions["savePicture"].trigger()
+        assert beginning in path.read_bytes()[:300]
+    path = tmp_path / "no" / "plot.png"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), "PNG (*.png)"))
+    actions["savePicture"].trigger()
+    box = find(demo_window, QMessageBox, "errorDialog")
+    assert "there is no folder" in box.text() or "No such file" in box.text()
+    box.close()
+
+
+def test_the_value_under_the_mouse_is_told(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    run(demo_window, A, qtbot)
+    settle(demo_window, lane, qtbot)
+    layers, norms = panels(demo_window)
+    assert isinstance(layers.plot, LinePlot)
+    assert isinstance(norms.plot, GridPlot)
+    box = norms.plot.getPlotItem().vb
+    qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 50)
+    position = box.mapViewToScene(QPointF(2.5, 3.5))
+    norm = last_run(demo_window).token_norms[3][2]
+    assert norms.plot.text_at(position).endswith(f"{norm:.7g}")
