@@ -6,7 +6,7 @@ from typing import Any
 from bertviewer.core import transformer_base
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.errors import UserError
-from bertviewer.core.tasks import Task
+from bertviewer.core.tasks import TASKS, Task
 
 SEED = 0
 
@@ -41,6 +41,15 @@ def auto_class(config: Any, task: Task, name: str) -> Any:
     if type(config) not in auto._model_mapping:
         raise UserError(f"{name}: {config.model_type} has no head for the task {task.name!r}")
     return auto
+
+
+def heads_of(config: Any) -> tuple[str, ...]:
+    """Return the names of the tasks that this family has a model for."""
+    return tuple(
+        task.name
+        for task in TASKS
+        if type(config) in getattr(transformers, task.auto_class)._model_mapping
+    )
 
 
 def build_on_meta(config: Any, task: Task, name: str) -> torch.nn.Module:

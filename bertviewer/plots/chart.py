@@ -5,13 +5,21 @@ Every chart has ``table()``, its data as a header and rows: that is its CSV.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, Protocol
 
 from bertviewer.plots.levels import Levels, Values
 
 Cell = str | int | float | None
 Table = tuple[tuple[str, ...], list[tuple[Cell, ...]]]
 """A header, and rows of as many cells."""
+
+
+class Tabular(Protocol):
+    """What has data to take along."""
+
+    def table(self) -> Table:
+        """Return a header and rows."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +200,8 @@ class GridChart:
     def chosen(self, selection: Place) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the rows and the columns that a selection means."""
         rows = closest(self.row_places, selection) or closest(self.split_places, selection)
+        if len(rows) > 1:
+            rows = ()  # the rows of a layer that is called again and again: it is each of them
         return rows, closest(self.column_places, selection)
 
     def table(self) -> Table:
@@ -211,6 +221,8 @@ class HeadsChart:
         queries: the query tokens in words.
         keys: the key tokens likewise.
         value_title: what the values are.
+        is_signed: colours are symmetric about 0.
+        levels: the range of the colours; ``None`` is that of the values, and 0.
     """
 
     values: Values
@@ -218,6 +230,8 @@ class HeadsChart:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     value_title: str = ""
+    is_signed: bool = False
+    levels: Levels | None = None
 
     def text(self, head: int, query: int, key: int) -> str:
         """Return a cell's head, tokens and exact value in words."""

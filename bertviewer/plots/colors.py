@@ -1,6 +1,7 @@
 """Values to colours: tables, and pictures of one pixel a value."""
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pyqtgraph as pg
@@ -67,8 +68,15 @@ def reduced(values: Values, rows: int, columns: int, is_signed: bool = False) ->
 
 
 def _blocks(choose: np.ufunc, values: Values, rows: int, columns: int) -> Values:
-    for axis, parts in ((-2, rows), (-1, columns)):
-        size = values.shape[axis]
-        if parts < size:
-            values = choose.reduceat(values, np.arange(parts) * size // parts, axis=axis)
+    size = values.shape[-2]
+    if rows < size:
+        # Block by block: reduceat() takes ten times as long to go down columns.
+        edges = np.arange(rows + 1) * size // rows
+        values = np.stack(
+            [choose.reduce(values[..., a:b, :], axis=-2) for a, b in pairwise(edges.tolist())],
+            axis=-2,
+        )
+    size = values.shape[-1]
+    if columns < size:
+        values = choose.reduceat(values, np.arange(columns) * size // columns, axis=-1)
     return values

@@ -2,14 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bertviewer.plots.chart import Bars, GridChart, HistogramChart, Line, LineChart, Place
+from bertviewer.plots.chart import (
+    Bars,
+    GridChart,
+    HeadsChart,
+    HistogramChart,
+    Line,
+    LineChart,
+    Place,
+)
 from bertviewer.plots.levels import levels_of
 
 Pairs = Sequence[tuple[int, int]]
 """Index in A, index in B of what is the same in both."""
+Grid = TypeVar("Grid", GridChart, HeadsChart)
 
 
 def overlaid(a: LineChart, b: LineChart) -> LineChart:
@@ -56,10 +67,16 @@ def line_difference(a: LineChart, b: LineChart) -> LineChart:
     return replace(b, lines=lines, y_title=f"{b.y_title}, B − A", is_log=False)
 
 
-def levelled(a: GridChart, b: GridChart) -> tuple[GridChart, GridChart]:
-    """Return both grids with one range of colours, to stand side by side."""
-    values = np.concatenate([a.values.ravel(), b.values.ravel()])
-    levels = levels_of(values, a.is_signed or b.is_signed)
+def levelled(a: Grid, b: Grid) -> tuple[Grid, Grid]:
+    """Return both grids with one range of colours, to stand side by side.
+
+    It holds the ranges that both have, or else all of their values.
+    """
+    if a.levels and b.levels:
+        levels = min(a.levels[0], b.levels[0]), max(a.levels[1], b.levels[1])
+    else:
+        values = np.concatenate([a.values.ravel(), b.values.ravel()])
+        levels = levels_of(values, a.is_signed or b.is_signed)
     return replace(a, levels=levels), replace(b, levels=levels)
 
 
@@ -83,6 +100,40 @@ def grid_difference(
         values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - mine
     title = f"{b.value_title}, B − A".removeprefix(", ")
     return replace(b, values=values, value_title=title, is_signed=True, levels=None)
+
+
+def heads_difference(a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs) -> HeadsChart:
+    """Return B − A head by head for B's tokens; what has no partner in A is NaN.
+
+    ``queries`` pairs A's query tokens with B's, ``keys`` the key tokens. The captions are left out:
+    they tell of one run's heads.
+    """
+    _, rows, columns = b.values.shape
+    heads = min(len(a.values), len(b.values))
+    values = np.full(b.values.shape, np.nan, dtype=np.float32)
+    if queries and keys:
+        rows_of_a, columns_of_a = _partners(queries, rows), _partners(keys, columns)
+        # Single precision is what attention has; indexing twice is faster than at once.
+        mine = a.values[:heads, rows_of_a].take(columns_of_a, axis=-1)
+        values[:heads] = b.values[:heads] - mine
+        values[:, rows_of_a < 0] = np.nan
+        values[:, :, columns_of_a < 0] = np.nan
+    return replace(
+        b,
+        values=values,
+        captions=("",) * len(b.values),
+        value_title=f"{b.value_title}, B − A".removeprefix(", "),
+        is_signed=True,
+        levels=None,
+    )
+
+
+def _partners(pairs: Pairs, count: int) -> NDArray[np.intp]:
+    """Return the partner in A of each of B's ``count`` indices, -1 where there is none."""
+    found = np.full(count, -1, dtype=np.intp)
+    for mine, other in pairs:
+        found[other] = mine
+    return found
 
 
 def histograms_overlaid(a: HistogramChart, b: HistogramChart) -> HistogramChart:

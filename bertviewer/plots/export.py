@@ -16,7 +16,7 @@ import typst
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
-from bertviewer.plots.chart import Cell, Chart
+from bertviewer.plots.chart import Cell, Tabular
 from bertviewer.plots.paper import Drawing, lay_out, plot_pdf
 from bertviewer.plots.plot import Plot
 from bertviewer.plots.theme import LIGHT, PlotTheme
@@ -82,22 +82,23 @@ def _unwrapped(drawing: bytes) -> bytes:
     return _SIZE.sub(rb"\1pt\2pt", b64decode(found[1]), count=1)
 
 
-def csv_text(chart: Chart) -> str:
-    """Return a chart's data as CSV after RFC 4180, in Unicode and with CRLF at each line's end.
+def csv_text(data: Tabular) -> str:
+    """Return the data of a chart or a table as CSV after RFC 4180, in Unicode with CRLF line ends.
 
     Numbers have all digits that it takes to read the same number back. An empty cell has no
     value; NaN and Inf are ``nan`` and ``inf``. Texts stand as they are: a token such as ``=`` is
     not disarmed for spreadsheets, for then the data would no longer be the data.
     """
-    header, rows = chart.table()
+    header, rows = data.table()
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(header)
-    writer.writerows([_written(cell) for cell in row] for row in rows)
+    writer.writerows([written(cell) for cell in row] for row in rows)
     return text.getvalue()
 
 
-def _written(cell: Cell) -> str:
+def written(cell: Cell) -> str:
+    """Return a cell's text, with all digits of a number."""
     if cell is None:
         return ""
     return cell if isinstance(cell, str) else repr(cell)

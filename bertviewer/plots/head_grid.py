@@ -1,5 +1,6 @@
 """All heads of an attention layer at once, each a small heatmap."""
 
+from collections.abc import Sequence
 from math import ceil
 
 import numpy as np
@@ -20,12 +21,15 @@ from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
 from bertviewer.plots.chart import HeadsChart, Place
 from bertviewer.plots.colors import SHADES, color_table, picture, reduced
 from bertviewer.plots.frames import draw_frame
+from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
 from bertviewer.plots.levels import Levels, levels_of
 from bertviewer.plots.theme import LIGHT, PlotTheme
 
-GAP, MARGIN = 10.0, 6.0  # pixels
-BAR, BAR_ROOM = 12.0, 62.0
+BAR, BAR_ROOM, BAR_GAP = 12.0, 66.0, 14.0  # pixels
 LARGE, SMALL = 9, 8  # points
+
+_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class HeadGrid(QWidget):
@@ -58,8 +62,7 @@ class HeadGrid(QWidget):
         self.chart = chart if chart is not None and chart.values.size else None
         self._images = {}
         if self.chart is not None:
-            low, high = levels_of(self.chart.values)
-            self.levels = min(0.0, low), high
+            self.levels = _levels(self.chart)
         self.update()
 
     def set_theme(self, theme: PlotTheme) -> None:
@@ -75,14 +78,15 @@ class HeadGrid(QWidget):
 
     def place_at(self, position: QPointF) -> Place | None:
         """Return the head at a position in the widget, its title included."""
-        for head, rect in enumerate(self._rects()):
-            if rect.adjusted(0, -self._title_height(), 0, 0).contains(position):
+        layout = self._layout()
+        for head, rect in enumerate(layout.rects):
+            if rect.adjusted(0, -layout.title_height, 0, 0).contains(position):
                 return Place(head=head)
         return None
 
     def text_at(self, position: QPointF) -> str:
         """Return the exact value at a position in the widget, in words; "" where there is none."""
-        for head, rect in enumerate(self._rects()):
+        for head, rect in enumerate(self._layout().rects):
             if self.chart is not None and rect.contains(position):
                 _, rows, columns = self.chart.values.shape
                 query = int((position.y() - rect.y()) / rect.height() * rows)
@@ -92,7 +96,7 @@ class HeadGrid(QWidget):
 
     def head_rect(self, head: int) -> QRectF:
         """Return where a head's heatmap is in the widget."""
-        return self._rects()[head]
+        return self._layout().rects[head]
 
     def draw_on(self, painter: QPainter) -> None:
         """Draw the heads as large as the widget is, from the painter's origin."""
@@ -100,17 +104,18 @@ class HeadGrid(QWidget):
         chart = self.chart
         if chart is None:
             return
-        rects = self._rects()
+        layout = self._layout()
+        rects = layout.rects
         is_vector = is_paper(painter) and chart.values.size <= MOST_RECTANGLES
-        table = color_table(self.theme, False)
+        table = color_table(self.theme, chart.is_signed)
         images = [] if is_vector else self._pictures(painter, chart, rects[0])
         for head, rect in enumerate(rects):
             if is_vector:
                 draw_rectangles(painter, rect, chart.values[head], self.levels, table)
             else:
                 painter.drawImage(rect, images[head])
-            self._draw_title(painter, head, chart.captions[head], rect)
-        self._draw_bar(painter)
+            self._draw_title(painter, head, chart.captions[head], layout)
+        self._draw_bar(painter, rects, chart.is_signed)
         chosen = self.selection.head
         if chosen is not None and chosen < len(rects):
             draw_frame(painter, rects[chosen], QRectF(self.rect()), self.theme)
@@ -141,36 +146,25 @@ class HeadGrid(QWidget):
         font.setPointSize(points)
         return font
 
-    def _title_height(self) -> float:
-        return QFontMetricsF(self._font(LARGE)).height() + 3
-
-    def _rects(self) -> list[QRectF]:
+    def _layout(self) -> HeadLayout:
         """Return where the heatmaps are: in as many columns as make them largest."""
         if self.chart is None:
-            return []
+            return HeadLayout((), 0.0, "", False)
+        large = self._font(LARGE)
+        large.setBold(True)  # as the selected one is
+        name, caption = QFontMetricsF(large), QFontMetricsF(self._font(SMALL))
+        captions = {caption.horizontalAdvance(text) for text in self.chart.captions}
+        words = Words(
+            name_width=name.horizontalAdvance(self._name(len(self.chart.values) - 1)),
+            name_height=name.height(),
+            caption_width=max(captions, default=0.0),
+            caption_height=caption.height(),
+        )
         heads, rows, columns = self.chart.values.shape
-        width, height = self.width() - 2 * MARGIN - BAR_ROOM, self.height() - 2 * MARGIN
-        title = self._title_height()
+        return lay_out_heads((heads, rows, columns), self.width() - BAR_ROOM, self.height(), words)
 
-        def size(across: int) -> tuple[float, float]:
-            """Return a heatmap's size: cells are squares."""
-            wide = (width - GAP * (across - 1)) / across
-            down = ceil(heads / across)
-            tall = (height - GAP * (down - 1)) / down - title
-            side = max(0.0, min(wide / columns, tall / rows))
-            return max(4.0, side * columns), max(4.0, side * rows)
-
-        across = max(range(1, heads + 1), key=lambda number: size(number)[0])
-        wide, tall = size(across)
-        return [
-            QRectF(
-                MARGIN + (head % across) * (wide + GAP),
-                MARGIN + title + (head // across) * (tall + title + GAP),
-                wide,
-                tall,
-            )
-            for head in range(heads)
-        ]
+    def _name(self, head: int) -> str:
+        return self.tr("head {0}").format(head)
 
     def _pictures(self, painter: QPainter, chart: HeadsChart, rect: QRectF) -> list[QImage]:
         """Return the heads as images with no more pixels than ``rect`` has on the device."""
@@ -181,42 +175,41 @@ class HeadGrid(QWidget):
             rows = max(1, min(rows, ceil(pixels.height())))
             columns = max(1, min(columns, ceil(pixels.width())))
         if (rows, columns) not in self._images:
-            table = color_table(self.theme, False)
-            values = reduced(np.where(np.isfinite(values), values, np.nan), rows, columns)
+            table = color_table(self.theme, chart.is_signed)
+            values = np.where(np.isfinite(values), values, np.nan)
+            values = reduced(values, rows, columns, chart.is_signed)
             # Only the last size is worth keeping: the next paint asks for it again.
             self._images = {(rows, columns): [picture(head, self.levels, table) for head in values]}
         return self._images[rows, columns]
 
-    def _draw_title(self, painter: QPainter, head: int, caption: str, rect: QRectF) -> None:
-        """Write a head's number above it, and its caption beside that where there is room."""
-        title = self.tr("head {0}").format(head)
-        line = QRectF(rect.x(), rect.y() - self._title_height(), rect.width(), self._title_height())
+    def _draw_title(self, painter: QPainter, head: int, caption: str, layout: HeadLayout) -> None:
+        """Write a head's name above it, and its caption where there is room."""
+        rect = layout.rects[head]
+        space = QRectF(rect.x(), rect.y() - layout.title_height, rect.width(), layout.title_height)
+        space.setBottom(space.bottom() - BELOW_WORDS)
+        small = QFontMetricsF(self._font(SMALL)).height()
+        name, under = QRectF(space), QRectF(space)
+        if layout.captions == "below":
+            name.setBottom(space.bottom() - small)
+            under.setTop(name.bottom())
         font = self._font(LARGE)
         font.setBold(head == self.selection.head)
         painter.setFont(font)
         painter.setPen(QColor(self.theme.foreground))
-        used = QFontMetricsF(font).horizontalAdvance(title)
-        left = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        if used > rect.width():
-            painter.drawText(line, left, str(head))
-            return
-        painter.drawText(line, left, title)
-        small = self._font(SMALL)
-        if used + GAP + QFontMetricsF(small).horizontalAdvance(caption) <= rect.width():
-            painter.setFont(small)
+        painter.drawText(name, _LEFT, self._name(head) if layout.has_names else str(head))
+        if layout.captions:
             color = QColor(self.theme.foreground)
             color.setAlphaF(0.75)
             painter.setPen(color)
-            right = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            painter.drawText(line, right, caption)
+            painter.setFont(self._font(SMALL))
+            painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
 
-    def _draw_bar(self, painter: QPainter) -> None:
+    def _draw_bar(self, painter: QPainter, rects: Sequence[QRectF], is_signed: bool) -> None:
         """Draw the colours with the values of both ends and of the middle, at the right."""
-        rects = self._rects()
         right = max(rect.right() for rect in rects)
-        bar = QRectF(right + 2 * GAP, rects[0].top(), BAR, rects[-1].bottom() - rects[0].top())
+        bar = QRectF(right + BAR_GAP, rects[0].top(), BAR, rects[-1].bottom() - rects[0].top())
         shades = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
-        table = color_table(self.theme, False)
+        table = color_table(self.theme, is_signed)
         if is_paper(painter):
             draw_rectangles(painter, bar, shades, (0.0, SHADES - 1.0), table)
         else:
@@ -232,3 +225,11 @@ class HeadGrid(QWidget):
             painter.drawText(
                 text, int(Qt.AlignmentFlag.AlignVCenter), f"{low + part * (high - low):.3g}"
             )
+
+
+def _levels(chart: HeadsChart) -> Levels:
+    """Return the values of the colours' two ends; shares have 0 at one of them."""
+    if chart.levels is not None:
+        return chart.levels
+    low, high = levels_of(chart.values, chart.is_signed)
+    return min(0.0, low), high

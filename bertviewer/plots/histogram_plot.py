@@ -101,7 +101,8 @@ class HistogramPlot(LegendPlot):
             entries.append(Entry(bars.label, pen, None, brush, pen))
         entries = [*(entries if len(entries) > 1 else ()), *self._draw_levels(chart)]
         self.legend.set_entries(entries, self.theme, self.font())
-        self.draw_zero()
+        if not chart.is_log:
+            self.draw_zero()
         item.getAxis("left").setLogMode(chart.is_log)
         self.show_values(bool(chart.series))
         note = self.note()

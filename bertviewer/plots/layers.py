@@ -93,7 +93,7 @@ def _of_class(measured: TokenStatistics, tokens: range, kind: TokenClass) -> Sta
 
 def _line(series: Series, label: str, figures: Sequence[Statistics | None], statistic: str) -> Line:
     def values(name: str) -> tuple[float | None, ...]:
-        return tuple(found and figure(found, name) for found in figures)
+        return tuple(None if found is None else figure(found, name) for found in figures)
 
     places = tuple(map(Place, series.paths))
     if statistic != SPREAD:

@@ -106,7 +106,7 @@ class LinePlot(LegendPlot):
         item.getAxis("bottom").set_labels(chart.ticks, first=0)
         item.showGrid(x=False, y=True, alpha=0.15)
         item.setXRange(-0.4, max(0.4, len(chart.ticks) - 0.6), padding=0)
-        if chart.lines:
+        if chart.lines and not chart.is_log:
             self.draw_zero()
         self.legend.set_entries(entries, self.theme, self.font())
         self.fit()

@@ -9,6 +9,9 @@ LOWEST = -0.3
 ROOM = 24
 """Pixels that a label and the space to the next one take."""
 
+FEW = 2
+"""With no more powers of ten than these, numbers between them are labelled too."""
+
 
 def log_height(value: float) -> float:
     """Return how high a value stands that is a count or a rank; all below 1/2 stand lowest."""
@@ -16,18 +19,23 @@ def log_height(value: float) -> float:
 
 
 class PowerAxis(pg.AxisItem):  # type: ignore[misc]
-    """An axis that, once it is logarithmic, labels the powers of ten and nothing between."""
+    """An axis that, once it is logarithmic, labels the powers of ten."""
 
     def logTickValues(
         self, minVal: float, maxVal: float, size: float, stdTicks: object
     ) -> list[tuple[float, list[float]]]:
-        """Return the powers of ten, as many as there is room for."""
+        """Return the powers of ten, as many as there is room for; of few, some numbers between."""
         del stdTicks
         powers = range(max(0, ceil(minVal)), floor(maxVal) + 1)
         step = max(1, ceil(len(powers) * ROOM / max(1.0, size)))
-        return [(float(step), [float(power) for power in powers if power % step == 0])]
+        major = [float(power) for power in powers if power % step == 0]
+        if len(powers) > FEW:
+            return [(float(step), major)]
+        between = [power + log10(part) for power in (-1, *powers) for part in (2, 5)]
+        minor = [height for height in between if max(0.0, minVal) < height <= maxVal]
+        return [(float(step), major), (1.0, minor)]
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """Return 1, 10, 100, 1,000 and so on."""
         del scale, spacing
-        return [f"{10 ** round(value):,}" for value in values]
+        return [f"{round(10**value):,}" for value in values]

@@ -50,13 +50,13 @@ def pair_chart(run: ActivationRun, first: int, second: int, label: str) -> LineC
 def word_chart(
     run: ActivationRun, pair: WordPair, label: str, other: ActivationRun | None = None
 ) -> LineChart:
-    """Return the cosine of one word in two places; its points stand for the first one's token.
+    """Return the cosine of one word in two places; its points stand for modules alone.
 
     Where the pair is of two runs, ``other`` is the second one.
     """
     values = word_path(run, pair, other)
     places = state_places(run, pair.first.tokens[0])[: len(values)]
-    return _chart(run, Line(label, values, places))
+    return _chart(run, Line(label, values, tuple(Place(place.path) for place in places)))
 
 
 def _chart(run: ActivationRun, line: Line) -> LineChart:

@@ -83,8 +83,7 @@ class MainWindow(QMainWindow):
 
     def set_task(self, name: str) -> None:
         """Open the same model again with another head."""
-        if self.workspace.architecture is not None:
-            self._open(self.workspace.architecture.source.name, name)
+        self.workspace.open_head(name)
 
     def choose_report(self) -> None:
         """Ask for a file and write the report to it."""

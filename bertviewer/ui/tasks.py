@@ -4,23 +4,27 @@ torch and transformers are imported inside them, so in the worker thread and aft
 is on screen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.core.analysis.histogram_data import Histogram, Range
 from bertviewer.core.analysis.outliers import (
     Level,
     OutlierFeature,
     outlier_features,
     state_levels,
 )
+from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.check_step import Check
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.device import Device
 from bertviewer.core.source import ModelSource
+from bertviewer.plots.attentions import Attended, HeadFigures
 from bertviewer.plots.layers import Measured
 from bertviewer.report import typesetting
 from bertviewer.report.document import DrawnRun, build_document
@@ -34,21 +38,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open model, and where it can be run."""
+    """An open model, where it can be run, and the tasks that its family has heads for."""
 
     model: "LoadedModel"
     devices: tuple[Device, ...]
+    heads: tuple[str, ...]
 
 
 def open_model(source: ModelSource, progress: Progress) -> Opened:
     """Open a model; the first one waits for torch and transformers."""
     progress(0, 0, "Loading torch and transformers")
     from bertviewer.core import loading
+    from bertviewer.core.building import heads_of
     from bertviewer.core.run.devices import available_devices
 
     # Here, and not when the window wants its first formula.
     typesetting.prepare()
-    return Opened(loading.open_model(source, progress), available_devices())
+    model = loading.open_model(source, progress)
+    return Opened(model, available_devices(), heads_of(model.config))
 
 
 def derive_counts(model: "LoadedModel", progress: Progress) -> Architecture:
@@ -108,6 +115,54 @@ def find_outliers(
     """Find the outlier features of a run's hidden states, and the levels of these states."""
     progress(0, 0, "Looking for outlier features")
     return outlier_features(watched.run), state_levels(watched.run)
+
+
+def attention(
+    layer: AttentionLayer, model: "LoadedModel", watched: WatchedRun, progress: Progress
+) -> Attended:
+    """Calculate what the heads of an attention look at."""
+    from bertviewer.core.analysis.attention import attention_of
+
+    run = watched.run
+    maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
+    return Attended(run, maps)
+
+
+def head_figures(
+    layer: AttentionLayer, model: "LoadedModel", watched: WatchedRun, progress: Progress
+) -> HeadFigures:
+    """Calculate an attention, and keep just a figure or two of each head."""
+    maps = attention(layer, model, watched, progress).maps
+    return HeadFigures(maps.entropies, maps.distances)
+
+
+def histogram(
+    path: str,
+    bounds: Range | None,
+    model: "LoadedModel",
+    watched: WatchedRun,
+    progress: Progress,
+) -> Histogram | None:
+    """Count what a module gave in bins between these bounds; ``None`` if it was not called."""
+    from bertviewer.core.analysis.histogram import histogram_of
+
+    if watched.run.activation(path) is None:
+        return None
+    return histogram_of(model, watched.run, watched.kept, path, progress, range=bounds)
+
+
+def predictions(
+    positions: Mapping[WatchedRun, int],
+    model: "LoadedModel",
+    watched: WatchedRun,
+    progress: Progress,
+) -> Predictions | None:
+    """Find what a model predicts at a run's position; ``None`` if the run has none."""
+    from bertviewer.core.analysis.predictions import predictions_at
+
+    if watched not in positions:
+        return None
+    return predictions_at(model, watched.run, watched.kept, positions[watched], progress)
 
 
 def write_report(

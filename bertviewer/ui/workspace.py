@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from PySide6.QtCore import QObject, Signal
 
+from bertviewer.core.analysis.prediction_data import mask_places
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.check_step import Check
 from bertviewer.core.errors import Cancelled, UserError
@@ -16,6 +17,7 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source import ModelSource
+from bertviewer.core.tasks import find_task
 from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
@@ -59,6 +61,7 @@ class Workspace(Selection):
         self.kept: WatchedRun | None = None  # run A, to compare the last one with
         self.comparison: Comparison = "overlay"  # how, if there is a run A
         self.devices: tuple[Device, ...] = ()  # known once a model is open
+        self.heads: tuple[str, ...] = ()  # the tasks that it can be opened for
         self.device_wish = CPU  # where sentences shall run, if they can
         self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
         self.activity: str = ""
@@ -90,6 +93,11 @@ class Workspace(Selection):
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
         self._start("open", partial(tasks.open_model, source), self._on_opened)
+
+    def open_head(self, task: str) -> None:
+        """Open the same model with another head."""
+        if self.source is not None:
+            self.open(replace(self.source, task=find_task(task)))
 
     def run_sentence(self, sentence: Sentence, random_weights: bool) -> None:
         """Run a sentence through the open model."""
@@ -132,8 +140,7 @@ class Workspace(Selection):
                 self.failed.emit(error)
 
         self._looks.ask(view, Look(partial(task, self._model, watched), done, tell))
-        if not self.activity and not self._looks.is_running:
-            self._looks.start()
+        self._look()
 
     def forget_look(self, view: str) -> None:
         """Give a view's wish up: it is out of sight."""
@@ -181,8 +188,9 @@ class Workspace(Selection):
                 done(result)
                 return
             done(result)
-            # A run is over when all that shows it has been drawn.
+            # A run is over when all that shows it has been drawn; then views may look closer.
             self.turns.later(rest)
+            self.turns.later(self._look)
 
         def fail(error: BaseException) -> None:
             rest()
@@ -193,6 +201,10 @@ class Workspace(Selection):
 
         self._lane.start(task, finish, fail)
 
+    def _look(self) -> None:
+        if not self.activity and not self._looks.is_running:
+            self._looks.start()
+
     def _set_activity(self, activity: str) -> None:
         self.activity = activity
         self.activity_changed.emit()
@@ -200,7 +212,7 @@ class Workspace(Selection):
     def _on_opened(self, opened: tasks.Opened) -> None:
         model = opened.model
         self._model = model
-        self.devices = opened.devices
+        self.devices, self.heads = opened.devices, opened.heads
         self.source = model.source
         self._to_derive = [tasks.derive_counts, tasks.derive_costs]
         self.architecture = model.architecture
@@ -217,9 +229,11 @@ class Workspace(Selection):
         run = watched.run
         self.watched = watched
         self.checks = {}
-        # The first word is more of an example than the mark at the sentence's beginning.
+        # The first word is more of an example than the mark at the sentence's beginning; a mask
+        # is there to be guessed.
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
-        self.token = next(iter(words), 0)
+        masks = mask_places(run, self.architecture) if self.architecture is not None else ()
+        self.token = next(iter((*masks, *words)), 0)
         self._looks.forget()
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.

@@ -7,7 +7,7 @@ under transformers' eager implementation, which is the one that shows them.
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -58,9 +58,13 @@ def attention_of(
     """
     if path not in attention_paths(model.architecture):
         raise UserError(f"{path or 'the model'} is no attention")
-    if run.activation(path) is None:
+    activation = run.activation(path)
+    if activation is None:
         raise UserError(f"{path} was not called in this run")
-    weights, calls = _weights(model, kept, path, call, progress)
+    number = range(len(activation.calls))[call]
+    # A run since then may have been on another device.
+    model.module(random_weights=True, progress=progress, device=run.device)
+    weights = _weights(model, kept, path, number, progress)
     queries, keys, is_cross = places_of(
         run, path, bool(model.architecture.config.get("is_encoder_decoder"))
     )
@@ -70,8 +74,8 @@ def attention_of(
     found = weights[0].float().cpu().numpy()
     return AttentionMaps(
         path=path,
-        call=call,
-        calls=calls,
+        call=number,
+        calls=len(activation.calls),
         probabilities=found,
         query_tokens=queries,
         key_tokens=keys,
@@ -82,20 +86,18 @@ def attention_of(
 
 def _weights(
     model: LoadedModel, kept: Capture, path: str, number: int, progress: Progress
-) -> tuple[Tensor, int]:
-    """Return the probabilities [1, A, S_q, S_k] in one call, and the number of calls."""
+) -> Tensor:
+    """Return the probabilities [1, A, S_q, S_k] in one call."""
     attention = model.module(random_weights=True).get_submodule(path)
     if type(attention).__name__ in ATTENTIONS:
-        calls = replay(model, kept, (path,), progress).calls[path]
-        try:
-            return _recomputed(model, attention, path, calls[number]), len(calls)
-        except _BUILT_OTHERWISE:
-            if not 0 <= number < len(calls):
-                raise
-    calls = _seen_eagerly(model, kept, path, progress)
-    for tensor in tensors_in(calls[number].output):
+        replayed = replay(model, kept, (path,), progress).calls[path]
+        # What cannot be calculated may yet be seen.
+        with suppress(*_BUILT_OTHERWISE):
+            return _recomputed(model, attention, path, replayed[number])
+    seen = _seen_eagerly(model, kept, path, progress)
+    for tensor in tensors_in(seen[number].output):
         if _are_probabilities(tensor):
-            return tensor, len(calls)
+            return tensor
     raise UserError(f"{path}: {type(attention).__name__} does not give its attention")
 
 

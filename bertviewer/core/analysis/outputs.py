@@ -31,7 +31,7 @@ def look_at_outputs(
         Cancelled: ``progress`` said so.
     """
     module = model.module(random_weights=True)
-    chosen = tuple(paths)
+    chosen = tuple(dict.fromkeys(paths))  # a hook each, however often one is named
     found: dict[str, list[Found]] = {}
 
     def hook(path: str) -> Callable[[nn.Module, Any, Any], None]:

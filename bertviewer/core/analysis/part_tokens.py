@@ -15,22 +15,20 @@ def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:
     total = len(run.tokens)
     if count == total:
         return range(total)
+    givers = list(zip(*(paths for paths in run.state_paths if paths), strict=False))
+    if len(givers) != 2:
+        return None
     split = sum(token.segment == 0 for token in run.tokens)
-    first, second = range(split), range(split, total)
-    if _is_second(run, path) and not _is_from_encoder(path):
-        first, second = second, first
-    return next((tokens for tokens in (first, second) if len(tokens) == count), None)
+    encoder, decoder = range(split), range(split, total)
+    is_of_decoder = _is_beside(path, givers[1], givers[0]) and not _is_from_encoder(path)
+    likely = (decoder, encoder) if is_of_decoder else (encoder, decoder)
+    return next((tokens for tokens in likely if len(tokens) == count), None)
 
 
-def _is_second(run: ActivationRun, path: str) -> bool:
-    parents = [{giver.rpartition(".")[0] for giver in givers} for givers in _givers(run)]
-    own = parents[1] - parents[0] if len(parents) > 1 else set()
-    return any(parent and f"{path}.".startswith(f"{parent}.") for parent in own)
-
-
-def _givers(run: ActivationRun) -> list[tuple[str, ...]]:
-    """Return the modules that gave the hidden states, for each stack."""
-    return list(zip(*(paths for paths in run.state_paths if paths), strict=False))
+def _is_beside(path: str, layers: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Return whether a module lies where these layers do, and not where others do as well."""
+    parents, shared = ({layer.rpartition(".")[0] for layer in some} for some in (layers, others))
+    return any(f"{path}.".startswith(f"{parent}.") for parent in parents - shared)
 
 
 def _is_from_encoder(path: str) -> bool:

@@ -1,8 +1,9 @@
 """What a model with a vocabulary head predicts at one place of a sentence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bertviewer.core.analysis.special_tokens import MASKS
+from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.run.activation_run import ActivationRun
 
@@ -50,6 +51,7 @@ class Predictions:
             applied to those before it. Empty where the head cannot be used alone.
         no_layers: why ``layers`` is empty, as one plain line, else "".
         random_tensors: tensors on the way to the scores that the checkpoint lacks.
+        scores: those of all tokens, of ``layers`` or, where they are empty, of the model itself.
     """
 
     position: int
@@ -58,6 +60,7 @@ class Predictions:
     layers: tuple[Guess, ...]
     no_layers: str = ""
     random_tensors: tuple[str, ...] = ()
+    scores: VocabularyScores | None = field(default=None, compare=False, repr=False)
 
 
 def predicted_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from bertviewer.core.analysis.prediction_data import (
     predicts_next,
 )
 from bertviewer.core.analysis.random_tensors import random_tensors
+from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
@@ -44,6 +45,8 @@ def predictions_at(
     expected: int | None = position
     if predicts_next(model.architecture):
         expected = position + 1 if position + 1 in places else None
+    # A run since then may have been on another device.
+    model.module(random_weights=True, progress=progress, device=run.device)
     no_layers = ""
     try:
         logits = logits_by_layer(model, run, kept, position, progress)
@@ -61,6 +64,7 @@ def predictions_at(
         no_layers,
         # Beside the way: what judges pairs of sentences.
         random_tensors(run, "pooler", "seq_relationship", "sop_classifier"),
+        VocabularyScores(logits.cpu().numpy(), logits.cpu().double().logsumexp(-1).numpy()),
     )
 
 

@@ -58,14 +58,11 @@ def nearest_tokens(state: Vectors, token: int, count: int) -> tuple[tuple[int, f
     return tuple((int(place), float(cosines[place])) for place in nearest)
 
 
-def cosine(first: Vectors, second: Vectors) -> float | None:
-    """Return the cosine of two vectors [D], ``None`` where it is undefined."""
-    (one, other), is_defined = _units(np.stack([first, second]))
-    return float(np.clip(one @ other, -1.0, 1.0)) if is_defined.all() else None
-
-
 def cosines(first: Vectors, second: Vectors) -> tuple[float | None, ...]:
-    """Return the cosine of each row of one array [K, D] with the same row of another."""
+    """Return the cosine of each row of one array [K, D] with the same row of another.
+
+    ``None`` stands for one that is undefined.
+    """
     (one, is_one), (other, is_other) = _units(first), _units(second)
     values = np.clip(np.einsum("ij,ij->i", one, other), -1.0, 1.0).tolist()
     pairs = zip(values, (is_one & is_other).tolist(), strict=True)

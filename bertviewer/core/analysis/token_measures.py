@@ -11,25 +11,6 @@ from bertviewer.core.run.measuring import measure_tokens
 from bertviewer.core.run.token_statistics import TokenStatistics
 
 
-def token_statistics(
-    model: LoadedModel,
-    run: ActivationRun,
-    kept: Capture,
-    paths: Iterable[str],
-    progress: Progress = no_progress,
-) -> dict[str, TokenStatistics]:
-    """Return the sums of each token's vector in the outputs of the modules at ``paths``.
-
-    They are those of the last call, as the norms that a run has. Modules whose output is not
-    [1, S, D], and those that the run did not call, are left out.
-
-    Raises:
-        Cancelled: ``progress`` said so.
-    """
-    found = call_statistics(model, run, kept, paths, progress)
-    return {path: calls[-1] for path, calls in found.items()}
-
-
 def call_statistics(
     model: LoadedModel,
     run: ActivationRun,
@@ -37,7 +18,10 @@ def call_statistics(
     paths: Iterable[str],
     progress: Progress = no_progress,
 ) -> dict[str, tuple[TokenStatistics, ...]]:
-    """Return the same of every call: a shared layer, as ALBERT's, has one for each step.
+    """Return the sums of each token's vector in the outputs of the modules at ``paths``, by call.
+
+    A shared layer, as ALBERT's, has a call for each step. Modules whose output is not [1, S, D],
+    and those that the run did not call, are left out.
 
     Raises:
         Cancelled: ``progress`` said so.

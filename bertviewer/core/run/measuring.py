@@ -4,6 +4,8 @@ Sums run in the tensor's own dtype, row by row for the squares and pairwise for 
 kernels do it. Where that would lose digits, or there are NaN or Inf, float64 is used.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,35 +14,39 @@ from torch import Tensor
 from bertviewer.core.run.statistics import Statistics
 from bertviewer.core.run.token_statistics import TokenStatistics
 
+Norms = NDArray[np.floating[Any]]
+
+_FAST = frozenset({torch.float32, torch.float64})
+_HALVES = frozenset({torch.float16, torch.bfloat16})
 # Squares far outside of these overflow or vanish in float32; NaN and Inf are outside as well.
 _LEAST_SQUARES, _MOST_SQUARES = 1e-20, 1e30
 # With a mean this large beside the root mean square, E[x²] - E[x]² cancels digits.
 _CANCELLING = 0.9
-_FACTORS, _LARGEST_FACTOR = 8, 1e4
 # A float32 that this many squares were added to begins to swallow the next ones.
 _MOST_SUMMED = 4096
 
 
-def measure(tensor: Tensor) -> tuple[Statistics, NDArray[np.floating]]:
+def measure(tensor: Tensor) -> tuple[Statistics, Norms]:
     """Return a tensor's statistics, and the Euclidean norms of its rows: [..., D] of any dtype.
 
     What has no rows, as a scalar, is one row. The work happens on the tensor's device.
     """
-    values = _rows(tensor)
-    if not values.is_floating_point() or values.numel() == 0:
-        return _measured_exactly(values)
-    if values.element_size() < 4:
-        values = values.float()
-    norms = _array(_norms(values))
-    total, squares = values.sum().item(), _sum_of_squares(norms)
-    # (mean / root mean square)², from 0 to 1; NaN fails every comparison.
-    part = total * total / (values.numel() * squares or 1.0)
-    if not (_LEAST_SQUARES < squares < _MOST_SQUARES and part < _CANCELLING):
-        return _measured_exactly(values)
-    extremes = values.aminmax()
-    low, high = extremes[0].item(), extremes[1].item()
-    deviations = squares - total * total / values.numel()
-    return Statistics(values.numel(), 0, 0, _zeros(values), total, deviations, low, high), norms
+    # Lean on purpose: on 128 tokens the calls cost as much as the passes.
+    if tensor.dtype not in _FAST or tensor.dim() < 2 or not tensor.numel():
+        return _measured_otherwise(tensor)
+    values = tensor.detach() if tensor.requires_grad else tensor
+    count = values.numel()
+    norms = _array(_norms(values)).reshape(-1)
+    exact = norms.astype(np.float64)
+    squares = float(exact.dot(exact))
+    total = values.sum().item()
+    offset = total * total / count
+    # (mean / root mean square)² is from 0 to 1; NaN fails every comparison.
+    if not (_LEAST_SQUARES < squares < _MOST_SQUARES and offset < _CANCELLING * squares):
+        return _measured_exactly(_rows(values))
+    low, high = values.aminmax()
+    zeros = _zeros(values)
+    return Statistics(count, 0, 0, zeros, total, squares - offset, low.item(), high.item()), norms
 
 
 def measure_tokens(tensor: Tensor) -> TokenStatistics:
@@ -81,30 +87,26 @@ def _norms(values: Tensor) -> Tensor:
     if width > _MOST_SUMMED:
         # The scores of a vocabulary: the norm of the norms of shorter pieces.
         pieces = [
-            values[:, start : start + _MOST_SUMMED] for start in range(0, width, _MOST_SUMMED)
+            values[..., start : start + _MOST_SUMMED] for start in range(0, width, _MOST_SUMMED)
         ]
         values = torch.stack([_norms(piece) for piece in pieces], dim=-1)
     norms: Tensor = torch.linalg.vector_norm(values, dim=-1)
     return norms
 
 
-def _measured_exactly(values: Tensor) -> tuple[Statistics, NDArray[np.floating]]:
+def _measured_otherwise(tensor: Tensor) -> tuple[Statistics, Norms]:
+    """Measure what has no rows, or another dtype: half precision is exact in float32."""
+    values = _rows(tensor)
+    if values.dtype in _HALVES and values.numel():
+        return measure(values.float())
+    return (
+        measure(values) if values.dtype in _FAST and values.numel() else _measured_exactly(values)
+    )
+
+
+def _measured_exactly(values: Tensor) -> tuple[Statistics, Norms]:
     tokens = measure_tokens(values)
     return tokens.of(range(len(tokens))), tokens.norms
-
-
-def _may_have_zeros(values: Tensor, low: float, high: float) -> bool:
-    """Tell whether it is worth to count zeros, in half the time that counting takes.
-
-    A product is zero where one of its factors is. It may also be one of tiny factors, which is
-    then found out; but none is lost, because so few factors of this size do not overflow.
-    """
-    if max(-low, high) > _LARGEST_FACTOR:
-        return True
-    factors = values.reshape(-1)
-    whole = factors.numel() // _FACTORS * _FACTORS
-    products = factors[:whole].view(_FACTORS, -1).prod(0)
-    return not (_array(products).all() and _array(factors[whole:]).all())
 
 
 def _zeros(values: Tensor) -> int:
@@ -114,11 +116,6 @@ def _zeros(values: Tensor) -> int:
     return values.numel() - int(values.count_nonzero())
 
 
-def _sum_of_squares(norms: NDArray[np.floating]) -> float:
-    exact = norms.astype(np.float64)
-    return float(exact.dot(exact))
-
-
-def _array(tensor: Tensor) -> NDArray[np.floating]:
-    result: NDArray[np.floating] = tensor.numpy() if tensor.is_cpu else tensor.cpu().numpy()
+def _array(tensor: Tensor) -> NDArray[Any]:
+    result: NDArray[Any] = tensor.numpy() if tensor.is_cpu else tensor.cpu().numpy()
     return result

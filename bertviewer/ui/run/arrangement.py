@@ -8,6 +8,7 @@ from bertviewer.plots.chart import Chart, GridChart, HeadsChart, HistogramChart,
 from bertviewer.plots.comparison import (
     Pairs,
     grid_difference,
+    heads_difference,
     histogram_difference,
     histograms_overlaid,
     levelled,
@@ -20,11 +21,14 @@ Comparison = Literal["overlay", "difference"]
 
 @dataclass(frozen=True, slots=True)
 class Partners:
-    """Which of A's tokens is which of B's, and which axes of a grid are tokens."""
+    """Which of A's tokens is which of B's, and likewise the rows and the columns of a grid.
+
+    ``None`` stands for rows or columns that have their partner at the same index.
+    """
 
     tokens: Pairs = ()
-    rows: bool = False
-    columns: bool = True
+    rows: Pairs | None = None
+    columns: Pairs | None = None
 
 
 def arranged(b: Chart, a: Chart | None, comparison: Comparison, partners: Partners) -> list[Chart]:
@@ -39,10 +43,14 @@ def arranged(b: Chart, a: Chart | None, comparison: Comparison, partners: Partne
     if isinstance(b, GridChart) and isinstance(a, GridChart):
         if is_overlay:
             return list(levelled(a, b))
-        columns = partners.tokens if partners.columns else _same(a.columns, b.columns)
-        return [grid_difference(a, b, columns, partners.tokens if partners.rows else None)]
-    if isinstance(b, HeadsChart) and isinstance(a, HeadsChart) and is_overlay:
-        return [a, b]
+        columns = _same(a.columns, b.columns) if partners.columns is None else partners.columns
+        return [grid_difference(a, b, columns, partners.rows)]
+    if isinstance(b, HeadsChart) and isinstance(a, HeadsChart):
+        if is_overlay:
+            return list(levelled(a, b))
+        queries = _same(a.queries, b.queries) if partners.rows is None else partners.rows
+        keys = _same(a.keys, b.keys) if partners.columns is None else partners.columns
+        return [heads_difference(a, b, queries, keys)]
     return [b]
 
 

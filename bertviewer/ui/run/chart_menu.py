@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import write_atomically
 from bertviewer.plots import export
-from bertviewer.plots.chart import Chart
+from bertviewer.plots.chart import Chart, Tabular
 from bertviewer.plots.paper import Drawing
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
@@ -66,9 +66,9 @@ def save_picture(plot: Drawing, path: Path) -> None:
     save(plot, path, lambda: PICTURES[path.suffix.lower()](plot))
 
 
-def save_data(parent: QWidget, chart: Chart, path: Path) -> None:
-    """Write the chart's data as CSV."""
-    save(parent, path, lambda: export.csv_text(chart).encode())
+def save_data(parent: QWidget, data: Tabular, path: Path) -> None:
+    """Write the data of a chart or a table as CSV."""
+    save(parent, path, lambda: export.csv_text(data).encode())
 
 
 def _copy_picture(plot: Drawing, _chart: Chart) -> None:
@@ -93,11 +93,16 @@ def _choose_picture(plot: Drawing, _chart: Chart) -> None:
 
 
 def _choose_data(plot: Drawing, chart: Chart) -> None:
+    choose_data(plot, chart, "plot.csv")
+
+
+def choose_data(parent: QWidget, data: Tabular, proposal: str) -> None:
+    """Ask for a file and write data to it as CSV."""
     name, _ = QFileDialog.getSaveFileName(
-        plot, QCoreApplication.translate("chart_menu", "Save the data"), "plot.csv", "CSV (*.csv)"
+        parent, QCoreApplication.translate("chart_menu", "Save the data"), proposal, "CSV (*.csv)"
     )
     if name:
-        save_data(plot, chart, Path(name))
+        save_data(parent, data, Path(name))
 
 
 _ENTRIES = (

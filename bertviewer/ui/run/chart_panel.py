@@ -74,6 +74,8 @@ class ChartPanel(QWidget):
         layout.setSpacing(4)
         layout.addLayout(line)
         layout.addWidget(self._pages, 1)
+        for plot in self._plots:
+            plot.show_chart(None)
         for plot, follow in ((self._plots[0], self._go), (self._plots[1], self._go_from_a)):
             plot.clicked.connect(follow)
             plot.hovered.connect(self._value.setText)
@@ -118,7 +120,9 @@ class ChartPanel(QWidget):
         # A's chart comes first where there are two.
         shown = [*reversed(charts), None, None][:2]
         for plot, chart in zip(self._plots, shown, strict=True):
-            plot.show_chart(chart)  # type: ignore[arg-type]
+            # To clear a plot that is empty takes as long as to draw one.
+            if chart is not None or plot.chart is not None:
+                plot.show_chart(chart)  # type: ignore[arg-type]
         is_double = len(charts) > 1
         self._columns[1].setVisible(is_double)
         for column in self._columns:

@@ -63,6 +63,7 @@ class LayersView(View):
         self._measures.came.connect(self._show)
         self._measures.late.connect(self._show_wait)
         self._measures.failed.connect(self._show_failure)
+        workspace.run_changed.connect(self._forget)
 
     @property
     def statistic(self) -> str:
@@ -84,6 +85,9 @@ class LayersView(View):
         self._outliers.give_up()
         self._measures.give_up()
         super().leave()
+
+    def _forget(self) -> None:
+        self._drawn = None  # it names the run, which is large
 
     def _on_outliers(self) -> None:
         if self.workspace.feature is not None:
@@ -139,19 +143,23 @@ class LayersView(View):
         return token_class_chart(run, series, statistic, classes, self._measures.of(watched))
 
     def _show_norms(self, series: tuple[Series, ...]) -> None:
-        workspace = self.workspace
-        shown = workspace.watched, workspace.kept, workspace.comparison, series
-        if shown == self._drawn:
-            return  # 512 tokens take a while to draw
-        self._drawn = shown
         title = self.tr("Token norms ‖h‖")
         if series:
             title = self.tr("Token norms of {0}").format(self._part_title(series[0].part))
         self._norms.set_title(title)
-        if workspace.run is not None and series and not has_norms(workspace.run, series):
+        if not self._is_new(series):
+            return
+        if self.workspace.run is not None and series and not has_norms(self.workspace.run, series):
             self._norms.show_message(self.tr("This part has no vector for each token."))
         else:
             self._norms.show_charts(*self._both(self._norms_chart), self.partners())
+
+    def _is_new(self, shown: object) -> bool:
+        """Return whether the grid is to show something else: 512 tokens take a while to draw."""
+        workspace = self.workspace
+        before = self._drawn
+        self._drawn = workspace.watched, workspace.kept, workspace.comparison, shown
+        return self._drawn != before
 
     def _norms_chart(self, watched: WatchedRun) -> GridChart:
         series = self._grid_series(watched)
@@ -160,20 +168,19 @@ class LayersView(View):
         return part_norms_chart(watched.run, series, self._measures.of(watched))
 
     def _show_feature(self, feature: int) -> None:
-        self._drawn = None
         self._layers.set_title(self.tr("Feature {0} of the hidden states").format(feature))
         self._norms.set_title(self.tr("Feature {0} of each token").format(feature))
 
-        def charts(watched: WatchedRun) -> tuple[LineChart, GridChart]:
-            run = watched.run
-            classes = self._controls.chosen(token_classes(run))
+        def lines(watched: WatchedRun) -> LineChart:
+            classes = self._controls.chosen(token_classes(watched.run))
             # Run A's limits would be drawn over B's, and without their band.
             levels = self._outliers.levels if watched is self.workspace.watched else ()
-            return feature_chart(run, feature, classes, levels), feature_grid(run, feature)
+            return feature_chart(watched.run, feature, classes, levels)
 
-        (lines, grid), others = self._both(charts)
-        self._layers.show_charts(lines, others and others[0])
-        self._norms.show_charts(grid, others and others[1], self.partners())
+        self._layers.show_charts(*self._both(lines))
+        if self._is_new(feature):
+            charts = self._both(lambda watched: feature_grid(watched.run, feature))
+            self._norms.show_charts(*charts, self.partners())
 
     def _line_series(self, watched: WatchedRun) -> tuple[Series, ...]:
         """Return what there are lines of: the chosen part, or the layers and the selected one."""
@@ -186,14 +193,14 @@ class LayersView(View):
         return (*output, *selected) if is_simple or not selected else selected
 
     def _grid_series(self, watched: WatchedRun) -> tuple[Series, ...]:
-        """Return the part whose norms are shown; of whole layers, those of the hidden states."""
-        architecture, part = self._architecture, self._controls.part
-        if part:
-            return layer_series(architecture, watched.run, part)
-        selected = selected_series(architecture, watched.run, self._selected)
-        if part is None and selected:
-            return selected
-        return () if watched.run.token_norms else layer_series(architecture, watched.run)
+        """Return the chosen part, whose norms are shown; () is the hidden states.
+
+        These stay while a person walks about the tree.
+        """
+        part = self._controls.part
+        if part or not watched.run.token_norms:
+            return layer_series(self._architecture, watched.run, part or "")
+        return ()
 
     @property
     def _architecture(self) -> Architecture:
@@ -220,5 +227,6 @@ class LayersView(View):
             panel.set_title(self.tr("computing…"))
 
     def _show_failure(self, error: BaseException) -> None:
+        self._drawn = None
         for panel in self._waiting:
             panel.show_message(str(error))

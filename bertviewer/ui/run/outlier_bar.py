@@ -68,6 +68,7 @@ class OutlierBar(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._back.clicked.connect(workspace.clear_feature)
         workspace.feature_changed.connect(self._mark)
+        workspace.run_changed.connect(self._forget)
         self._mark()
 
     @property
@@ -78,7 +79,7 @@ class OutlierBar(QWidget):
     @property
     def levels(self) -> tuple[Level | None, ...]:
         """The levels of its hidden states; none as long as they are not known."""
-        return self._levels if self._shown is self._workspace.watched else ()
+        return () if self._shown is None else self._levels
 
     def refresh(self) -> None:
         """Look for the outliers of the last run, unless they are shown."""
@@ -93,6 +94,10 @@ class OutlierBar(QWidget):
         """Look for nothing more."""
         self._asked = None
         self._workspace.forget_look(_LOOK)
+
+    def _forget(self) -> None:
+        """Let go of a run that is gone; its features stay in sight until the next ones come."""
+        self._shown = self._asked = None
 
     def _take(
         self,

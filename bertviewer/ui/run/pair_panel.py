@@ -94,9 +94,7 @@ class PairPanel(QWidget):
 
     def _offer_tokens(self, run: ActivationRun, token: int) -> None:
         self._other.clear()
-        self._other.addItems(
-            [self.tr("with {0}").format(token_name(run, n)) for n in range(len(run.tokens))]
-        )
+        self._other.addItems([token_name(run, place) for place in range(len(run.tokens))])
         # The most similar one in the end is worth a look first.
         nearest = nearest_tokens(run.hidden_states[-1], token, 1)
         self.set_other(nearest[0][0] if nearest else token)
@@ -197,11 +195,12 @@ def _mode_button(name: str, text: str) -> QToolButton:
     return button
 
 
-def _choice(name: str, accessible: str) -> QComboBox:
+def _choice(name: str, purpose: str) -> QComboBox:
     """Return a list whose width does not depend on what it offers."""
     choice = QComboBox()
     choice.setObjectName(name)
-    choice.setAccessibleName(accessible)
+    choice.setAccessibleName(purpose)
+    choice.setToolTip(purpose)
     choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     choice.setMinimumContentsLength(10)
     choice.setMinimumWidth(70)

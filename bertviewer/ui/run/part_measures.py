@@ -35,6 +35,8 @@ class PartMeasures(QObject):
         self._patience.setSingleShot(True)
         self._patience.setInterval(PATIENCE)
         self._patience.timeout.connect(self.late)
+        view.workspace.run_changed.connect(self._on_runs)
+        view.workspace.comparison_changed.connect(self._on_runs)
 
     def of(self, run: WatchedRun) -> Measured:
         """Return what is known of a run; a module that gives no token a vector has no calls."""
@@ -43,8 +45,6 @@ class PartMeasures(QObject):
     def want(self, paths: Sequence[str]) -> bool:
         """Return whether all of these modules are known; if not, they are being measured."""
         runs = self._runs()
-        # Runs that are gone take what is known of them along.
-        self._known = {run: found for run, found in self._known.items() if run in runs}
         missing = tuple(
             path for path in dict.fromkeys(paths) if any(path not in self.of(run) for run in runs)
         )
@@ -66,6 +66,13 @@ class PartMeasures(QObject):
             self._asked = None
             for name in self._view.looks:
                 self._view.workspace.forget_look(name)
+
+    def _on_runs(self) -> None:
+        """Forget runs that are gone: they are large."""
+        runs = self._runs()
+        self._known = {run: found for run, found in self._known.items() if run in runs}
+        if self._asked is not None and self._asked[0] != runs:
+            self.give_up()
 
     def _runs(self) -> tuple[WatchedRun, ...]:
         """Return the last run and run A, which may be the same."""

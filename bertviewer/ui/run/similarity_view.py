@@ -22,7 +22,7 @@ class SimilarityView(View):
         super().__init__(workspace, parent)
         # What the grid shows: redrawing 512 tokens because another one is selected takes too long.
         self._drawn: tuple[int, bool] | None = None
-        self._partners = Partners()
+        self._partners: Partners | None = None
         self._state = StateChoice()
         self._whole = QCheckBox(self.tr("−1 … 1"))
         self._whole.setObjectName("wholeRange")
@@ -74,20 +74,22 @@ class SimilarityView(View):
             text = self.tr("This model gives no hidden states of one size to compare.")
             self._tokens.show_message(text)
             return
-        if self._drawn is None:
-            self._partners = self.partners(rows=True)
         self._state.follow(run, self.workspace.place.path)
-        self._show_tokens()
-        self._pair.refresh(self._partners)
-        self._mark_other()
+        self.workspace.turns.later(self._show_pair)
+        self.workspace.turns.later(self._show_tokens)
 
     def _forget(self) -> None:
-        self._drawn = None
+        self._drawn = self._partners = None
+
+    def _same_tokens(self) -> Partners:
+        if self._partners is None:
+            self._partners = self.partners(rows=True)
+        return self._partners
 
     def _show_tokens(self) -> None:
         run, kept = self.workspace.run, self.workspace.kept
         wanted = self._state.state, self._whole.isChecked()
-        if run is None or wanted == self._drawn:
+        if run is None or not _has(run, wanted[0]) or wanted == self._drawn:
             return
         self._drawn = wanted
         # A difference has colours of its own.
@@ -95,11 +97,17 @@ class SimilarityView(View):
         other = None if kept is None else kept.run
         b = similarity_chart(run, *wanted)
         a = similarity_chart(other, *wanted) if other and _has(other, wanted[0]) else None
-        self._tokens.show_charts(b, a, self._partners)
+        self._tokens.show_charts(b, a, self._same_tokens())
+
+    def _show_pair(self) -> None:
+        run = self.workspace.run
+        if run is not None and run.hidden_states:
+            self._pair.refresh(self._same_tokens())
+            self._mark_other()
 
     def _mark_other(self) -> None:
         self._grid.mark_row(self.other)
-        partner = {b: a for a, b in self._partners.tokens}
+        partner = {b: a for a, b in self._same_tokens().tokens}
         self._grid_of_a.mark_row(None if self.other is None else partner.get(self.other))
 
     def _on_state(self, state: int) -> None:
@@ -108,14 +116,13 @@ class SimilarityView(View):
             return
         path = run.state_path(state, self.workspace.token or 0)
         self.workspace.go(Place(path or None))
-        self._show_tokens()
+        self.workspace.turns.later(self._show_tokens)
 
     def _on_pair(self, row: int, column: int) -> None:
         """Compare the two tokens of a cell; the column's is about to be selected."""
         if row != column:
             self._pair.set_other(row)
-        if column == self.workspace.token:
-            self.refresh()
+        self.workspace.turns.later(self._show_pair)
 
 
 def _has(run: ActivationRun, state: int) -> bool:

@@ -1,11 +1,14 @@
 """One token's path through the layers, and those of others that are pinned beside it."""
 
+from dataclasses import dataclass
+
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
 from bertviewer.core.run.activation_run import ActivationRun, Token
+from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.token_norms import state_names
 from bertviewer.plots.token_paths import PathCharts, Traced, path_charts
@@ -14,11 +17,32 @@ from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.token_naming import token_name, token_title
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 MOST_PINS = 5
 """With the selected token these are as many as there are colours."""
 NEAREST = 5
+
+_Shown = str | tuple[LineChart, LineChart | None, str | None]
+"""What a panel shows: a message, or B's chart and A's and how they are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A chart of the view: its name in ``PathCharts``, its title, its plot's object name."""
+
+    name: str
+    title: str
+    plot: str
+    is_cosine: bool = True
+
+
+FIGURES = (
+    _Figure("norms", QT_TRANSLATE_NOOP("TokenView", "Norm ‖h‖"), "normPath", is_cosine=False),
+    _Figure("to_start", QT_TRANSLATE_NOOP("TokenView", "Cosine to start"), "startPath"),
+    _Figure("to_before", QT_TRANSLATE_NOOP("TokenView", "Cosine to previous"), "beforePath"),
+)
 
 
 class TokenView(View):
@@ -28,6 +52,8 @@ class TokenView(View):
         super().__init__(workspace, parent)
         self._tokens: tuple[Token, ...] = ()  # those that the pins are of
         self._pins: list[int] = []
+        self._wanted: list[_Shown] = []
+        self._shown: list[_Shown | None] = [None] * len(FIGURES)
         self._title = ElidedLabel()
         self._title.setObjectName("tokenTitle")
         self._pin = _button("pinToken", self.tr("Pin"))
@@ -43,16 +69,11 @@ class TokenView(View):
         line.addWidget(self._unpin)
         line.addSpacing(12)
         line.addWidget(self._nearest, 1)
-        titles = (
-            ("normPath", self.tr("Norm ‖h‖")),
-            ("startPath", self.tr("Cosine to start")),
-            ("beforePath", self.tr("Cosine to previous")),
-        )
-        self._panels = [ChartPanel(workspace, title, LinePlot) for _, title in titles]
+        self._panels = [ChartPanel(workspace, self.tr(kind.title), LinePlot) for kind in FIGURES]
         charts = QHBoxLayout()
         charts.setSpacing(8)
-        for panel, (name, _) in zip(self._panels, titles, strict=True):
-            panel.plot.setObjectName(name)
+        for panel, kind in zip(self._panels, FIGURES, strict=True):
+            panel.plot.setObjectName(kind.plot)
             charts.addWidget(panel, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
@@ -79,8 +100,7 @@ class TokenView(View):
         if token is None or not run.token_norms:
             self._title.clear()
             self._nearest.clear()
-            for panel in self._panels:
-                panel.show_message(self.tr("This model gives no hidden states."))
+            self._show([self.tr("This model gives no hidden states.")] * len(FIGURES))
             return
         partner = {b: a for a, b in self.partners().tokens}
         title = token_title(run, token)
@@ -93,20 +113,41 @@ class TokenView(View):
             Traced(place, token_name(run, place, partner.get(place)), color)
             for color, place in enumerate(shown)
         ]
-        self._show_charts(run, traced, partner)
+        self._show(self._charts(run, traced, partner))
 
-    def _show_charts(
+    def _charts(
         self, run: ActivationRun, traced: list[Traced], partner: dict[int, int]
-    ) -> None:
+    ) -> list[_Shown]:
+        """Return what each panel is to show."""
         b, a = path_charts(run, traced), self._charts_of_a(traced, partner)
-        compared = self.workspace.kept is not None and self.workspace.comparison == "difference"
-        for name, panel in zip(("norms", "to_start", "to_before"), self._panels, strict=True):
-            if name != "norms" and not run.hidden_states:
-                panel.show_message(self.tr("The hidden states of this model differ in size."))
-            elif compared and a is None:
-                panel.show_message(self.tr("A has no such token."))
+        comparison = self.workspace.comparison if self.workspace.kept is not None else None
+        shown: list[_Shown] = []
+        for kind in FIGURES:
+            if kind.is_cosine and not run.hidden_states:
+                shown.append(self.tr("The hidden states of this model differ in size."))
+            elif comparison == "difference" and a is None:
+                shown.append(self.tr("A has no such token."))
             else:
-                panel.show_charts(getattr(b, name), a and getattr(a, name))
+                of_a = None if a is None else getattr(a, kind.name)
+                shown.append((getattr(b, kind.name), of_a, comparison))
+        return shown
+
+    def _show(self, wanted: list[_Shown]) -> None:
+        """Draw what is new, one panel a turn."""
+        self._wanted = wanted
+        self.workspace.turns.later(self._draw)
+
+    def _draw(self) -> None:
+        for number, wanted in enumerate(self._wanted):
+            if self._shown[number] == wanted:
+                continue
+            self._shown[number] = wanted
+            if isinstance(wanted, str):
+                self._panels[number].show_message(wanted)
+            else:
+                self._panels[number].show_charts(*wanted[:2])
+            self.workspace.turns.later(self._draw)
+            return
 
     def _charts_of_a(self, traced: list[Traced], partner: dict[int, int]) -> PathCharts | None:
         """Return run A's charts of the same tokens, ``None`` if it has none of them."""

@@ -48,7 +48,7 @@ class View(QWidget):
         """Return which tokens of run A and of the last run are the same."""
         a, b = self.workspace.kept, self.workspace.run
         pairs = align(a.run.tokens, b.tokens) if a is not None and b is not None else ()
-        return Partners(pairs, rows, columns)
+        return Partners(pairs, pairs if rows else None, pairs if columns else None)
 
     def look_at_both(
         self,

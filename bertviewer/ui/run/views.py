@@ -8,7 +8,10 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from bertviewer.plots.theme import PlotTheme
+from bertviewer.ui.run.attention_view import AttentionView
+from bertviewer.ui.run.histogram_view import HistogramView
 from bertviewer.ui.run.layers_view import LayersView
+from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
 from bertviewer.ui.run.view import View
@@ -32,6 +35,13 @@ VIEWS = (
     ViewKind(QT_TRANSLATE_NOOP("views", "Layers"), LayersView, frozenset({"row", "feature"})),
     ViewKind(QT_TRANSLATE_NOOP("views", "Token"), TokenView, frozenset({"row", "token"})),
     ViewKind(QT_TRANSLATE_NOOP("views", "Similarity"), SimilarityView, frozenset({"row", "token"})),
+    ViewKind(
+        QT_TRANSLATE_NOOP("views", "Attention"), AttentionView, frozenset({"row", "token", "head"})
+    ),
+    ViewKind(QT_TRANSLATE_NOOP("views", "Histogram"), HistogramView, frozenset({"row"})),
+    ViewKind(
+        QT_TRANSLATE_NOOP("views", "Predictions"), PredictionsView, frozenset({"row", "token"})
+    ),
 )
 
 

@@ -185,6 +185,13 @@ def test_tokens_of_a_stand_in_are_numbers_but_for_those_of_the_sentence() -> Non
     assert sum(probabilities(found.guess)) == pytest.approx(1)
 
 
+def test_rows_without_a_token_are_numbers() -> None:
+    tokenizer = demo().model.tokenizer()
+    assert tokenizer.text_of(103) == "[MASK]"
+    assert tokenizer.text_of(1_000_000) == "#1000000"
+    assert known("albert").model.tokenizer().text_of(4) == "[MASK]"
+
+
 def test_a_vocabulary_of_few_tokens() -> None:
     it = known("bert", "masked-lm")
     assert len(at(it, 0, top=1000).guess.top) == 97

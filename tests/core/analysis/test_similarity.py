@@ -8,8 +8,9 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from bertviewer.core.analysis.similarity import (
-    cosine,
     cosine_matrix,
+    cosines,
+    nearest_tokens,
     same_words,
     token_pair_path,
     word_path,
@@ -41,13 +42,13 @@ def test_a_vector_without_direction_has_no_cosine(bad: list[float]) -> None:
     assert np.isnan(matrix[1]).all()
     assert np.isnan(matrix[:, 1]).all()
     assert matrix[0, 2] == pytest.approx(0.5**0.5)
-    assert cosine(np.array([1.0, 0.0]), np.array(bad)) is None
+    assert cosines(np.array([[1.0, 0.0]] * 2), np.array([bad, [1.0, 0.0]])) == (None, 1.0)
 
 
 def test_very_long_and_very_short_vectors_have_a_direction() -> None:
     state = np.array([[1e300, 1e300], [5e-324, 0.0]])
     assert cosine_matrix(state)[0, 1] == pytest.approx(0.5**0.5)
-    assert cosine(*state) == pytest.approx(0.5**0.5)
+    assert cosines(state[:1], state[1:]) == pytest.approx((0.5**0.5,))
 
 
 def test_no_tokens_give_an_empty_matrix() -> None:
@@ -66,11 +67,36 @@ def test_cosines_of_finite_vectors(state: NDArray[np.float64]) -> None:
     assert (np.diagonal(inside) == 1.0).all()
 
 
+def test_the_nearest_tokens_worked_by_hand() -> None:
+    state = np.array([[3.0, 4.0], [4.0, 3.0], [-3.0, -4.0], [0.0, 2.0], [0.0, 0.0], [4.0, 3.0]])
+    nearest = nearest_tokens(state, 0, 3)
+    assert [place for place, _ in nearest] == [1, 5, 3]
+    assert [value for _, value in nearest] == pytest.approx([0.96, 0.96, 0.8])
+    assert [place for place, _ in nearest_tokens(state, 0, 9)] == [1, 5, 3, 2]
+    assert nearest_tokens(state, 4, 3) == ()  # it has no direction
+    assert nearest_tokens(state[:1], 0, 3) == ()
+
+
+def test_the_nearest_tokens_of_the_demo() -> None:
+    run = demo_run("the cat sat on the mat")
+    state = run.hidden_states[-1]
+    plain = sorted(
+        ((plain_cosine(state[2], vector), n) for n, vector in enumerate(state) if n != 2),
+        reverse=True,
+    )
+    nearest = nearest_tokens(state, 2, 5)
+    assert [place for place, _ in nearest] == [n for _, n in plain[:5]]
+    assert [value for _, value in nearest] == pytest.approx([c for c, _ in plain[:5]], abs=1e-12)
+
+
 @settings(max_examples=60, deadline=None)
 @given(arrays(np.float64, SHAPES, elements=st.floats()))
-def test_one_cosine_is_that_of_the_matrix(state: NDArray[np.float64]) -> None:
-    single, matrix = cosine(state[0], state[-1]), cosine_matrix(state)[0, -1]
-    assert np.isnan(matrix) if single is None else single == pytest.approx(matrix, abs=1e-12)
+def test_cosines_row_by_row_are_those_of_the_matrix(state: NDArray[np.float64]) -> None:
+    matrix = cosine_matrix(state)
+    places = range(len(state))
+    for place, found in zip(places, cosines(state, state[::-1]), strict=True):
+        value = matrix[place, places[-1 - place]]
+        assert np.isnan(value) if found is None else found == pytest.approx(value, abs=1e-12)
 
 
 def test_cosines_of_the_demo_are_plain_ones() -> None:

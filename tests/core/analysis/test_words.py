@@ -48,6 +48,16 @@ def test_letters_that_stand_for_bytes_are_read(text: str) -> None:
         assert word_text([word]) == word
 
 
+def test_a_decoder_that_reads_the_same_text_has_words_of_its_own() -> None:
+    tokens = tokens_of("a", "b", "a", "b", words=[0, 1, 0, 1], segments="0011")
+    assert [(word.text, word.segment, word.tokens) for word in words_of(run_of(tokens))] == [
+        ("a", 0, (0,)),
+        ("b", 0, (1,)),
+        ("a", 1, (2,)),
+        ("b", 1, (3,)),
+    ]
+
+
 def test_words_of_a_pair() -> None:
     tokens = tokens_of(
         "[CLS]", "un", "##seen", "[UNK]", "[SEP]", "a", "b", "[SEP]",

@@ -1,0 +1,120 @@
+"""The attentions of a run in the order in which they follow one another, and which one is meant."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bertviewer.core.analysis.attention_places import attention_paths, attentions_at, places_of
+from bertviewer.core.analysis.layer_parts import layer_stacks
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.run.activation_run import ActivationRun
+
+_SIDES = ("encoder", "decoder")
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionLayer:
+    """One attention of a run, or one call of an attention that a shared layer has.
+
+    Attributes:
+        path: the module's path.
+        call: which of its calls this is.
+        number: the layer's, counted from 0; ``None`` for an attention outside of all layers.
+        stack: "encoder" or "decoder", "" where there is just one stack of layers.
+        kind: "self" or "cross" where a layer has both, "" where it has one attention.
+    """
+
+    path: str
+    call: int = 0
+    number: int | None = None
+    stack: str = ""
+    kind: str = ""
+
+    @property
+    def name(self) -> str:
+        """It in words: "layer 3", "decoder layer 3, cross"."""
+        if self.number is None:
+            return self.path
+        layer = f"{self.stack} layer {self.number}".strip()
+        return f"{layer}, {self.kind}" if self.kind else layer
+
+    @property
+    def label(self) -> str:
+        """It in short: "3", "d 3 cross"."""
+        if self.number is None:
+            return self.path
+        return f"{self.stack[:1]} {self.number} {self.kind}".strip()
+
+
+def attention_layers(architecture: Architecture, run: ActivationRun) -> tuple[AttentionLayer, ...]:
+    """Return the attentions that a run called: stack by stack, and in each layer by layer.
+
+    A shared layer, as ALBERT's, has one for each of its calls.
+    """
+    calls = {module.path: len(module.calls) for module in run.modules}
+    paths = [path for path in attention_paths(architecture) if path in calls]
+    stacks = [
+        [(node.path, [p for p in paths if p.startswith(f"{node.path}.")]) for node in stack]
+        for stack in layer_stacks(architecture)
+    ]
+    stacks = [stack for stack in stacks if any(inner for _, inner in stack)]
+    is_encoder_decoder = bool(architecture.config.get("is_encoder_decoder"))
+    found: list[AttentionLayer] = []
+    for stack in stacks:
+        side = _side(stack[0][0]) if len(stacks) > 1 else ""
+        number = 0
+        for layer, inner in stack:
+            kinds = _kinds(run, layer, inner, is_encoder_decoder)
+            # The layer's calls follow one another, and with each its attentions.
+            rounds = max((calls[path] for path in inner), default=1)
+            for call in range(rounds):
+                found += [
+                    AttentionLayer(path, call, number + call, side, kinds[path])
+                    for path in inner
+                    if call < calls[path]
+                ]
+            number += rounds
+    inside = {one.path for one in found}
+    outside = [path for path in paths if path not in inside]
+    return (*found, *(AttentionLayer(p, call) for p in outside for call in range(calls[p])))
+
+
+def followed(
+    architecture: Architecture,
+    layers: Sequence[AttentionLayer],
+    path: str,
+    before: AttentionLayer | None,
+) -> AttentionLayer | None:
+    """Return which attention is meant when the module at ``path`` is selected.
+
+    A module outside of the layers leaves it at the one ``before``, which is the first one at the
+    beginning. In a layer with several it is the one of the same kind as before.
+    """
+    inside = attentions_at(architecture, path)
+    candidates = [layer for layer in layers if layer.path in inside] or list(layers)
+    if before is None or not candidates:
+        return next(iter(candidates), None)
+    return max(
+        candidates,
+        key=lambda one: (one == before, one.kind == before.kind and one.call == before.call),
+    )
+
+
+def _side(layer: str) -> str:
+    parts = layer.split(".")
+    return next((part for part in parts if part in _SIDES), ".".join(parts[:-1]))
+
+
+def _kinds(
+    run: ActivationRun, layer: str, inner: Sequence[str], is_encoder_decoder: bool
+) -> Mapping[str, str]:
+    """Return what tells the attentions of one layer apart."""
+    if len(inner) < 2:
+        return dict.fromkeys(inner, "")
+    crossing = {path for path in inner if places_of(run, path, is_encoder_decoder)[2]}
+    has_both = len(inner) == 2 and len(crossing) == 1
+    return {
+        path: ("cross" if path in crossing else "self")
+        if has_both
+        else path.removeprefix(f"{layer}.")
+        for path in inner
+    }

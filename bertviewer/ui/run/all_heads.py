@@ -1,0 +1,151 @@
+"""A figure of every head in every layer: where a model looks far, and where at one token only."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
+
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.plots.attentions import HeadFigures, Measure, figures_chart
+from bertviewer.plots.chart import GridChart
+from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.ui import tasks
+from bertviewer.ui.run.arrangement import Partners
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.view import View
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.workspace import Workspace
+
+Figures = dict[AttentionLayer, HeadFigures]
+
+MEASURES: tuple[tuple[Measure, str], ...] = (
+    ("entropy", QT_TRANSLATE_NOOP("AllHeads", "entropy")),
+    ("distance", QT_TRANSLATE_NOOP("AllHeads", "distance")),
+)
+
+
+class AllHeads(View):
+    """Entropy or distance of all heads of all layers, layers upwards.
+
+    Layer by layer is looked at while this is in sight, so that other looks get their turn between
+    them, and each row is shown as soon as it is there. ``chosen`` tells that a person clicked
+    another layer.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._layers: tuple[AttentionLayer, ...] = ()
+        self._current: AttentionLayer | None = None
+        self._known: dict[WatchedRun, Figures] = {}
+        self._asked: tuple[AttentionLayer, tuple[WatchedRun, ...]] | None = None
+        self._drawn: object = None
+        self._measure = QComboBox()
+        self._measure.setObjectName("headMeasure")
+        self._measure.setAccessibleName(self.tr("Figure that is shown of each head"))
+        for measure, title in MEASURES:
+            self._measure.addItem(self.tr(title), measure)
+        grids: list[PairGrid] = []
+
+        def make_grid() -> PairGrid:
+            grids.append(PairGrid())
+            return grids[-1]
+
+        self._panel = ChartPanel(workspace, "", make_grid, (self._measure,))
+        self._grids = tuple(grids)
+        self._grids[0].setObjectName("allHeads")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._panel)
+        self._measure.currentIndexChanged.connect(self._show)
+        for grid in grids:
+            grid.paired.connect(self._on_cell)
+        workspace.run_changed.connect(self._forget)
+        workspace.comparison_changed.connect(self._forget)
+
+    @property
+    def measure(self) -> Measure:
+        """The figure that is shown."""
+        measure: Measure = self._measure.currentData()
+        return measure
+
+    def follow(self, layers: Sequence[AttentionLayer], current: AttentionLayer) -> None:
+        """Take over which attentions there are, and which one is shown large."""
+        self._layers, self._current = tuple(layers), current
+
+    def refresh(self) -> None:
+        """Show what is known, and look for what is not."""
+        self._show()
+        self._look()
+
+    def leave(self) -> None:
+        """Look no further; what is known stays."""
+        self._asked = None
+        super().leave()
+
+    def _forget(self) -> None:
+        """Keep no more of runs that are gone."""
+        self._known = {run: self._known.get(run, {}) for run in self._runs()}
+        self._drawn = None
+
+    def _runs(self) -> tuple[WatchedRun, ...]:
+        """Return the last run and run A, which may be the same."""
+        workspace = self.workspace
+        return tuple(run for run in (workspace.watched, workspace.kept) if run is not None)
+
+    def _missing(self) -> list[AttentionLayer]:
+        runs = self._known.values()
+        return [layer for layer in self._layers if any(layer not in known for known in runs)]
+
+    def _look(self) -> None:
+        wanted = (next(iter(self._missing()), None), self._runs())
+        layer, runs = wanted
+        if layer is None or self._asked == wanted:
+            return
+        self._asked = layer, runs
+        self.look_at_both(
+            partial(tasks.head_figures, layer), partial(self._take, layer, runs), self._fail
+        )
+
+    def _take(
+        self,
+        layer: AttentionLayer,
+        runs: tuple[WatchedRun, ...],
+        b: HeadFigures,
+        a: HeadFigures | None,
+    ) -> None:
+        self._asked = None
+        for run, figures in zip(runs, (b, a), strict=False):
+            if figures is not None and run in self._known:
+                self._known[run][layer] = figures
+        self._show()
+        self._look()
+
+    def _fail(self, error: BaseException) -> None:
+        self._asked = None
+        self._drawn = None
+        self._panel.show_message(str(error))
+
+    def _show(self) -> None:
+        done = len(self._layers) - len(self._missing())
+        is_done = done == len(self._layers)
+        title = self.tr("All heads") if is_done else self.tr("computing… {0} of {1}")
+        self._panel.set_title(title.format(done, len(self._layers)))
+        shown = self._runs(), self.workspace.comparison, self.measure, self._layers, done
+        if shown != self._drawn:
+            self._drawn = shown
+            charts = [self._chart(run) for run in self._runs()]
+            self._panel.show_charts(charts[0], charts[1] if charts[1:] else None, Partners())
+        for grid in self._grids:
+            grid.mark_row(
+                self._layers.index(self._current) if self._current in self._layers else None
+            )
+
+    def _chart(self, run: WatchedRun) -> GridChart:
+        return figures_chart(self._layers, self._known.get(run, {}), self.measure)
+
+    def _on_cell(self, row: int, _column: int) -> None:
+        self.chosen.emit(self._layers[row])

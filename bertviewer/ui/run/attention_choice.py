@@ -1,0 +1,40 @@
+"""Which attention is shown: a list of all layers, and of both kinds where a decoder has two."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+
+MOST_VISIBLE = 24
+
+
+class AttentionChoice(QComboBox):
+    """The attentions of a run; ``chosen`` tells that a person took another one."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("attentionChoice")
+        self.setAccessibleName(self.tr("Layer whose attention is shown"))
+        self.setToolTip(self.tr("Layer whose attention is shown; it follows the tree"))
+        self.setMaxVisibleItems(MOST_VISIBLE)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self._layers: tuple[AttentionLayer, ...] = ()
+        self.currentIndexChanged.connect(self._on_index)
+
+    def offer(self, layers: Sequence[AttentionLayer], current: AttentionLayer) -> None:
+        """Offer these, and show which of them is the current one."""
+        self.blockSignals(True)
+        if self._layers != tuple(layers):
+            self._layers = tuple(layers)
+            self.clear()
+            self.addItems([layer.name for layer in layers])
+        self.setCurrentIndex(self._layers.index(current))
+        self.blockSignals(False)
+
+    def _on_index(self, index: int) -> None:
+        if 0 <= index < len(self._layers):
+            self.chosen.emit(self._layers[index])

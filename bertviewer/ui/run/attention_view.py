@@ -1,0 +1,184 @@
+"""What the heads of one attention look at: all of them small, one of them large."""
+
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QSplitter,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
+from bertviewer.plots.attentions import Attended, heads_chart
+from bertviewer.plots.chart import Place
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.ui import tasks
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run.all_heads import AllHeads
+from bertviewer.ui.run.attention_choice import AttentionChoice
+from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.head_panel import HeadPanel
+from bertviewer.ui.run.most_label import MostLabel
+from bertviewer.ui.run.view import View
+from bertviewer.ui.run.wanted import Wanted
+from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.workspace import Workspace
+
+
+class AttentionView(View):
+    """The heads of the selected layer's attention, or figures of all layers; and one head large."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._layers: tuple[AttentionLayer, ...] = ()
+        self._layers_of: WatchedRun | None = None
+        self._layer: AttentionLayer | None = None
+        self._wanted: Wanted[Attended] = Wanted(self)
+        self._pair: AttentionPair | None = None
+        # What is drawn already: 512 tokens take a while.
+        self._drawn_heads: object = None
+        self._drawn_head: object = None
+        self._choice = AttentionChoice()
+        self._all = QToolButton()
+        self._all.setObjectName("allLayers")
+        self._all.setText(self.tr("All layers"))
+        self._all.setCheckable(True)
+        self._all.setToolTip(self.tr("Entropy or distance of every head in every layer"))
+        self._most = MostLabel()
+        self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid)
+        self._heads.plot.setObjectName("headGrid")
+        self._every = AllHeads(workspace)
+        self._head = HeadPanel(workspace)
+        self._pages = QStackedWidget()
+        self._line = QWidget()
+        self._arrange()
+        self._wanted.came.connect(self._on_came)
+        self._wanted.late.connect(lambda: self._heads.set_title(self.tr("computing…")))
+        self._choice.chosen.connect(self._on_chosen)
+        self._every.chosen.connect(self._on_chosen)
+        self._all.toggled.connect(self._on_all)
+        workspace.run_changed.connect(self._on_runs)
+        workspace.comparison_changed.connect(self._on_runs)
+        workspace.architecture_changed.connect(self._on_architecture)
+
+    def refresh(self) -> None:
+        """Show the attention that the tree has selected, or look for it."""
+        watched, architecture = self.workspace.watched, self.workspace.architecture
+        if watched is None or architecture is None:
+            return
+        if self._layers_of is not watched:
+            self._layers_of = watched
+            self._layers = attention_layers(architecture, watched.run)
+        path = self.workspace.place.path or ""
+        self._layer = followed(architecture, self._layers, path, self._layer)
+        self._line.setVisible(self._layer is not None)
+        if self._layer is None:
+            self._refuse(self.tr("This model has no attention whose heads can be shown."))
+            return
+        self._choice.offer(self._layers, self._layer)
+        if self._all.isChecked():
+            self._every.follow(self._layers, self._layer)
+            self._every.refresh()
+        key = watched, self.workspace.kept, self._layer
+        if self._wanted.want(key, partial(tasks.attention, self._layer)):
+            self._show_heads()
+            self._show_head()
+
+    def leave(self) -> None:
+        """Wish for nothing more."""
+        self._every.leave()
+        self._wanted.give_up()
+        super().leave()
+
+    def _arrange(self) -> None:
+        line = QHBoxLayout(self._line)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(6)
+        line.addWidget(plain_label(self.tr("Attention in")))
+        line.addWidget(self._choice)
+        line.addWidget(self._all)
+        line.addSpacing(12)
+        line.addWidget(self._most, 1)
+        self._pages.addWidget(self._heads)
+        self._pages.addWidget(self._every)
+        plots = QSplitter(Qt.Orientation.Horizontal)
+        plots.addWidget(self._pages)
+        plots.addWidget(self._head)
+        plots.setChildrenCollapsible(False)
+        plots.setSizes([1050, 1000])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.setSpacing(2)
+        layout.addWidget(self._line)
+        layout.addWidget(plots, 1)
+
+    def _on_came(self) -> None:
+        if self._wanted.b is None:
+            self._refuse(self._wanted.error)
+            return
+        self._pair = attention_pair(self._wanted.b, self._wanted.a)
+        self._head.show()
+        head, count = self.workspace.head or 0, len(self._pair.b.maps.probabilities)
+        self.workspace.go(Place(head=min(head, count - 1)))
+        self._show_heads()
+        # In a turn of its own: each of the two takes a while to draw.
+        self.workspace.turns.later(self._show_head)
+
+    def _refuse(self, why: str) -> None:
+        """Say why there are no heads, in place of them."""
+        self._forget_drawn()
+        self._all.setChecked(False)
+        self._most.clear()
+        self._head.hide()
+        self._heads.set_title("")
+        self._heads.show_message(why)
+
+    def _forget_drawn(self) -> None:
+        self._pair = self._drawn_heads = self._drawn_head = None
+
+    def _show_heads(self) -> None:
+        if self._pair is None:
+            return
+        self._heads.set_title(self.tr("Heads"))
+        if self._drawn_heads != (self._pair, self.workspace.comparison):
+            self._drawn_heads = self._pair, self.workspace.comparison
+            self._heads.show_charts(*self._pair.charts(heads_chart), self._pair.partners)
+
+    def _show_head(self) -> None:
+        head = self.workspace.head
+        if self._pair is None or head is None:
+            return
+        self._most.show_token(self._pair.b, head, self.workspace.token)
+        if self._drawn_head != (self._pair, self.workspace.comparison, head):
+            self._drawn_head = self._pair, self.workspace.comparison, head
+            self._head.show_head(self._pair, head)
+
+    def _on_chosen(self, layer: AttentionLayer) -> None:
+        self._layer = layer
+        self.workspace.go(Place(layer.path))
+        # The calls of a shared layer are one module, and the tree has nothing new then.
+        self.refresh()
+
+    def _on_all(self, is_wanted: bool) -> None:
+        self._pages.setCurrentIndex(int(is_wanted))
+        if is_wanted:
+            self.refresh()
+        else:
+            self._every.leave()
+
+    def _on_runs(self) -> None:
+        if not self.isVisible():
+            # The attention of a run that may be gone is not worth the memory.
+            self._wanted.forget()
+            self._forget_drawn()
+            self._layers_of = None
+            self._heads.show_charts(None)
+            self._head.clear()
+
+    def _on_architecture(self) -> None:
+        self._layer = None

@@ -1,0 +1,80 @@
+"""What a classifier says of the text, of each token, or where an answer stands."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+
+from bertviewer.core.analysis.class_scores import ClassScores
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.class_charts import answer_chart, label_grid
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run.arrangement import Partners
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.class_tables import answer_table, best_line, class_table, token_class_table
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.run.figures import FigureTable
+from bertviewer.ui.workspace import Workspace
+
+Said = tuple[ActivationRun, ClassScores]
+"""A run, and what the head says of it."""
+
+
+class ClassesPanel(QWidget):
+    """A line with the best answer, a table of all, and a chart of what is said token by token."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._best = plain_label("")
+        self._best.setObjectName("classSummary")
+        self._table = FigureView("classTable", self.tr("Scores of the classes"))
+        self._grid = ChartPanel(workspace, self.tr("Probability of each label"), GridPlot)
+        self._grid.plot.setObjectName("labelGrid")
+        self._answer = ChartPanel(workspace, self.tr("Where the answer begins and ends"), LinePlot)
+        self._answer.plot.setObjectName("answerPlot")
+        columns = QSplitter(Qt.Orientation.Horizontal)
+        for widget in (self._table, self._grid, self._answer):
+            columns.addWidget(widget)
+        columns.setChildrenCollapsible(False)
+        columns.setSizes([480, 600, 600])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self._best)
+        layout.addWidget(columns, 1)
+        self._table.chosen.connect(workspace.go)
+
+    def show_scores(self, b: Said, a: Said | None, partners: Partners) -> None:
+        """Show what the head says of the last run, beside what it says of run A."""
+        run, scores = b
+        of_a = None if a is None else a[1]
+        best = best_line(run, scores)
+        self._best.setText(best)
+        self._best.setVisible(bool(best))
+        self._grid.setVisible(scores.of == "tokens")
+        self._answer.setVisible(scores.of == "answer")
+        tokens = {y: x for x, y in partners.tokens}
+        self._table.show_table(_table(run, scores, of_a, tokens))
+        if scores.of == "tokens":
+            self._grid.show_charts(label_grid(*b), a and label_grid(*a), partners)
+        elif scores.of == "answer":
+            other = None if of_a is None else answer_chart(run, of_a, tokens)
+            self._answer.show_charts(answer_chart(*b), other)
+        self.mark_token()
+
+    def mark_token(self) -> None:
+        """Mark the selected token's row."""
+        places = [place.token for place in self._table.shown.places]
+        token = self._workspace.token
+        self._table.mark(places.index(token) if token in places else None)
+
+
+def _table(
+    run: ActivationRun, b: ClassScores, a: ClassScores | None, tokens: dict[int, int]
+) -> FigureTable:
+    if b.of == "tokens":
+        return token_class_table(run, b, a, tokens)
+    if b.of == "answer":
+        return answer_table(run, b, a, tokens)
+    return class_table(b, a)

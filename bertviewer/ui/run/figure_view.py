@@ -1,0 +1,191 @@
+"""A table of figures on the screen: bars and shades, and its data to take along."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.plots import export
+from bertviewer.plots.chart import Cell, Place
+from bertviewer.ui.module_tree import SHARE_ROLE
+from bertviewer.ui.run.chart_menu import choose_data
+from bertviewer.ui.run.figure_rows import FigureRows
+from bertviewer.ui.run.figures import FigureTable
+from bertviewer.ui.share_bar import ShareBarDelegate
+from bertviewer.ui.tables import make_table
+
+DEEPEST = 0.5
+"""How much of the shade's colour a share of 1 has: text stays readable on it."""
+BAR, NARROW_BAR = 96, 76  # pixels; narrow where there are several columns of bars
+MOST_BAR = 200  # more pixels, where there is room
+MOST_LEAST = 130  # pixels that words have at least, if they need them
+PADDING = 14  # pixels around a text
+
+
+class FigureView(QWidget):
+    """Shows a ``FigureTable``; ``chosen`` carries the place of a row that a person goes to."""
+
+    chosen = Signal(Place)
+
+    def __init__(self, name: str, accessible_name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rows = FigureRows(self)
+        self._table = table = make_table(self._rows, name, accessible_name)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setAutoScroll(False)
+        table.horizontalHeader().setStretchLastSection(False)
+        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        table.horizontalHeader().setMinimumSectionSize(20)
+        # Views keep delegates, and do not own them.
+        self._bars, self._shades = ShareBarDelegate(self), _ShadeDelegate(self)
+        self._plain = QStyledItemDelegate(self)
+        for title, keys, slot in (
+            (self.tr("Copy"), QKeySequence(QKeySequence.StandardKey.Copy), self._copy),
+            (self.tr("Copy all"), QKeySequence("Ctrl+Shift+C"), self._copy_all),
+            (self.tr("Copy data as CSV"), QKeySequence(), self._copy_csv),
+            (self.tr("Save data as CSV…"), QKeySequence(), self._save),
+        ):
+            self._add_action(title, keys, slot)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(table)
+        table.selectionModel().currentRowChanged.connect(self._on_current)
+
+    @property
+    def shown(self) -> FigureTable:
+        """The table that is shown."""
+        return self._rows.shown
+
+    def show_table(self, table: FigureTable) -> None:
+        """Show a table; one of the same shape stays where it is scrolled to."""
+        is_alike = len(table.rows) == len(self.shown.rows) and table.columns == self.shown.columns
+        scrolled = self._table.verticalScrollBar().value()
+        self._rows.show_table(table)
+        self._set_delegates()
+        self._fit()
+        self._table.verticalScrollBar().setValue(scrolled if is_alike else 0)
+
+    def mark(self, row: int | None) -> None:
+        """Select a row, or none, and bring it into sight."""
+        model = self._table.selectionModel()
+        model.blockSignals(True)
+        if row is None or not 0 <= row < len(self.shown.rows):
+            self._table.clearSelection()
+            self._table.setCurrentIndex(QModelIndex())
+        else:
+            index = self._rows.index(row, 0)
+            self._table.setCurrentIndex(index)
+            self._table.scrollTo(index)
+        model.blockSignals(False)
+        self._table.viewport().update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the columns the room that there is now; Qt calls it."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _set_delegates(self) -> None:
+        for number, column in enumerate(self.shown.columns):
+            delegate = {"bar": self._bars, "shade": self._shades}.get(column.kind, self._plain)
+            self._table.setItemDelegateForColumn(number, delegate)
+
+    def _fit(self) -> None:
+        """Make columns of numbers as wide as needed; words share the rest, but not too little."""
+        columns, header = self.shown.columns, self._table.horizontalHeader()
+        has_shades = any(column.kind == "shade" for column in columns)
+        bars = sum(column.kind == "bar" for column in columns)
+        wide, widths = [], {}
+        for number, column in enumerate(columns):
+            if column.kind == "shade" or (column.kind == "text" and not has_shades):
+                wide.append(number)
+            elif column.kind == "bar":
+                widths[number] = NARROW_BAR if bars > 1 else BAR
+            else:
+                widths[number] = self._needed(number)
+        rest = self._table.viewport().width() - sum(widths.values())
+        if bars and not has_shades:
+            # Words first: what they do not need makes the bars longer.
+            spare = (rest - sum(map(self._needed, wide))) // (2 * bars)
+            longer = max(0, min(spare, MOST_BAR))
+            for number, column in enumerate(columns):
+                widths[number] = widths.get(number, 0) + longer * (column.kind == "bar")
+            rest -= longer * bars
+        for number in wide:
+            least = min(self._needed(number), MOST_LEAST)
+            widths[number] = max(least, rest // len(wide))
+        for number, width in widths.items():
+            header.resizeSection(number, width)
+
+    def _needed(self, column: int) -> int:
+        metrics = self._table.fontMetrics()
+        longest = max((row[column].text for row in self.shown.rows), key=len, default="")
+        title = metrics.horizontalAdvance(self.shown.columns[column].title)
+        return max(title, metrics.horizontalAdvance(longest)) + PADDING
+
+    def _on_current(self, current: QModelIndex) -> None:
+        if current.isValid() and self.shown.places:
+            self.chosen.emit(self.shown.places[current.row()])
+
+    def _add_action(self, title: str, keys: QKeySequence, slot: Callable[[], None]) -> None:
+        action = QAction(title, self._table)
+        action.setShortcut(keys)
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(slot)
+        self._table.addAction(action)
+
+    def _copy(self) -> None:
+        _, rows = self.shown.table()
+        selected = [index.row() for index in self._table.selectionModel().selectedRows()]
+        _put([rows[row] for row in selected] or rows)
+
+    def _copy_all(self) -> None:
+        header, rows = self.shown.table()
+        _put([header, *rows])
+
+    def _copy_csv(self) -> None:
+        QApplication.clipboard().setText(export.csv_text(self.shown))
+
+    def _save(self) -> None:
+        choose_data(self, self.shown, "table.csv")
+
+
+def _put(rows: Sequence[Sequence[Cell]]) -> None:
+    """Copy rows for a spreadsheet, tabs between the cells."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerows(map(export.written, row) for row in rows)
+    QApplication.clipboard().setText(text.getvalue().rstrip("\n"))
+
+
+class _ShadeDelegate(QStyledItemDelegate):
+    """Draws a cell on a shade as deep as its share; a selected row keeps its shades."""
+
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        """Draw one cell; Qt calls it."""
+        self.initStyleOption(option, index)
+        option.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus)
+        # The view has marked the whole row by now.
+        painter.fillRect(option.rect, option.palette.color(QPalette.ColorRole.Base))
+        shade = option.palette.color(QPalette.ColorRole.Highlight)
+        shade.setAlphaF(DEEPEST * min(1.0, max(0.0, index.data(SHARE_ROLE))))
+        painter.fillRect(option.rect.adjusted(1, 1, -1, -1), shade)
+        style = option.widget.style() if option.widget else QApplication.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)

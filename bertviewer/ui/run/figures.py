@@ -1,0 +1,96 @@
+"""Tables of figures as plain data: exact values, and how they are shown."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from bertviewer.plots.chart import Cell, Place, Table
+
+Kind = Literal["text", "number", "bar", "shade"]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureColumn:
+    """A column's title, and what its cells are.
+
+    Words, numbers, numbers over a bar as long as their share, or words on a shade of it.
+    """
+
+    title: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A cell: its exact value, its text, the share that its bar or shade shows, and more words."""
+
+    value: Cell
+    text: str
+    share: float = 0.0
+    tip: str = ""
+    is_bold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """Rows of figures; ``places`` has what each row stands for, or nothing at all."""
+
+    columns: tuple[FigureColumn, ...]
+    rows: tuple[tuple[Figure, ...], ...]
+    places: tuple[Place, ...] = ()
+
+    def table(self) -> Table:
+        """Return the exact values."""
+        titles = tuple(column.title for column in self.columns)
+        return titles, [tuple(figure.value for figure in row) for row in self.rows]
+
+
+NOTHING = Figure(None, "–")
+"""A cell without a value."""
+
+
+def words(text: str, tip: str = "", is_bold: bool = False) -> Figure:
+    """Return a cell of words."""
+    return Figure(text, text, tip=tip, is_bold=is_bold)
+
+
+def number(value: float | None, digits: int = 7) -> Figure:
+    """Return a number of so many digits; all of them are told when asked for."""
+    if value is None:
+        return NOTHING
+    text = f"{value:,}" if isinstance(value, int) else f"{value:.{digits}g}"
+    return Figure(value, text.replace("-", "−"), tip=repr(value))
+
+
+def score(value: float | None) -> Figure:
+    """Return a logit: three digits behind the point tell them apart."""
+    if value is None:
+        return NOTHING
+    return Figure(value, f"{value:.3f}".replace("-", "−"), tip=repr(value))
+
+
+def probability(value: float | None) -> Figure:
+    """Return a probability over its bar."""
+    if value is None or not isfinite(value):
+        return NOTHING if value is None else Figure(value, str(value))
+    return Figure(value, probability_text(value), value, repr(value))
+
+
+def probability_text(value: float) -> str:
+    """Return four digits behind the point, or two digits of what is less than that shows."""
+    return f"{value:.4f}" if value >= 0.00095 or value == 0 else f"{value:.1e}"
+
+
+def difference(b: float | None, a: float | None) -> Figure:
+    """Return B − A of two probabilities, with its sign."""
+    if b is None or a is None:
+        return NOTHING
+    value = b - a
+    size = abs(value)
+    text = f"{value:+.4f}" if size >= 0.00095 or not size else f"{value:+.1e}"
+    return Figure(value, text.replace("-", "−"), tip=repr(value))
+
+
+def compared(b: float | None, a: float | None) -> tuple[Figure, Figure]:
+    """Return the cells of A's probability and of B − A."""
+    return probability(a), difference(b, a)

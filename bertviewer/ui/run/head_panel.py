@@ -1,0 +1,62 @@
+"""One head of an attention, large, with its entropy and its distance."""
+
+from functools import partial
+from math import log
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from bertviewer.plots.attentions import head_chart
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.run.attention_pair import AttentionPair
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
+
+
+class HeadPanel(QWidget):
+    """Queries downwards, keys to the right; a click selects the query's token."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._figures = ElidedLabel()
+        self._figures.setObjectName("headFigures")
+        self._panel = ChartPanel(workspace, "", GridPlot, (self._figures,))
+        self._panel.plot.setObjectName("headPlot")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._panel)
+
+    def show_head(self, pair: AttentionPair, head: int) -> None:
+        """Show a head of both runs."""
+        self._panel.set_title(self.tr("Head {0}:").format(head))
+        self._show_figures(pair, head)
+        self._panel.show_charts(*pair.charts(partial(head_chart, head=head)), pair.partners)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._panel.set_title("")
+        self._figures.clear()
+        self._panel.show_charts(None)
+
+    def _show_figures(self, pair: AttentionPair, head: int) -> None:
+        both = [one.maps for one in (pair.b, pair.a) if one is not None]
+        text = self.tr("entropy {0} nats").format(_beside(*(m.entropies[head] for m in both)))
+        keys = pair.b.maps.probabilities.shape[2]
+        tip = self.tr(
+            "Entropy of what a token looks at, mean over the tokens that ask:\n"
+            "0 where each looks at one token, ln {0} = {1} where each looks at all alike."
+        ).format(keys, f"{log(keys):.3f}")
+        distances = [m.distances[head] for m in both if m.distances is not None]
+        if distances:
+            text += self.tr(", distance {0} tokens").format(_beside(*distances))
+            tip += "\n" + self.tr(
+                "Distance: how many tokens away that is, weighted by the attention, mean likewise."
+            )
+        self._figures.setText(text)
+        self._figures.setToolTip(plain_tip(tip))
+
+
+def _beside(b: float, a: float | None = None) -> str:
+    """Return B's figure, and A's in brackets."""
+    return f"{b:.3f}" if a is None else f"{b:.3f} (A {a:.3f})"

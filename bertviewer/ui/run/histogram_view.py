@@ -1,0 +1,116 @@
+"""How the output of the selected module is spread, beside its statistics."""
+
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
+
+from bertviewer.core.analysis.histogram_data import Histogram
+from bertviewer.core.run.activation_run import ModuleActivation
+from bertviewer.plots.chart import HistogramChart
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.histograms import common_range, histogram_chart
+from bertviewer.ui import tasks
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.run.statistics_table import statistics_table
+from bertviewer.ui.run.view import View
+from bertviewer.ui.run.wanted import Wanted
+from bertviewer.ui.workspace import Workspace
+
+SINGLE, DOUBLE = 240, 370  # pixels of the table, without run A and with it
+LISTS = ("ModuleList", "ModuleDict")
+
+
+class HistogramView(View):
+    """The histogram of one module, made of its output when the view is in sight."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._wanted: Wanted[Histogram] = Wanted(self)
+        self._log = QCheckBox(self.tr("Log counts"))
+        self._log.setObjectName("logCounts")
+        self._log.setToolTip(self.tr("Draw the counts on a logarithmic axis: few are seen then"))
+        self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
+        self._panel.plot.setObjectName("histogramPlot")
+        self._statistics = FigureView("statisticsTable", self.tr("Statistics of the output"))
+        self._columns = columns = QSplitter(Qt.Orientation.Horizontal)
+        columns.addWidget(self._panel)
+        columns.addWidget(self._statistics)
+        columns.setChildrenCollapsible(False)
+        columns.setStretchFactor(0, 1)
+        columns.setSizes([800, SINGLE])
+        self._is_compared = False
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.addWidget(columns)
+        self._log.toggled.connect(self.refresh)
+        self._wanted.came.connect(self.refresh)
+        self._wanted.late.connect(lambda: self._panel.set_title(self.tr("computing…")))
+        workspace.run_changed.connect(self._wanted.forget)
+
+    def refresh(self) -> None:
+        """Show the selected module's histogram and statistics."""
+        workspace = self.workspace
+        watched, kept = workspace.watched, workspace.kept
+        if watched is None:
+            return
+        path = workspace.place.path or ""
+        b = watched.run.activation(path)
+        a = None if kept is None else kept.run.activation(path)
+        self._log.setEnabled(kept is None or workspace.comparison == "overlay")
+        if b is None:
+            self._wanted.give_up()
+            self._statistics.hide()
+            self._panel.set_title("")
+            self._panel.show_message(self._why_not(path))
+            return
+        bounds = common_range(one.statistics for one in (b, a) if one is not None)
+        task = partial(tasks.histogram, path, bounds)
+        if not self._wanted.want((watched, kept, path), task):
+            return
+        self._panel.set_title(self._title(path))
+        self._statistics.setVisible(True)
+        self._statistics.show_table(statistics_table(b, a))
+        self._give_room(a is not None)
+        if self._wanted.error:
+            self._panel.show_message(self._wanted.error)
+        else:
+            self._panel.show_charts(self._chart(self._wanted.b, b), self._chart(self._wanted.a, a))
+
+    def leave(self) -> None:
+        """Wish for nothing more."""
+        self._wanted.give_up()
+        super().leave()
+
+    def _give_room(self, is_compared: bool) -> None:
+        """Widen the table for run A, and narrow it again without."""
+        if is_compared != self._is_compared:
+            self._is_compared = is_compared
+            whole = sum(self._columns.sizes())
+            width = DOUBLE if is_compared else SINGLE
+            self._columns.setSizes([max(1, whole - width), width])
+
+    def _chart(
+        self, found: Histogram | None, activation: ModuleActivation | None
+    ) -> HistogramChart | None:
+        if found is None or activation is None:
+            return None
+        is_log = self._log.isChecked()
+        return histogram_chart(found, activation.statistics, self.tr("Elements"), is_log)
+
+    def _title(self, path: str) -> str:
+        row = self.workspace.row
+        name = path or (row.node.class_name if row is not None else "")
+        title = self.tr("Output of {0}").format(name)
+        if row is not None and row.is_folded:
+            return self.tr("{0}, the first of {1}").format(title, row.label)
+        return title
+
+    def _why_not(self, path: str) -> str:
+        row = self.workspace.row
+        if row is not None and row.node.class_name in LISTS:
+            return self.tr(
+                "{0} is a list: its modules are called one by one. Select one of them."
+            ).format(path)
+        return self.tr("{0} was not called in this run, or gives no tensor.").format(path)

@@ -1,0 +1,170 @@
+"""The best tokens after each layer, and how a few tokens fare on the way through the layers."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QHBoxLayout,
+    QSplitter,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import Place
+from bertviewer.plots.lens import LensFigure, lens_chart
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.run.prediction_tables import followed_tokens, lens_table
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.workspace import Workspace
+
+Predicted = tuple[ActivationRun, Predictions]
+"""A run, and what is predicted at one place of it."""
+
+FIGURES: tuple[tuple[LensFigure, str], ...] = (
+    ("probability", QT_TRANSLATE_NOOP("LensPanel", "probability")),
+    ("rank", QT_TRANSLATE_NOOP("LensPanel", "rank")),
+)
+MOST, MOST_COMPARED = 3, 1
+"""Lines of predicted tokens, beside that of the actual one."""
+
+
+class LensPanel(QWidget):
+    """The logit lens as a table of tokens and as lines over the layers."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._b: Predicted | None = None
+        self._a: Predicted | None = None
+        self._table = FigureView("lensTable", self.tr("Best tokens after each layer"))
+        self._message = plain_label("")
+        self._message.setObjectName("lensMessage")
+        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._message.setMargin(16)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self._table)
+        self._pages.addWidget(self._message)
+        title = plain_label(self.tr("After each layer"))
+        title.setWordWrap(False)
+        title.setToolTip(
+            self.tr(
+                "The head put on each hidden state (the logit lens). "
+                "The deeper the shade, the likelier the token."
+            )
+        )
+        self._runs = QButtonGroup(self)
+        self._choices = self._make_choices()
+        line = QHBoxLayout()
+        title.setMinimumHeight(title_height())
+        line.addWidget(title)
+        line.addWidget(self._choices)
+        line.addStretch(1)
+        left = QWidget()
+        rows = QVBoxLayout(left)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setSpacing(4)
+        rows.addLayout(line)
+        rows.addWidget(self._pages, 1)
+        self._figure = QComboBox()
+        self._figure.setObjectName("lensFigure")
+        self._figure.setAccessibleName(self.tr("Figure that is drawn"))
+        for name, text in FIGURES:
+            self._figure.addItem(self.tr(text), name)
+        self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))
+        self._chart.plot.setObjectName("lensPlot")
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        splitter.addWidget(left)
+        splitter.addWidget(self._chart)
+        splitter.setChildrenCollapsible(False)
+        splitter.setSizes([500, 360])
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(splitter)
+        self._runs.buttonClicked.connect(self._show_table)
+        self._figure.currentIndexChanged.connect(self._show_chart)
+        self._table.chosen.connect(self._go)
+
+    def _make_choices(self) -> QWidget:
+        """Return two buttons, for the layers of B and of A."""
+        choices = QWidget()
+        line = QHBoxLayout(choices)
+        line.setContentsMargins(0, 0, 0, 0)
+        for name in "BA":
+            button = QToolButton()
+            button.setObjectName(f"lens{name}")
+            button.setText(name)
+            button.setCheckable(True)
+            button.setChecked(name == "B")
+            button.setToolTip(self.tr("Show the layers of run {0}").format(name))
+            self._runs.addButton(button)
+            line.addWidget(button)
+        return choices
+
+    def show_predictions(self, b: Predicted, a: Predicted | None) -> None:
+        """Show what the head makes of each layer, in the last run and in run A."""
+        self._b, self._a = b, a
+        self._choices.setVisible(a is not None)
+        self._show_table()
+        self._show_chart()
+
+    def mark_module(self) -> None:
+        """Mark the row of the selected module, where the lens is B's."""
+        run = self._workspace.run
+        path = self._workspace.place.path
+        row = None
+        if run is not None and path and not self._shows_a:
+            places = self._table.shown.places
+            # A layer that is called again and again gives several states: the last one counts.
+            inside = [n for n, place in enumerate(places) if _holds(place.path, path)]
+            row = next(iter(inside), None)
+        self._table.mark(row)
+
+    @property
+    def _shows_a(self) -> bool:
+        button = self._runs.checkedButton()
+        return self._a is not None and button is not None and button.text() == "A"
+
+    def _show_table(self) -> None:
+        shown = self._a if self._shows_a else self._b
+        if shown is None:
+            return
+        run, predictions = shown
+        self._table.show_table(lens_table(run, predictions))
+        self._message.setText(predictions.no_layers)
+        self._pages.setCurrentIndex(1 if predictions.no_layers else 0)
+        self.mark_module()
+
+    def _show_chart(self) -> None:
+        if self._b is None:
+            return
+        run, predictions = self._b
+        self._chart.setVisible(not predictions.no_layers)
+        if predictions.no_layers:
+            return
+        followed = followed_tokens(run, predictions, MOST if self._a is None else MOST_COMPARED)
+        figure: LensFigure = self._figure.currentData()
+        b = lens_chart(run, predictions, followed, figure)
+        a = None if self._a is None else lens_chart(*self._a, followed, figure)
+        self._chart.show_charts(b, a)
+
+    def _go(self, place: Place) -> None:
+        if place.path:
+            self._workspace.go(place)
+
+
+def title_height() -> int:
+    """Return the height of a line with a title: that of the line beside it, with a choice."""
+    return QComboBox().sizeHint().height()
+
+
+def _holds(giver: str | None, path: str) -> bool:
+    return bool(giver) and f"{path}.".startswith(f"{giver}.")

@@ -1,0 +1,42 @@
+"""What a token looks at most in a head, in a line."""
+
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.core.analysis.most_attended import Shares, most_attended, most_attending
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.attentions import Attended
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.run.token_naming import token_name
+from bertviewer.ui.tips import plain_tip
+
+MOST = 5
+"""So many tokens are named."""
+
+
+class MostLabel(ElidedLabel):
+    """The tokens with the largest shares of one token's attention."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("mostAttended")
+        self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+
+    def show_token(self, attended: Attended, head: int, token: int | None) -> None:
+        """Name what a token looks at; of one that does not ask here, what looks at it."""
+        run, maps = attended.run, attended.maps
+        text = ""
+        if token is not None and token in maps.query_tokens:
+            text = self.tr("{0} looks most at  {1}").format(
+                token_name(run, token), _words(run, most_attended(maps, head, token, MOST))
+            )
+        elif token is not None and token in maps.key_tokens:
+            text = self.tr("{0} is looked at most by  {1}").format(
+                token_name(run, token), _words(run, most_attending(maps, head, token, MOST))
+            )
+        self.setText(text)
+        self.setToolTip(plain_tip(text))
+
+
+def _words(run: ActivationRun, shares: Shares) -> str:
+    return "  ·  ".join(f"{token_name(run, token)} {share:.3f}" for token, share in shares)

@@ -1,0 +1,155 @@
+"""What a head over the vocabulary predicts, as tables."""
+
+from PySide6.QtCore import QCoreApplication
+
+from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import Place
+from bertviewer.plots.lens import Followed, expected_id
+from bertviewer.plots.token_norms import state_labels, state_names
+from bertviewer.ui.run.figures import (
+    NOTHING,
+    Figure,
+    FigureColumn,
+    FigureTable,
+    compared,
+    probability,
+    probability_text,
+    score,
+    words,
+)
+from bertviewer.ui.token_rows import visible
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+
+LENS_TOP = 5
+
+_ACTUAL = QT_TRANSLATE_NOOP("prediction_tables", "{0} (actual)")
+_CELL = QT_TRANSLATE_NOOP(
+    "prediction_tables", "{0}, rank {1} at {2}: probability {3}, logit {4}, id {5}"
+)
+_TITLES = {
+    "rank": QT_TRANSLATE_NOOP("prediction_tables", "Rank"),
+    "token": QT_TRANSLATE_NOOP("prediction_tables", "Token"),
+    "probability": QT_TRANSLATE_NOOP("prediction_tables", "Probability"),
+    "logit": QT_TRANSLATE_NOOP("prediction_tables", "Logit"),
+    "layer": QT_TRANSLATE_NOOP("prediction_tables", "Layer"),
+}
+
+
+def candidates_table(
+    run: ActivationRun, b: Predictions, a: Predictions | None = None, is_compared: bool = False
+) -> FigureTable:
+    """Return the likeliest tokens, the actual one in bold and also where it is less likely.
+
+    If ``is_compared``, A's probabilities of the same tokens stand beside them, and below them
+    those that are likely in A alone.
+    """
+    expected = expected_id(run, b)
+    texts = {one.id: one.text for guess in (a and a.guess, b.guess) if guess for one in guess.top}
+    if expected is not None and b.expected is not None:
+        texts.setdefault(expected, run.tokens[b.expected].text)
+    others = () if a is None else tuple(one.id for one in a.guess.top)
+    actual = () if expected is None else (expected,)
+    shown = dict.fromkeys((*(one.id for one in b.guess.top), *actual, *others))
+    rows = [_candidate_row(number, texts, b, a, number == expected) for number in shown]
+    columns = [
+        FigureColumn(_title("rank"), "number"),
+        FigureColumn(_title("token")),
+        FigureColumn("B" if is_compared else _title("probability"), "bar"),
+        FigureColumn("A", "bar"),
+        FigureColumn("B − A", "number"),
+        FigureColumn(_title("logit"), "number"),
+    ]
+    if not is_compared:
+        del columns[3:5]
+        rows = [(*row[:3], row[-1]) for row in rows]
+    return FigureTable(tuple(columns), tuple(rows))
+
+
+def _candidate_row(
+    number: int,
+    texts: dict[int, str],
+    b: Predictions,
+    a: Predictions | None,
+    is_actual: bool,
+) -> tuple[Figure, ...]:
+    assert b.scores is not None, "predictions have their scores"
+    mine = b.scores.probability(number)
+    other = None if a is None or a.scores is None else a.scores.probability(number)
+    rank = b.scores.rank(number)
+    text = visible(texts[number])
+    return (
+        NOTHING if rank is None else Figure(rank, f"{rank:,}"),
+        Figure(text, text, tip=f"{text}, id {number}", is_bold=is_actual),
+        probability(mine),
+        *compared(mine, other),
+        score(b.scores.logit(number)),
+    )
+
+
+def lens_table(run: ActivationRun, predictions: Predictions) -> FigureTable:
+    """Return the best tokens after each layer, the last layer first.
+
+    The actual token is in bold; where that is not known, the one that the model ends at.
+    """
+    followed = expected_id(run, predictions)
+    if followed is None:
+        followed = predictions.guess.top[0].id
+    count = len(predictions.layers)
+    top = range(min([LENS_TOP, *(len(guess.top) for guess in predictions.layers)]))
+    states = tuple(reversed(range(count)))
+    labels, names = state_labels(count), state_names(count)
+    rows = tuple(
+        (
+            words(labels[state], names[state]),
+            *(_lens_cell(predictions.layers[state], rank, names[state], followed) for rank in top),
+        )
+        for state in states
+    )
+    columns = (
+        FigureColumn(_title("layer")),
+        *(FigureColumn(str(rank + 1), "shade") for rank in top),
+    )
+    places = tuple(Place(run.state_path(state, predictions.position) or None) for state in states)
+    return FigureTable(columns, rows if count else (), places)
+
+
+def _lens_cell(guess: Guess, rank: int, name: str, followed: int) -> Figure:
+    one: Candidate = guess.top[rank]
+    text = visible(one.text)
+    tip = _translated(_CELL).format(
+        text, rank + 1, name, f"{one.probability:.7g}", f"{one.logit:.7g}", one.id
+    )
+    return Figure(text, text, one.probability, tip, one.id == followed)
+
+
+def followed_tokens(run: ActivationRun, predictions: Predictions, most: int) -> list[Followed]:
+    """Return the actual token, where it is known, and some of those that the model ends at."""
+    expected = expected_id(run, predictions)
+    found = []
+    if expected is not None and predictions.expected is not None:
+        text = visible(run.tokens[predictions.expected].text)
+        found.append(Followed(expected, _translated(_ACTUAL).format(text)))
+    best = [one for one in predictions.guess.top if one.id != expected]
+    return [*found, *(Followed(one.id, visible(one.text)) for one in best[:most])]
+
+
+def actual_summary(run: ActivationRun, predictions: Predictions) -> str:
+    """Return the rank and the probability of the actual token in words, "" if it is not known."""
+    expected, scores = expected_id(run, predictions), predictions.scores
+    if expected is None or predictions.expected is None or scores is None:
+        return ""
+    rank, chance = scores.rank(expected), scores.probability(expected)
+    if rank is None or chance is None:
+        return ""
+    text = visible(run.tokens[predictions.expected].text)
+    says = QCoreApplication.translate("prediction_tables", "Actual: {0}, rank {1}, probability {2}")
+    return says.format(text, f"{rank:,}", probability_text(chance))
+
+
+def _title(name: str) -> str:
+    return _translated(_TITLES[name])
+
+
+def _translated(text: str) -> str:
+    return QCoreApplication.translate("prediction_tables", text)

@@ -1,0 +1,170 @@
+"""What the model's head predicts: words, classes, answers; or which head it lacks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QPalette
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
+
+from bertviewer.core.analysis.class_scores import ClassScores, classification
+from bertviewer.core.analysis.prediction_data import predicted_places
+from bertviewer.core.analysis.random_tensors import random_tensors
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.source import ModelSource
+from bertviewer.core.tasks import find_task
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run.classes_panel import ClassesPanel
+from bertviewer.ui.run.view import View
+from bertviewer.ui.run.words_panel import WordsPanel
+from bertviewer.ui.workspace import Workspace
+
+_OWN_HEADS = (
+    ("ForMaskedLM", "masked-lm"),
+    ("ForPreTraining", "pretraining"),
+    ("LMHeadModel", "pretraining"),
+    ("ForSequenceClassification", "sequence-classification"),
+    ("ForTokenClassification", "token-classification"),
+    ("ForQuestionAnswering", "question-answering"),
+    ("ForNextSentencePrediction", "next-sentence"),
+)
+"""What the names of the classes that a checkpoint was saved from end in."""
+
+
+class PredictionsView(View):
+    """Shows what there is: words beside the verdict on a pair of sentences, or classes alone."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._rerun: tuple[ModelSource, ActivationRun] | None = None
+        self._random = plain_label("")
+        self._random.setObjectName("randomPredictions")
+        self._random.setForegroundRole(QPalette.ColorRole.Link)
+        font = QFont(self._random.font())
+        font.setBold(True)
+        self._random.setFont(font)
+        self._words = WordsPanel(self)
+        self._classes = ClassesPanel(workspace)
+        self._panels = QSplitter(Qt.Orientation.Horizontal)
+        self._panels.addWidget(self._classes)
+        self._panels.addWidget(self._words)
+        self._panels.setChildrenCollapsible(False)
+        self._panels.setSizes([210, 870])
+        self._none = QWidget()
+        self._message = plain_label("")
+        self._message.setObjectName("noPredictions")
+        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._heads = QHBoxLayout()
+        rows = QVBoxLayout(self._none)
+        rows.addStretch(1)
+        rows.addWidget(self._message)
+        rows.addLayout(self._heads)
+        rows.addStretch(2)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(self._random)
+        layout.addWidget(self._panels, 1)
+        layout.addWidget(self._none, 1)
+        workspace.run_changed.connect(self._words.forget)
+        workspace.architecture_changed.connect(self._run_again)
+
+    def refresh(self) -> None:
+        """Show what the head says of the last run, and of run A."""
+        run, architecture = self.workspace.run, self.workspace.architecture
+        if run is None or architecture is None:
+            return
+        scores = classification(run, architecture)
+        has_words = bool(predicted_places(run, architecture))
+        self._panels.setVisible(has_words or scores is not None)
+        self._none.setVisible(not has_words and scores is None)
+        self._words.setVisible(has_words)
+        self._classes.setVisible(scores is not None)
+        text = self._randomness(run, has_words, scores)
+        self._random.setText(text)
+        self._random.setVisible(bool(text))
+        if scores is not None:
+            kept = self.workspace.kept
+            other = None if kept is None else classification(kept.run, architecture)
+            a = None if kept is None or other is None else (kept.run, other)
+            self._classes.show_scores((run, scores), a, self.partners())
+        if has_words:
+            self._words.refresh(architecture)
+        else:
+            self._words.forget()
+        if scores is None and not has_words:
+            self._offer_heads(run, architecture)
+
+    def leave(self) -> None:
+        """Wish for nothing more."""
+        self._words.give_up()
+        super().leave()
+
+    def _randomness(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:
+        """Return a warning of figures that no training stands behind, "" if there is none."""
+        if scores is None and not has_words:
+            return ""
+        if run.source.weights == "random":
+            return self.tr("All weights are RANDOM: these predictions mean nothing.")
+        names = set(() if scores is None else scores.random_tensors)
+        if has_words:
+            names.update(random_tensors(run, "pooler", "seq_relationship", "sop_classifier"))
+        if not names:
+            return ""
+        return self.tr(
+            "This head is RANDOM: the checkpoint lacks {0} tensors on the way to these "
+            "predictions. They mean nothing."
+        ).format(len(names))
+
+    def _offer_heads(self, run: ActivationRun, architecture: Architecture) -> None:
+        """Say that there is no head, and offer those that the model can be opened with."""
+        while (item := self._heads.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        heads = offered_heads(architecture.config, self.workspace.heads)
+        text = self.tr("This model has no head that predicts.")
+        if run.source.task != "base":
+            text = self.tr("This head gives nothing that could be shown here.")
+        elif heads:
+            text = self.tr("{0} File > Head opens it with one.").format(text)
+        self._message.setText(text)
+        self._heads.addStretch(1)
+        for name in heads:
+            button = QPushButton(self.tr("Open with {0}").format(find_task(name).title.lower()))
+            button.setObjectName(f"openHead-{name}")
+            button.setToolTip(self.tr("Open the model with this head, and run the sentence again"))
+            button.clicked.connect(lambda _=False, name=name: self._open(name))
+            self._heads.addWidget(button)
+        self._heads.addStretch(1)
+
+    def _open(self, task: str) -> None:
+        run, source = self.workspace.run, self.workspace.source
+        if run is not None and source is not None:
+            self._rerun = source, run
+            self.workspace.open_head(task)
+
+    def _run_again(self) -> None:
+        """Run the sentence again once the same model is there with its head."""
+        rerun, self._rerun = self._rerun, None
+        source = self.workspace.source
+        if rerun is None or source is None or rerun[0].path != source.path:
+            return
+        run = rerun[1]
+        is_random = run.source.weights == "random"
+        self.workspace.turns.later(lambda: self.workspace.run_sentence(run.sentence, is_random))
+
+
+def offered_heads(config: Mapping[str, Any], heads: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tasks worth opening a base model for: its checkpoint's own, and words."""
+    own = [
+        task
+        for name in config.get("architectures") or ()
+        for end, task in _OWN_HEADS
+        if str(name).endswith(end)
+    ]
+    # GPT-2's head over the vocabulary is the one that it was pretrained with.
+    words = next((task for task in ("masked-lm", "pretraining") if task in heads), None)
+    wanted = dict.fromkeys((*own, *([words] if words else [])))
+    return tuple(task for task in wanted if task in heads)

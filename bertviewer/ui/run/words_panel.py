@@ -1,0 +1,195 @@
+"""What a head over the vocabulary predicts at the selected token."""
+
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QToolButton, QVBoxLayout, QWidget
+
+from bertviewer.core.analysis.prediction_data import (
+    Predictions,
+    mask_places,
+    predicted_places,
+    predicts_next,
+)
+from bertviewer.core.analysis.special_tokens import MASKS
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import Place
+from bertviewer.ui import tasks
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.run.lens_panel import LensPanel, title_height
+from bertviewer.ui.run.prediction_tables import actual_summary, candidates_table
+from bertviewer.ui.run.token_naming import token_name
+from bertviewer.ui.run.view import View
+from bertviewer.ui.run.wanted import Wanted
+
+MOST_MASKS = 8
+"""Masks that have a button; further ones are found in the table of tokens."""
+
+
+class WordsPanel(QWidget):
+    """The likeliest tokens of the vocabulary, by the model and after each of its layers."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+        self._view = view
+        self._workspace = view.workspace
+        self._wanted: Wanted[Predictions] = Wanted(view)
+        self._title = ElidedLabel()
+        self._title.setObjectName("predictionTitle")
+        self._masks = QWidget()
+        self._mask_buttons = QHBoxLayout(self._masks)
+        self._mask_buttons.setContentsMargins(0, 0, 0, 0)
+        self._mask_buttons.setSpacing(4)
+        self._shown_masks: tuple[int, ...] | None = None
+        self._hint = ElidedLabel()
+        self._hint.setObjectName("predictionHint")
+        self._hint.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        line = QHBoxLayout()
+        line.setSpacing(12)
+        line.addWidget(self._title)
+        line.addWidget(self._masks)
+        line.addWidget(self._hint, 1)
+        self._message = plain_label("")
+        self._message.setObjectName("predictionMessage")
+        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._table = FigureView("predictionTable", self.tr("Likeliest tokens"))
+        self._lens = LensPanel(self._workspace)
+        self._columns = QSplitter(Qt.Orientation.Horizontal)
+        self._columns.addWidget(_titled(self.tr("By the model"), self._table))
+        self._columns.addWidget(self._lens)
+        self._columns.setChildrenCollapsible(False)
+        self._columns.setSizes([3200, 6800])
+        self._is_compared = False
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addLayout(line)
+        layout.addWidget(self._columns, 1)
+        layout.addWidget(self._message, 1)
+        self._message.hide()
+        self._wanted.came.connect(self._show)
+        self._wanted.late.connect(lambda: self._hint.setText(self.tr("computing…")))
+
+    def forget(self) -> None:
+        """Want nothing more, and keep nothing."""
+        self._wanted.forget()
+
+    def give_up(self) -> None:
+        """Want nothing more."""
+        self._wanted.give_up()
+
+    def refresh(self, architecture: Architecture) -> None:
+        """Show what is predicted at the selected token."""
+        workspace = self._workspace
+        watched, kept, token = workspace.watched, workspace.kept, workspace.token
+        if watched is None or token is None:
+            return
+        self._show_masks(mask_places(watched.run, architecture))
+        if token not in predicted_places(watched.run, architecture):
+            self._wanted.give_up()
+            self._title.setText("")
+            self._hint.setText("")
+            self._show_message(
+                self.tr(
+                    "This is a token of the encoder. Select one of the decoder's in the table of "
+                    "tokens: the model predicts what follows it."
+                )
+            )
+            return
+        positions = {watched: token}
+        if kept is not None:
+            partner = {b: a for a, b in self._view.partners().tokens}
+            if token in partner:
+                positions[kept] = partner[token]
+        key = (watched, token, kept, kept and positions.get(kept))
+        if self._wanted.want(key, partial(tasks.predictions, positions)):
+            self._show()
+
+    def _show(self) -> None:
+        workspace, wanted = self._workspace, self._wanted
+        run, architecture = workspace.run, workspace.architecture
+        if run is None or architecture is None:
+            return
+        if wanted.error or wanted.b is None:
+            self._show_message(wanted.error)
+            return
+        self._message.hide()
+        self._columns.show()
+        b, a, kept = wanted.b, wanted.a, workspace.kept
+        name = token_name(run, b.position)
+        is_next = predicts_next(architecture)
+        says = self.tr("Predicted after {0}") if is_next else self.tr("Predicted at {0}")
+        self._title.setText(says.format(name))
+        self._hint.setText(self._hint_of(run, b, is_next))
+        self._table.show_table(candidates_table(run, b, a, kept is not None))
+        of_a = None if kept is None or a is None else (kept.run, a)
+        self._lens.show_predictions((run, b), of_a)
+        self._give_room(kept is not None)
+
+    def _give_room(self, is_compared: bool) -> None:
+        """Widen the table for run A, and narrow it again without."""
+        if is_compared != self._is_compared:
+            self._is_compared = is_compared
+            self._columns.setSizes([4200, 5800] if is_compared else [3200, 6800])
+
+    def _show_message(self, text: str) -> None:
+        self._message.setText(text)
+        self._columns.hide()
+        self._message.show()
+
+    def _hint_of(self, run: ActivationRun, b: Predictions, is_next: bool) -> str:
+        parts = [actual_summary(run, b)]
+        if self._workspace.kept is not None and self._wanted.a is None:
+            parts.append(self.tr("A has no such token"))
+        elif not is_next and run.tokens[b.position].text not in MASKS:
+            parts.append(
+                self.tr("the model sees this token: write {0} in its place to have it guessed")
+                .format(_mask_of(run))
+            )  # fmt: skip
+        return "; ".join(part for part in parts if part)
+
+    def _show_masks(self, places: tuple[int, ...]) -> None:
+        """Offer a button for each mask of the sentence."""
+        self._masks.setVisible(bool(places))
+        if places != self._shown_masks:
+            self._shown_masks = places
+            while (item := self._mask_buttons.takeAt(0)) is not None:
+                if (widget := item.widget()) is not None:
+                    widget.deleteLater()
+            self._mask_buttons.addWidget(QLabel(self.tr("Masks:")))
+            for place in places[:MOST_MASKS]:
+                button = QToolButton()
+                button.setText(str(place))
+                button.setCheckable(True)
+                button.setToolTip(self.tr("Select the mask at token {0}").format(place))
+                button.clicked.connect(partial(self._go, place))
+                self._mask_buttons.addWidget(button)
+        for button, place in zip(self._masks.findChildren(QToolButton), places, strict=False):
+            button.setChecked(place == self._workspace.token)
+
+    def _go(self, place: int, _checked: bool = False) -> None:
+        self._workspace.go(Place(token=place))
+        self._show_masks(self._shown_masks or ())
+
+
+def _titled(title: str, table: QWidget) -> QWidget:
+    whole = QWidget()
+    rows = QVBoxLayout(whole)
+    rows.setContentsMargins(0, 0, 0, 0)
+    rows.setSpacing(4)
+    label = plain_label(title)
+    label.setMinimumHeight(title_height())
+    rows.addWidget(label)
+    rows.addWidget(table, 1)
+    return whole
+
+
+def _mask_of(run: ActivationRun) -> str:
+    """Return how the model's vocabulary writes a mask."""
+    is_like_roberta = any(token.text in ("<s>", "</s>") for token in run.tokens)
+    return "<mask>" if is_like_roberta else "[MASK]"

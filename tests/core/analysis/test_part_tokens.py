@@ -1,0 +1,46 @@
+"""Which tokens a module's rows stand for."""
+
+import pytest
+
+from bertviewer.core.analysis.part_tokens import tokens_of_rows
+from bertviewer.core.run.activation_run import Sentence
+from tests.core.analysis.model_runs import known, opened
+
+
+def test_one_stack_has_all_tokens() -> None:
+    run = known("bert").run
+    count = len(run.tokens)
+    for path in ("encoder.layer.0", "encoder.layer.1.attention.self.key", "embeddings"):
+        assert tokens_of_rows(run, path, count) == range(count)
+    assert tokens_of_rows(run, "encoder.layer.0", 3) is None
+
+
+@pytest.mark.parametrize("texts", [("the cat sat", "on"), ("the cat", "and so")])
+@pytest.mark.parametrize(
+    ("family", "paths"),
+    [
+        ("bart", ("layers.0", "layers.1.encoder_attn.q_proj", "layers.1.encoder_attn.k_proj")),
+        (
+            "t5",
+            ("block.1", "block.1.layer.1.EncDecAttention.q", "block.1.layer.1.EncDecAttention.v"),
+        ),
+    ],
+)
+def test_each_stack_has_its_own(texts: tuple[str, str], family: str, paths: list[str]) -> None:
+    run = opened(family, sentence=Sentence(*texts)).run
+    split = sum(token.segment == 0 for token in run.tokens)
+    encoder, decoder = range(split), range(split, len(run.tokens))
+    assert (len(encoder) == len(decoder)) == (texts[1] == "and so")
+    layer, query, key = paths
+    for path, tokens in (
+        (f"encoder.{layer}", encoder),
+        (f"decoder.{layer}", decoder),
+        (f"decoder.{query}", decoder),
+        # What the decoder looks at are the encoder's tokens.
+        (f"decoder.{key}", encoder),
+    ):
+        activation = run.activation(path)
+        assert activation is not None
+        assert activation.output_shape[1] == len(tokens)
+        assert tokens_of_rows(run, path, len(tokens)) == tokens, path
+    assert tokens_of_rows(run, layer, 77) is None

@@ -1,0 +1,79 @@
+"""Runs that no model made, and a view that shows them: quick to test views with."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.architecture import ModuleNode
+from bertviewer.core.folding import TreeRow
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.ui.run.view import View
+from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.workspace import Workspace
+from tests.core.analysis.runs import run_of, tokens_of
+
+LAYERS = 3
+
+
+def made_up(text: str, pair: str = "", seed: int = 0, size: int = 8) -> ActivationRun:
+    """Return a run of these words between [CLS] and [SEP], with random hidden states.
+
+    Tokens of the same text have the same id, whatever is around them.
+    """
+    first, second = ["[CLS]", *text.split(), "[SEP]"], [*pair.split(), "[SEP]"] if pair else []
+    texts = [*first, *second]
+    tokens = tokens_of(*texts, segments="0" * len(first) + "1" * len(second))
+    tokens = [replace(token, id=sum(map(ord, token.text))) for token in tokens]
+    numbers = np.random.default_rng(seed)
+    states = [numbers.standard_normal((len(texts), size)) for _ in range(LAYERS + 1)]
+    run = run_of(tokens, *states, pair=pair or None)
+    paths = (("embeddings",), *((f"layer.{n}",) for n in range(LAYERS)))
+    return replace(run, state_paths=paths)
+
+
+def made_up_tree() -> TreeRow:
+    """Return the tree of the modules that such a run names, each layer with a part."""
+    layers = tuple(_row(f"layer.{n}", _row(f"layer.{n}.attention")) for n in range(LAYERS))
+    return _row("", _row("embeddings"), _row("layer", *layers), _row("pooler"))
+
+
+def _row(path: str, *children: TreeRow) -> TreeRow:
+    depth = path.count(".") + 1 if path else 0
+    node = ModuleNode(path, "Module", depth, 0, 0, 0, 0.0, None, {}, "0", None)
+    return TreeRow(node, (), children, None)
+
+
+class Sight:
+    """A view that is looked at: it is drawn when the last run, or what is selected, changes."""
+
+    def __init__(self, view: View, qtbot: QtBot) -> None:
+        self.view, self._qtbot = view, qtbot
+        self.workspace: Workspace = view.workspace
+        self.workspace.set_tree(made_up_tree())
+        for signal in (
+            self.workspace.run_changed,
+            self.workspace.comparison_changed,
+            self.workspace.row_changed,
+            self.workspace.token_changed,
+        ):
+            signal.connect(lambda: self.workspace.turns.later(view.refresh))
+        qtbot.addWidget(view)
+        view.resize(1000, 300)
+        view.show()
+
+    def run(self, run: ActivationRun) -> None:
+        """Make a run the last one."""
+        self.workspace._on_run(WatchedRun(run, cast(Any, None)))
+        self.draw()
+
+    def keep(self, run: ActivationRun) -> None:
+        """Make a run the last one, and keep it as run A."""
+        self.run(run)
+        self.workspace.keep_run()
+        self.draw()
+
+    def draw(self) -> None:
+        """Let all that waits for its turn have it."""
+        self._qtbot.waitUntil(lambda: not self.workspace.turns.pending)

@@ -1,0 +1,323 @@
+"""Cosines of all tokens at a layer, and of two places at all layers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QTabWidget, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
+from bertviewer.plots.chart import GridChart, Line, Place
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.similarity_view import SimilarityView
+from bertviewer.ui.workspace import Workspace
+from tests.core.analysis.runs import demo_run, plain_cosine
+from tests.ui.finding import find, is_drawn
+from tests.ui.run.made_up import LAYERS, Sight, made_up
+
+TEXT, OTHER = "the bank by the river was closed", "the old bank by the sea was closed"
+
+
+@pytest.fixture
+def sight(lane: Lane, qtbot: QtBot) -> Sight:
+    return Sight(SimilarityView(Workspace(lane)), qtbot)
+
+
+def grid(sight: Sight) -> GridChart:
+    chart = find(sight.view, PairGrid, "similarityGrid").chart
+    assert chart is not None
+    return chart
+
+
+def line(sight: Sight) -> Line:
+    chart = find(sight.view, LinePlot, "pairPath").chart
+    assert chart is not None
+    return chart.lines[0]
+
+
+def slider(sight: Sight) -> QSlider:
+    return find(sight.view, QSlider, "stateChoice")
+
+
+def choice(sight: Sight, name: str) -> QComboBox:
+    return find(sight.view, QComboBox, name)
+
+
+def choose(sight: Sight, name: str, index: int) -> None:
+    """Choose an entry as a person does."""
+    choice(sight, name).setCurrentIndex(index)
+    choice(sight, name).activated.emit(index)
+    sight.draw()
+
+
+def press(sight: Sight, name: str) -> None:
+    find(sight.view, QToolButton, name).click()
+    sight.draw()
+
+
+def messages(sight: Sight) -> list[str]:
+    labels = sight.view.findChildren(QLabel, "chartMessage")
+    return [label.text() for label in labels if label.isVisible()]
+
+
+def test_the_demo_models_figures(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    window = demo_window
+    text, pair = "He sat on the bank of the river.", "The bank lent money."
+    tabs = find(window, QTabWidget, "runViews")
+    window.set_sentence(text, pair)
+    window.run()
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    (number,) = [n for n in range(tabs.count()) if tabs.tabText(n) == "Similarity"]
+    tabs.setCurrentIndex(number)
+    window.workspace.go(Place("encoder.layer.2.attention", token=5))
+    qtbot.waitUntil(lambda: is_drawn(window))
+    states = demo_run(text, pair).hidden_states
+    chart = find(window, PairGrid, "similarityGrid").chart
+    assert chart is not None
+    plain = np.array([[plain_cosine(one, other) for other in states[3]] for one in states[3]])
+    assert chart.values == pytest.approx(plain, abs=1e-5)
+    find(window, QToolButton, "sameWord").click()
+    qtbot.waitUntil(lambda: is_drawn(window))
+    words = find(window, QComboBox, "sameWords")
+    assert [words.itemText(n) for n in range(words.count())] == [
+        "the (4 ↔ 11)",
+        "bank (5 ↔ 12)",
+        ". (9 ↔ 15)",
+    ]
+    assert words.currentText() == "bank (5 ↔ 12)"  # it is the selected token's
+    path = find(window, LinePlot, "pairPath").chart
+    assert path is not None
+    plain_path = [plain_cosine(state[5], state[12]) for state in states]
+    assert path.lines[0].values == pytest.approx(plain_path, abs=1e-5)
+    # A click on a layer selects its module, and the grid shows what that gave.
+    find(window, LinePlot, "pairPath").clicked.emit(path.lines[0].places[6])
+    qtbot.waitUntil(lambda: is_drawn(window))
+    assert window.workspace.place == Place("encoder.layer.5", 5)
+    assert find(window, QSlider, "stateChoice").value() == 6
+
+
+def test_the_last_state_comes_first_and_the_selected_module_leads(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(run)
+    assert slider(sight).value() == LAYERS
+    assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[LAYERS]))
+    for path, state in (("layer.1.attention", 2), ("embeddings", 0), ("pooler", 0), ("layer.0", 1)):
+        sight.workspace.go(Place(path))
+        sight.draw()
+        assert slider(sight).value() == state, path
+        assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[state]))
+
+
+def test_the_slider_selects_the_module(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(run)
+    slider(sight).setValue(2)
+    sight.draw()
+    assert sight.workspace.place.path == "layer.1"
+    assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[2]))
+    assert find(sight.view, QLabel, "stateName").text() == "layer 1"
+    slider(sight).setValue(0)
+    sight.draw()
+    assert sight.workspace.place.path == "embeddings"
+    assert find(sight.view, QLabel, "stateName").text() == "embeddings"
+
+
+def test_a_layer_that_gives_all_states_lets_the_slider_choose(sight: Sight) -> None:
+    run = made_up(TEXT)
+    run = replace(run, state_paths=(("embeddings",), *(("layer.0",),) * LAYERS))
+    sight.run(run)
+    for state in (2, 1):
+        slider(sight).setValue(state)
+        sight.draw()
+        assert sight.workspace.place.path == "layer.0"
+        assert slider(sight).value() == state
+        assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[state]))
+
+
+def test_a_state_of_which_no_module_is_known_can_be_chosen(sight: Sight) -> None:
+    run = replace(made_up(TEXT), state_paths=())
+    sight.run(run)
+    sight.workspace.go(Place("layer.1"))
+    slider(sight).setValue(1)
+    sight.draw()
+    assert sight.workspace.place.path == "layer.1"
+    assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[1]))
+
+
+def test_colours_as_they_are_chosen(sight: Sight) -> None:
+    sight.run(made_up(TEXT))
+    assert grid(sight).levels == (-1.0, 1.0)
+    find(sight.view, QCheckBox, "wholeRange").click()
+    sight.draw()
+    assert grid(sight).levels == (float(grid(sight).values.min()), 1.0)
+
+
+def test_a_click_on_a_cell_shows_its_two_tokens(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(run)
+    plot = find(sight.view, PairGrid, "similarityGrid")
+
+    def click(row: int, column: int) -> None:
+        plot.paired.emit(row, column)
+        plot.clicked.emit(grid(sight).place(row, column))
+        sight.draw()
+
+    click(2, 5)
+    assert sight.workspace.token == 5
+    assert choice(sight, "otherToken").currentText() == "bank (2)"
+    assert line(sight).label == "river (5) – bank (2)"
+    assert line(sight).values == token_pair_path(run, 5, 2)
+    click(7, 5)  # the selected column again
+    assert line(sight).values == token_pair_path(run, 5, 7)
+    click(1, 1)  # one token is no pair
+    assert line(sight).values == token_pair_path(run, 1, 7)
+    click(7, 7)
+    assert line(sight).values == token_pair_path(run, 7, 1)
+
+
+def test_the_most_similar_token_is_the_first_choice(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(run)
+    last = run.hidden_states[-1]
+    best = max((n for n in range(9) if n != 1), key=lambda n: plain_cosine(last[1], last[n]))
+    assert choice(sight, "otherToken").currentIndex() == best
+    choose(sight, "otherToken", 6)
+    assert line(sight).values == token_pair_path(run, 1, 6)
+    # To select the other one swaps the two.
+    sight.workspace.go(Place(token=6))
+    sight.draw()
+    assert line(sight).values == token_pair_path(run, 6, 1)
+
+
+def test_run_a_beside_it(sight: Sight) -> None:
+    a, b = made_up(TEXT), made_up(OTHER, seed=1)
+    sight.keep(a)
+    sight.run(b)
+    sight.workspace.go(Place(token=3))
+    choose(sight, "otherToken", 8)
+    plot = find(sight.view, PairGrid, "similarityGrid")
+    (panel,) = [p for p in sight.view.findChildren(ChartPanel) if p.plot is plot]
+    of_b, of_a = panel.charts
+    assert isinstance(of_b, GridChart)
+    assert isinstance(of_a, GridChart)
+    assert np.array_equal(of_b.values, cosine_matrix(b.hidden_states[-1]))
+    assert np.array_equal(of_a.values, cosine_matrix(a.hidden_states[-1]))
+    chart = find(sight.view, LinePlot, "pairPath").chart
+    assert chart is not None
+    label = "bank (3, A 2) – closed (8, A 7)"
+    assert [one.label for one in chart.lines] == [f"B · {label}", f"A · {label}"]
+    assert chart.lines[1].values == token_pair_path(a, 2, 7)
+
+
+def test_the_difference_is_of_the_same_tokens(sight: Sight) -> None:
+    a, b = made_up(TEXT), made_up(OTHER, seed=1)
+    sight.keep(a)
+    sight.workspace.compare("difference")
+    sight.run(b)
+    mine, other = (cosine_matrix(run.hidden_states[-1]) for run in (b, a))
+    values = grid(sight).values
+    assert values[3, 8] == pytest.approx(mine[3, 8] - other[2, 7])
+    assert values[8, 3] == pytest.approx(values[3, 8])
+    # "old" and "sea" are not in A.
+    assert np.isnan(values[[2, 6]]).all()
+    assert np.isnan(values[:, [2, 6]]).all()
+    assert np.isfinite(np.delete(np.delete(values, [2, 6], 0), [2, 6], 1)).all()
+    assert not find(sight.view, QCheckBox, "wholeRange").isEnabled()
+    sight.workspace.go(Place(token=6))
+    sight.draw()
+    assert messages(sight) == ["A has no such tokens."]
+
+
+def test_how_runs_are_compared_does_not_change_the_other_token(sight: Sight) -> None:
+    sight.keep(made_up(TEXT))
+    sight.run(made_up(OTHER, seed=1))
+    choose(sight, "otherToken", 5)
+    sight.workspace.compare("difference")
+    sight.draw()
+    assert choice(sight, "otherToken").currentIndex() == 5
+
+
+def test_one_word_in_both_sentences(sight: Sight) -> None:
+    run = made_up(TEXT, "a river has a bank")
+    sight.run(run)
+    press(sight, "sameWord")
+    words = choice(sight, "sameWords")
+    assert [words.itemText(n) for n in range(words.count())] == ["bank (2 ↔ 13)", "river (5 ↔ 10)"]
+    choose(sight, "sameWords", 1)
+    assert sight.workspace.token == 5
+    assert line(sight).values == token_pair_path(run, 5, 10)
+    # A token of the second sentence is as good.
+    sight.workspace.go(Place(token=13))
+    sight.draw()
+    assert line(sight).values == token_pair_path(run, 2, 13)
+
+
+def test_another_token_of_the_same_text_means_the_same_word(sight: Sight) -> None:
+    run = made_up("a bank or another bank", "no bank")
+    sight.run(run)
+    press(sight, "sameWord")
+    sight.workspace.go(Place(token=5))  # has no partner of its own
+    sight.draw()
+    assert line(sight).values == token_pair_path(run, 2, 8)
+
+
+def test_one_word_in_both_runs(sight: Sight) -> None:
+    a, b = made_up(TEXT), made_up(OTHER, seed=1)
+    sight.keep(a)
+    sight.run(b)
+    press(sight, "sameWord")
+    words = choice(sight, "sameWords")
+    texts = [words.itemText(n) for n in range(words.count())]
+    assert "bank (3 ↔ A 2)" in texts
+    choose(sight, "sameWords", texts.index("bank (3 ↔ A 2)"))
+    assert line(sight).values == token_pair_path(b, 3, 2, a)
+    assert line(sight).style == "solid"
+
+
+@pytest.mark.parametrize(
+    ("text", "pair", "beginning"),
+    [
+        ("a bank", "", "Type a second sentence"),
+        ("a bank", "no river", "The two sentences have no word in common."),
+    ],
+)
+def test_no_word_in_both_sentences(sight: Sight, text: str, pair: str, beginning: str) -> None:
+    sight.run(made_up(text, pair))
+    press(sight, "sameWord")
+    (message,) = messages(sight)
+    assert message.startswith(beginning)
+    assert choice(sight, "sameWords").isHidden()
+    press(sight, "twoTokens")
+    assert messages(sight) == []
+
+
+def test_no_word_in_both_runs(sight: Sight) -> None:
+    sight.keep(made_up("a bank"))
+    sight.run(made_up("no river"))
+    press(sight, "sameWord")
+    assert messages(sight) == ["A and B have no word in common."]
+
+
+def test_a_pair_that_nothing_separates(sight: Sight) -> None:
+    run = made_up("a bank", "a bank")
+    run = replace(run, tokens=tuple(replace(t, segment=0) for t in run.tokens if t.text != "[SEP]"))
+    run = replace(run, hidden_states=tuple(state[:5] for state in run.hidden_states))
+    sight.run(run)
+    press(sight, "sameWord")
+    (message,) = messages(sight)
+    assert message.startswith("This model reads both sentences as one")
+
+
+def test_without_states_it_says_so(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(replace(run, hidden_states=()))
+    assert messages(sight) == ["This model gives no hidden states of one size to compare."]
+    assert not slider(sight).isVisible()
+    sight.run(run)
+    assert messages(sight) == []
+    assert slider(sight).isVisible()

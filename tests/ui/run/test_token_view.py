@@ -1,0 +1,232 @@
+"""The selected token's path, and those that are pinned beside it."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from PySide6.QtWidgets import QLabel, QTabWidget, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.analysis.token_path import token_path
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import LineChart, Place
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.token_view import MOST_PINS, TokenView
+from bertviewer.ui.workspace import Workspace
+from tests.core.analysis.runs import demo_run, plain_cosine
+from tests.ui.finding import find, is_drawn
+from tests.ui.run.made_up import Sight, made_up
+
+NAMES = ("normPath", "startPath", "beforePath")
+TEXT = "the bank by the river was closed"
+
+
+@pytest.fixture
+def sight(lane: Lane, qtbot: QtBot) -> Sight:
+    return Sight(TokenView(Workspace(lane)), qtbot)
+
+
+def charts(view: QWidget) -> list[LineChart]:
+    found = [find(view, LinePlot, name).chart for name in NAMES]
+    assert all(chart is not None for chart in found)
+    return [chart for chart in found if chart is not None]
+
+
+def labels(sight: Sight) -> list[str]:
+    return [line.label for line in charts(sight.view)[0].lines]
+
+
+def title(sight: Sight) -> str:
+    return find(sight.view, QLabel, "tokenTitle").text()
+
+
+def pin(sight: Sight, *tokens: int) -> None:
+    for token in tokens:
+        sight.workspace.go(Place(token=token))
+        sight.draw()
+        find(sight.view, QToolButton, "pinToken").click()
+        sight.draw()
+
+
+def pins(sight: Sight) -> tuple[int, ...]:
+    assert isinstance(sight.view, TokenView)
+    return sight.view.pins
+
+
+def compare(sight: Sight, a: ActivationRun, b: ActivationRun, how: str) -> None:
+    sight.keep(a)
+    sight.workspace.comparison = "difference" if how == "difference" else "overlay"
+    sight.run(b)
+
+
+def test_the_demo_models_figures(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    window, text = demo_window, "the cat sat on the mat"
+    tabs = find(window, QTabWidget, "runViews")
+    window.set_sentence(text, None)
+    window.run()
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    (number,) = [n for n in range(tabs.count()) if tabs.tabText(n) == "Token"]
+    tabs.setCurrentIndex(number)
+    window.workspace.go(Place("encoder.layer.3", token=2))
+    qtbot.waitUntil(lambda: is_drawn(window))
+    vectors = [state[2] for state in demo_run(text).hidden_states]
+    norm, start, before = charts(window)
+    plain = [float(np.linalg.norm(v)) for v in vectors]
+    assert norm.lines[0].values == pytest.approx(plain, rel=1e-5)
+    plain = [plain_cosine(vectors[0], v) for v in vectors]
+    assert start.lines[0].values == pytest.approx(plain, abs=1e-5)
+    plain = [plain_cosine(*two) for two in pairwise(vectors)]
+    assert before.lines[0].values[1:] == pytest.approx(plain, abs=1e-5)
+    assert find(window, QLabel, "tokenTitle").text() == "cat (token 2, word 1)"
+    # A click on a layer selects its module, and the tree follows.
+    find(window, LinePlot, "startPath").clicked.emit(start.lines[0].places[5])
+    assert window.workspace.place == Place("encoder.layer.4", 2)
+
+
+def test_it_follows_the_selected_token(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(run)
+    assert title(sight) == "the (token 1, word 0)"
+    sight.workspace.go(Place(token=5))
+    sight.draw()
+    assert title(sight) == "river (token 5, word 4)"
+    path = token_path(run, 5)
+    found = [chart.lines[0].values for chart in charts(sight.view)]
+    assert found == [path.norms, path.to_start, path.to_before]
+    sight.workspace.go(Place(token=0))
+    sight.draw()
+    assert title(sight) == "[CLS] (token 0)"
+
+
+def test_a_piece_names_its_word(sight: Sight) -> None:
+    run = made_up("un ##seen")
+    tokens = (run.tokens[0], *(replace(t, word=0) for t in run.tokens[1:3]), run.tokens[3])
+    sight.run(replace(run, tokens=tokens))
+    sight.workspace.go(Place(token=2))
+    sight.draw()
+    assert title(sight) == "##seen (token 2, in word 0: unseen)"
+
+
+def test_pinned_tokens_stay_beside_the_selected_one(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(run)
+    pin(sight, 2, 5)
+    sight.workspace.go(Place(token=4))
+    sight.draw()
+    assert labels(sight) == ["bank (2)", "river (5)", "the (4)"]
+    for chart, name in zip(charts(sight.view), ("norms", "to_start", "to_before"), strict=True):
+        for line, token in zip(chart.lines, (2, 5, 4), strict=True):
+            assert line.values == getattr(token_path(run, token), name)
+    # A pinned one that is selected is there once, and keeps its colour.
+    sight.workspace.go(Place(token=5))
+    sight.draw()
+    assert labels(sight) == ["bank (2)", "river (5)"]
+    assert find(sight.view, QToolButton, "pinToken").isChecked()
+    pin(sight, 2)  # once more is no longer
+    assert labels(sight) == ["river (5)", "bank (2)"]
+    find(sight.view, QToolButton, "unpinTokens").click()
+    sight.draw()
+    assert labels(sight) == ["bank (2)"]
+    assert find(sight.view, QToolButton, "unpinTokens").isHidden()
+
+
+def test_no_more_pins_than_there_are_colours(sight: Sight) -> None:
+    sight.run(made_up(TEXT))
+    pin(sight, *range(MOST_PINS))
+    sight.workspace.go(Place(token=MOST_PINS))
+    sight.draw()
+    button = find(sight.view, QToolButton, "pinToken")
+    assert not button.isEnabled()
+    assert len(labels(sight)) == MOST_PINS + 1
+    sight.workspace.go(Place(token=0))
+    sight.draw()
+    assert button.isEnabled()  # to be unpinned
+
+
+def test_pins_follow_their_tokens_into_another_run(sight: Sight) -> None:
+    sight.run(made_up(TEXT))
+    pin(sight, 2, 5)
+    sight.run(made_up("the old bank by the sea was closed"))
+    assert pins(sight) == (3,)
+    sight.workspace.architecture_changed.emit()
+    assert pins(sight) == ()
+
+
+def test_run_a_is_drawn_over_it(sight: Sight) -> None:
+    a, b = made_up(TEXT), made_up("the old bank by the sea was closed", seed=1)
+    compare(sight, a, b, "overlay")
+    sight.workspace.go(Place(token=3))
+    sight.draw()
+    norms = charts(sight.view)[0]
+    assert [(line.label, line.style) for line in norms.lines] == [
+        ("B · bank (3, A 2)", "solid"),
+        ("A · bank (3, A 2)", "dashed"),
+    ]
+    assert norms.lines[0].values == token_path(b, 3).norms
+    assert norms.lines[1].values == token_path(a, 2).norms
+
+
+def test_the_difference_from_run_a(sight: Sight) -> None:
+    a, b = made_up(TEXT), made_up("the old bank by the sea was closed", seed=1)
+    compare(sight, a, b, "difference")
+    sight.workspace.go(Place(token=3))
+    sight.draw()
+    start = charts(sight.view)[1]
+    mine, other = (token_path(r, t).to_start for r, t in ((b, 3), (a, 2)))
+    plain = [x - y for x, y in zip(mine, other, strict=True) if x is not None and y is not None]
+    assert start.lines[0].values == pytest.approx(plain)
+    assert start.y_title == "Cosine to start, B − A"
+
+
+def test_a_token_that_run_a_lacks(sight: Sight) -> None:
+    a, b = made_up(TEXT), made_up("the bank by the sea was closed", seed=1)
+    compare(sight, a, b, "overlay")
+    sight.workspace.go(Place(token=5))
+    sight.draw()
+    assert title(sight) == "sea (token 5, word 4): not in A"
+    assert labels(sight) == ["sea (5)"]
+    sight.workspace.compare("difference")
+    sight.draw()
+    assert messages(sight) == ["A has no such token."] * 3
+
+
+def test_the_nearest_tokens_where_the_selected_module_is(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(run)
+    sight.workspace.go(Place("layer.1.attention", token=2))
+    sight.draw()
+    state = run.hidden_states[2]
+    best = max((n for n in range(9) if n != 2), key=lambda n: plain_cosine(state[2], state[n]))
+    text = find(sight.view, QLabel, "nearestTokens").text()
+    cosine = plain_cosine(state[2], state[best])
+    assert text.startswith(f"Nearest at layer 1:  {run.tokens[best].text} ({best}) {cosine:.3f},")
+    assert text.count("(") == 5
+
+
+def messages(sight: Sight) -> list[str]:
+    labels = [find(panel, QLabel, "chartMessage") for panel in panels(sight)]
+    return [label.text() for label in labels if label.isVisible()]
+
+
+def panels(sight: Sight) -> list[ChartPanel]:
+    found = {panel.plot.objectName(): panel for panel in sight.view.findChildren(ChartPanel)}
+    return [found[name] for name in NAMES]
+
+
+def test_states_of_several_sizes_have_norms_only(sight: Sight) -> None:
+    run = made_up(TEXT)
+    sight.run(replace(run, hidden_states=()))
+    assert messages(sight) == ["The hidden states of this model differ in size."] * 2
+    assert find(sight.view, LinePlot, "normPath").chart is not None
+    sight.run(run)
+    assert messages(sight) == []
+
+
+def test_without_states_it_says_so(sight: Sight) -> None:
+    sight.run(replace(made_up(TEXT), hidden_states=(), token_norms=()))
+    assert messages(sight) == ["This model gives no hidden states."] * 3
+    assert title(sight) == ""
