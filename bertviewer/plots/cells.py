@@ -1,7 +1,5 @@
 """A grid of coloured cells: one picture on the screen, rectangles without seams on paper."""
 
-from math import ceil
-
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF
@@ -78,7 +76,8 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
         rows, columns = self._values.shape
         if not is_paper(painter):
             pixels = painter.deviceTransform().mapRect(self.boundingRect())
-            wide, tall = ceil(pixels.width()), ceil(pixels.height())
+            # Rounded down: of an image that is shrunk, lines of pixels are left out.
+            wide, tall = int(pixels.width()), int(pixels.height())
             size = max(1, min(rows, tall)), max(1, min(columns, wide))
             painter.drawImage(self.boundingRect(), self._image(*size))
         elif self._values.size <= MOST_RECTANGLES:

@@ -1,7 +1,6 @@
 """All heads of an attention layer at once, each a small heatmap."""
 
 from collections.abc import Sequence
-from math import ceil
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -172,8 +171,9 @@ class HeadGrid(QWidget):
         _, rows, columns = values.shape
         if not is_paper(painter):
             pixels = painter.deviceTransform().mapRect(rect)
-            rows = max(1, min(rows, ceil(pixels.height())))
-            columns = max(1, min(columns, ceil(pixels.width())))
+            # Rounded down: of an image that is shrunk, lines of pixels are left out.
+            rows = max(1, min(rows, int(pixels.height())))
+            columns = max(1, min(columns, int(pixels.width())))
         if (rows, columns) not in self._images:
             table = color_table(self.theme, chart.is_signed)
             values = np.where(np.isfinite(values), values, np.nan)

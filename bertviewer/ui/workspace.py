@@ -142,8 +142,8 @@ class Workspace(Selection):
         self._looks.ask(view, Look(partial(task, self._model, watched), done, tell))
         self._look()
 
-    def forget_look(self, view: str) -> None:
-        """Give a view's wish up: it is out of sight."""
+    def forget_look(self, view: str | None = None) -> None:
+        """Give a view's wish up: it is out of sight. Without a name, all views' wishes."""
         self._looks.forget(view)
 
     def keep_run(self) -> None:

@@ -25,5 +25,6 @@ def most_attending(maps: AttentionMaps, head: int, token: int, count: int) -> Sh
 
 
 def _largest(shares: np.ndarray, tokens: tuple[int, ...], count: int) -> Shares:
-    finite = [n for n in np.argsort(-shares, kind="stable").tolist() if np.isfinite(shares[n])]
-    return tuple((tokens[n], float(shares[n])) for n in finite[:count])
+    order = np.argsort(-shares, kind="stable").tolist()
+    # What is masked has no share; NaN is none either.
+    return tuple((tokens[n], float(shares[n])) for n in order if shares[n] > 0)[:count]

@@ -26,6 +26,7 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.arrangement import Partners, arranged
 from bertviewer.ui.run.chart_menu import fill_menu
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid
@@ -78,7 +79,7 @@ class ChartPanel(QWidget):
             plot.show_chart(None)
         for plot, follow in ((self._plots[0], self._go), (self._plots[1], self._go_from_a)):
             plot.clicked.connect(follow)
-            plot.hovered.connect(self._value.setText)
+            plot.hovered.connect(partial(self._show_value, plot))
             plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
             plot.customContextMenuRequested.connect(partial(self._open_menu, plot))
         for signal in (
@@ -102,9 +103,10 @@ class ChartPanel(QWidget):
             plot.chart for plot in self._plots if not plot.isHidden() and plot.chart is not None
         )
 
-    def set_title(self, title: str) -> None:
-        """Write another title."""
+    def set_title(self, title: str, tip: str = "") -> None:
+        """Write another title, and what it tells under the mouse."""
         self._title.setText(title)
+        self._title.setToolTip(plain_tip(tip))
 
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw in other colours."""
@@ -162,6 +164,12 @@ class ChartPanel(QWidget):
         fill_menu(menu, plot, lambda: plot.chart)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))
+
+    def _show_value(self, plot: ChartPlot, text: str) -> None:
+        """Show the value under the mouse; all of it at the mouse, where the line has no room."""
+        room, metrics = self._value.width(), self._value.fontMetrics()
+        self._value.setText(metrics.elidedText(text, Qt.TextElideMode.ElideLeft, room))
+        plot.setToolTip("" if metrics.horizontalAdvance(text) <= room else plain_tip(text))
 
     def _go(self, place: Place) -> None:
         self._workspace.go(place)

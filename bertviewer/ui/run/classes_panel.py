@@ -26,6 +26,9 @@ class ClassesPanel(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
+        self._b: Said | None = None
+        self._a: Said | None = None
+        self._partners = Partners()
         self._best = plain_label("")
         self._best.setObjectName("classSummary")
         self._table = FigureView("classTable", self.tr("Scores of the classes"))
@@ -54,20 +57,32 @@ class ClassesPanel(QWidget):
         self._best.setVisible(bool(best))
         self._grid.setVisible(scores.of == "tokens")
         self._answer.setVisible(scores.of == "answer")
-        tokens = {y: x for x, y in partners.tokens}
-        self._table.show_table(_table(run, scores, of_a, tokens))
-        if scores.of == "tokens":
-            self._grid.show_charts(label_grid(*b), a and label_grid(*a), partners)
-        elif scores.of == "answer":
-            other = None if of_a is None else answer_chart(run, of_a, tokens)
-            self._answer.show_charts(answer_chart(*b), other)
+        self._b, self._a, self._partners = b, a, partners
+        self._table.show_table(_table(run, scores, of_a, _tokens(partners)))
         self.mark_token()
+        self._workspace.turns.later(self._show_chart)
+
+    def _show_chart(self) -> None:
+        if self._b is None:
+            return
+        (run, scores), a = self._b, self._a
+        if scores.of == "tokens":
+            grid = None if a is None else label_grid(*a)
+            self._grid.show_charts(label_grid(run, scores), grid, self._partners)
+        elif scores.of == "answer":
+            lines = None if a is None else answer_chart(run, a[1], _tokens(self._partners))
+            self._answer.show_charts(answer_chart(run, scores), lines)
 
     def mark_token(self) -> None:
         """Mark the selected token's row."""
         places = [place.token for place in self._table.shown.places]
         token = self._workspace.token
         self._table.mark(places.index(token) if token in places else None)
+
+
+def _tokens(partners: Partners) -> dict[int, int]:
+    """Return the places of B's tokens in A."""
+    return {b: a for a, b in partners.tokens}
 
 
 def _table(

@@ -4,8 +4,8 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette, QResizeEvent
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -31,6 +31,7 @@ DEEPEST = 0.5
 BAR, NARROW_BAR = 96, 76  # pixels; narrow where there are several columns of bars
 MOST_BAR = 200  # more pixels, where there is room
 MOST_LEAST = 130  # pixels that words have at least, if they need them
+SHADE = 44  # pixels that words on a shade have at least: there are many, and all are told
 PADDING = 14  # pixels around a text
 
 
@@ -62,6 +63,7 @@ class FigureView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(table)
+        table.viewport().installEventFilter(self)
         table.selectionModel().currentRowChanged.connect(self._on_current)
 
     @property
@@ -92,10 +94,11 @@ class FigureView(QWidget):
         model.blockSignals(False)
         self._table.viewport().update()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give the columns the room that there is now; Qt calls it."""
-        super().resizeEvent(event)
-        self._fit()
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give the columns the room that there is beside the scroll bar; Qt calls it."""
+        if watched is self._table.viewport() and event.type() == QEvent.Type.Resize:
+            self._fit()
+        return super().eventFilter(watched, event)
 
     def _set_delegates(self) -> None:
         for number, column in enumerate(self.shown.columns):
@@ -124,7 +127,7 @@ class FigureView(QWidget):
                 widths[number] = widths.get(number, 0) + longer * (column.kind == "bar")
             rest -= longer * bars
         for number in wide:
-            least = min(self._needed(number), MOST_LEAST)
+            least = min(self._needed(number), SHADE if has_shades else MOST_LEAST)
             widths[number] = max(least, rest // len(wide))
         for number, width in widths.items():
             header.resizeSection(number, width)

@@ -86,8 +86,7 @@ def difference(b: float | None, a: float | None) -> Figure:
     if b is None or a is None:
         return NOTHING
     value = b - a
-    size = abs(value)
-    text = f"{value:+.4f}" if size >= 0.00095 or not size else f"{value:+.1e}"
+    text = f"{value:+.4f}" if abs(value) >= 0.00095 else f"{value:+.1e}" if value else "0"
     return Figure(value, text.replace("-", "−"), tip=repr(value))
 
 

@@ -7,10 +7,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.plots.attentions import head_chart
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.run.attention_pair import AttentionPair
 from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 
@@ -19,9 +17,7 @@ class HeadPanel(QWidget):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._figures = ElidedLabel()
-        self._figures.setObjectName("headFigures")
-        self._panel = ChartPanel(workspace, "", GridPlot, (self._figures,))
+        self._panel = ChartPanel(workspace, "", GridPlot)
         self._panel.plot.setObjectName("headPlot")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -29,32 +25,32 @@ class HeadPanel(QWidget):
 
     def show_head(self, pair: AttentionPair, head: int) -> None:
         """Show a head of both runs."""
-        self._panel.set_title(self.tr("Head {0}:").format(head))
-        self._show_figures(pair, head)
+        self._panel.set_title(*self._figures(pair, head))
         self._panel.show_charts(*pair.charts(partial(head_chart, head=head)), pair.partners)
 
     def clear(self) -> None:
         """Show nothing."""
         self._panel.set_title("")
-        self._figures.clear()
         self._panel.show_charts(None)
 
-    def _show_figures(self, pair: AttentionPair, head: int) -> None:
+    def _figures(self, pair: AttentionPair, head: int) -> tuple[str, str]:
+        """Return the head's figures, and what they mean."""
         both = [one.maps for one in (pair.b, pair.a) if one is not None]
-        text = self.tr("entropy {0} nats").format(_beside(*(m.entropies[head] for m in both)))
         keys = pair.b.maps.probabilities.shape[2]
+        text = self.tr("Head {0}: entropy {1} nats").format(
+            head, _beside(*(maps.entropies[head] for maps in both))
+        )
         tip = self.tr(
             "Entropy of what a token looks at, mean over the tokens that ask:\n"
             "0 where each looks at one token, ln {0} = {1} where each looks at all alike."
         ).format(keys, f"{log(keys):.3f}")
-        distances = [m.distances[head] for m in both if m.distances is not None]
+        distances = [maps.distances[head] for maps in both if maps.distances is not None]
         if distances:
             text += self.tr(", distance {0} tokens").format(_beside(*distances))
             tip += "\n" + self.tr(
                 "Distance: how many tokens away that is, weighted by the attention, mean likewise."
             )
-        self._figures.setText(text)
-        self._figures.setToolTip(plain_tip(tip))
+        return text, tip
 
 
 def _beside(b: float, a: float | None = None) -> str:

@@ -87,7 +87,7 @@ class LayersView(View):
         super().leave()
 
     def _forget(self) -> None:
-        self._drawn = None  # it names the run, which is large
+        self._drawn = None  # runs are large
 
     def _on_outliers(self) -> None:
         if self.workspace.feature is not None:
@@ -125,7 +125,7 @@ class LayersView(View):
 
     def _show_lines(self, series: tuple[Series, ...]) -> None:
         parts = dict.fromkeys(one.part for one in series)
-        self._layers.set_title(", ".join(self._part_title(part) for part in parts))
+        self._layers.set_title(", ".join(part or self.tr("Layer output") for part in parts))
         charts = self._both(self._line_chart)
         if not series:
             self._layers.show_message(self.tr("This model has no layers that follow one another."))
@@ -143,9 +143,8 @@ class LayersView(View):
         return token_class_chart(run, series, statistic, classes, self._measures.of(watched))
 
     def _show_norms(self, series: tuple[Series, ...]) -> None:
-        title = self.tr("Token norms ‖h‖")
-        if series:
-            title = self.tr("Token norms of {0}").format(self._part_title(series[0].part))
+        part = series[0].part if series else ""
+        title = self.tr("Token norms of {0}").format(part) if part else self.tr("Token norms ‖h‖")
         self._norms.set_title(title)
         if not self._is_new(series):
             return
@@ -212,9 +211,6 @@ class LayersView(View):
     def _selected(self) -> str:
         row = self.workspace.row
         return "" if row is None else row.node.path
-
-    def _part_title(self, part: str) -> str:
-        return part or self.tr("Layer output")
 
     def _both(self, make: Callable[[WatchedRun], Made]) -> tuple[Made, Made | None]:
         """Return what is made of the last run, and of run A if there is one."""

@@ -114,7 +114,8 @@ class LensPanel(QWidget):
         self._b, self._a = b, a
         self._choices.setVisible(a is not None)
         self._show_table()
-        self._show_chart()
+        # A chart takes as long as all the rest.
+        self._workspace.turns.later(self._show_chart)
 
     def mark_module(self) -> None:
         """Mark the row of the selected module, where the lens is B's."""

@@ -1,6 +1,6 @@
 """What the model's head predicts: words, classes, answers; or which head it lacks."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt
@@ -15,7 +15,8 @@ from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.source import ModelSource
 from bertviewer.core.tasks import find_task
 from bertviewer.ui.facts import plain_label
-from bertviewer.ui.run.classes_panel import ClassesPanel
+from bertviewer.ui.run.arrangement import Partners
+from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.words_panel import WordsPanel
 from bertviewer.ui.workspace import Workspace
@@ -38,6 +39,8 @@ class PredictionsView(View):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._rerun: tuple[ModelSource, ActivationRun] | None = None
+        self._partners: tuple[Hashable, Partners] | None = None
+        self._shown: Hashable = None  # of which runs the classes are shown
         self._random = plain_label("")
         self._random.setObjectName("randomPredictions")
         self._random.setForegroundRole(QPalette.ColorRole.Link)
@@ -86,16 +89,32 @@ class PredictionsView(View):
         self._random.setText(text)
         self._random.setVisible(bool(text))
         if scores is not None:
-            kept = self.workspace.kept
-            other = None if kept is None else classification(kept.run, architecture)
-            a = None if kept is None or other is None else (kept.run, other)
-            self._classes.show_scores((run, scores), a, self.partners())
+            self._show_classes((run, scores), architecture)
         if has_words:
             self._words.refresh(architecture)
         else:
             self._words.forget()
         if scores is None and not has_words:
             self._offer_heads(run, architecture)
+
+    def _show_classes(self, b: Said, architecture: Architecture) -> None:
+        kept, watched = self.workspace.kept, self.workspace.watched
+        shown = watched, kept, self.workspace.comparison
+        if shown == self._shown:
+            # 512 tokens take a while to draw.
+            self._classes.mark_token()
+            return
+        self._shown = shown
+        other = None if kept is None else classification(kept.run, architecture)
+        a = None if kept is None or other is None else (kept.run, other)
+        self._classes.show_scores(b, a, self.partners())
+
+    def partners(self, rows: bool = False, columns: bool = True) -> Partners:
+        """Return which tokens are the same; long texts take a while, and are compared once."""
+        key = self.workspace.kept, self.workspace.watched, rows, columns
+        if self._partners is None or self._partners[0] != key:
+            self._partners = key, super().partners(rows, columns)
+        return self._partners[1]
 
     def leave(self) -> None:
         """Wish for nothing more."""

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.facts import plain_label
-from bertviewer.ui.run.compare_bar import CompareBar
+from bertviewer.ui.run.compare_bar import CompareBar, KeepButton
 from bertviewer.ui.run.notes import run_notes
 from bertviewer.ui.run.views import RunViews
 from bertviewer.ui.token_table import TokenTable
@@ -23,7 +23,7 @@ class RunPanel(QWidget):
         self._warning.setObjectName("runWarning")
         self._warning.setForegroundRole(QPalette.ColorRole.Link)
         self._views = RunViews(workspace)
-        self._views.setCornerWidget(CompareBar(workspace))
+        self._views.setCornerWidget(KeepButton(workspace))
         columns = QSplitter(Qt.Orientation.Horizontal)
         columns.addWidget(self._views)
         columns.addWidget(TokenTable(workspace))
@@ -34,6 +34,7 @@ class RunPanel(QWidget):
         layout.setContentsMargins(8, 2, 8, 0)
         layout.setSpacing(2)
         layout.addWidget(self._warning)
+        layout.addWidget(CompareBar(workspace))
         layout.addWidget(columns, 1)
         self.hide()
         workspace.run_changed.connect(self._on_run)
