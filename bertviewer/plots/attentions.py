@@ -124,7 +124,7 @@ def _caption(maps: AttentionMaps, head: int) -> str:
     if maps.distances is None:
         return entropy
     distance = maps.distances[head]
-    return f"{entropy}  d {distance:.{0 if distance >= 99.95 else 1}f}"
+    return f"{entropy}  d {distance:.{0 if distance >= 9.95 else 1}f}"
 
 
 def _levels(values: Values) -> Levels:

@@ -109,15 +109,15 @@ def heads_difference(a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs) 
     they tell of one run's heads.
     """
     _, rows, columns = b.values.shape
-    heads = min(len(a.values), len(b.values))
+    rows_of_a, columns_of_a = _partners(queries, rows), _partners(keys, columns)
+    # Single precision is what attention has.
     values = np.full(b.values.shape, np.nan, dtype=np.float32)
     if queries and keys:
-        rows_of_a, columns_of_a = _partners(queries, rows), _partners(keys, columns)
-        # Single precision is what attention has; indexing twice is faster than at once.
-        mine = a.values[:heads, rows_of_a].take(columns_of_a, axis=-1)
-        values[:heads] = b.values[:heads] - mine
-        values[:, rows_of_a < 0] = np.nan
-        values[:, :, columns_of_a < 0] = np.nan
+        # Head by head, because the memory that all of them take at once is slow to come by.
+        for mine, own, difference in zip(a.values, b.values, values, strict=False):
+            difference[...] = own - mine[rows_of_a][:, columns_of_a]
+            difference[rows_of_a < 0] = np.nan
+            difference[:, columns_of_a < 0] = np.nan
     return replace(
         b,
         values=values,

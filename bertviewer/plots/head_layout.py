@@ -42,12 +42,12 @@ def lay_out_heads(
 ) -> HeadLayout:
     """Return a layout of heads [A, S_q, S_k] in which the heatmaps are as large as can be.
 
-    Their cells are squares. Captions get a line of their own where they do not fit beside the
-    names, as long as that leaves the heatmaps large.
+    There is at least one head. Cells are squares. Captions get a line of their own where they do
+    not fit beside the names, as long as that leaves the heatmaps large.
     """
     title = words.name_height + BELOW_WORDS
     rects = _rects(shape, width, height, title)
-    wide = rects[0].width() if rects else 0.0
+    wide = rects[0].width()
     has_names = words.name_width <= wide
     if not words.caption_width:
         return HeadLayout(rects, title, "", has_names)
@@ -55,7 +55,7 @@ def lay_out_heads(
         return HeadLayout(rects, title, "beside", True)
     higher = title + words.caption_height
     lower = _rects(shape, width, height, higher)
-    if lower and lower[0].width() >= max(words.caption_width, KEPT * wide):
+    if lower[0].width() >= max(words.caption_width, KEPT * wide):
         return HeadLayout(lower, higher, "below", words.name_width <= lower[0].width())
     return HeadLayout(rects, title, "", has_names)
 
@@ -72,7 +72,7 @@ def _rects(
         side = max(0.0, min(wide / columns, tall / rows))
         return max(LEAST, side * columns), max(LEAST, side * rows)
 
-    across = max(range(1, heads + 1), key=lambda number: size(number)[0], default=1)
+    across = max(range(1, heads + 1), key=lambda number: size(number)[0])
     wide, tall = size(across)
     return tuple(
         QRectF(

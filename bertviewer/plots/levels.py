@@ -14,9 +14,18 @@ Levels = tuple[float, float]
 
 def levels_of(values: Values, is_signed: bool = False) -> Levels:
     """Return the range of the finite values, about 0 if they are signed; never an empty one."""
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    low, high = _range(values)
     if is_signed:
         largest = max(abs(low), abs(high)) or 1.0
         return -largest, largest
     return widened(low, high)
+
+
+def _range(values: Values) -> Levels:
+    if values.size:
+        # Mostly there is no infinity, and then nothing has to be picked out of many values.
+        low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
+        if np.isfinite(low) and np.isfinite(high):
+            return low, high
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)

@@ -31,8 +31,9 @@ class PowerAxis(pg.AxisItem):  # type: ignore[misc]
         major = [float(power) for power in powers if power % step == 0]
         if len(powers) > FEW:
             return [(float(step), major)]
-        between = [power + log10(part) for power in (-1, *powers) for part in (2, 5)]
-        minor = [height for height in between if max(0.0, minVal) < height <= maxVal]
+        between = range(max(0, floor(minVal)), floor(maxVal) + 1)
+        heights = [power + log10(part) for power in between for part in (2, 5)]
+        minor = [height for height in heights if minVal <= height <= maxVal]
         return [(float(step), major), (1.0, minor)]
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:

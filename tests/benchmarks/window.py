@@ -80,6 +80,12 @@ def _wait(application: QApplication, is_done: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+def _pass(application: QApplication, seconds: float) -> None:
+    """Let the event loop turn for so long."""
+    until = time.perf_counter() + seconds
+    _wait(application, lambda: time.perf_counter() > until)
+
+
 def _run(application: QApplication, shown: MainWindow, sentence: Sentence) -> None:
     before = shown.workspace.run
     shown.workspace.run_sentence(sentence, random_weights=True)
@@ -93,8 +99,7 @@ def _gap(application: QApplication, shown: MainWindow, sentence: Sentence) -> fl
     timer.timeout.connect(lambda: ticks.append(time.perf_counter()))
     timer.start(TICK)
     _run(application, shown, sentence)
-    until = time.perf_counter() + 0.5
-    _wait(application, lambda: time.perf_counter() > until)
+    _pass(application, 0.5)
     timer.stop()
     return float(np.diff(ticks).max())
 
@@ -111,8 +116,7 @@ def _cancel(application: QApplication, shown: MainWindow, times: int) -> float:
     while len(seconds) < times:
         ended.clear()
         workspace.run_sentence(LONG, random_weights=True)
-        at = time.perf_counter() + chance.random() * length * 0.9
-        _wait(application, lambda: time.perf_counter() > at)
+        _pass(application, chance.random() * length * 0.9)
         start = time.perf_counter()
         workspace.cancel()
         _wait(application, lambda: not workspace.activity)

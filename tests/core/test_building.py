@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
-from bertviewer.core.building import build_config, build_random
+from bertviewer.core.building import build_config, build_random, heads_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
-from bertviewer.core.tasks import find_task
+from bertviewer.core.tasks import TASKS, find_task
 
 TINY = {
     "model_type": "bert",
@@ -55,3 +56,12 @@ def test_random_weights_come_from_the_seed_alone() -> None:
     name = "encoder.layer.0.attention.self.query.weight"
     assert torch.equal(first[name], second[name])
     assert not torch.equal(first[name], other[name])
+
+
+def test_heads_of_a_family() -> None:
+    every = {task.name for task in TASKS}
+    assert set(heads_of(transformers.BertConfig())) == every
+    gpt2 = heads_of(transformers.GPT2Config())
+    assert "pretraining" in gpt2
+    assert "masked-lm" not in gpt2
+    assert heads_of(build_config({"model_type": "transformer-base"}, "x")) == ("base",)

@@ -1,11 +1,22 @@
 """Run A beside run B, against sums done by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from bertviewer.plots.chart import Bars, GridChart, HistogramChart, Line, LineChart, Place
+from bertviewer.plots.chart import (
+    Bars,
+    GridChart,
+    HeadsChart,
+    HistogramChart,
+    Line,
+    LineChart,
+    Place,
+)
 from bertviewer.plots.comparison import (
     grid_difference,
+    heads_difference,
     histogram_difference,
     histograms_overlaid,
     levelled,
@@ -107,6 +118,46 @@ def test_grids_side_by_side_have_one_range() -> None:
     assert a.levels == b.levels == (-3.0, 2.0)
     a, b = levelled(grid([[1.0]], is_signed=True), grid([[-3.0]], is_signed=True))
     assert a.levels == b.levels == (-3.0, 3.0)
+
+
+def test_ranges_that_are_given_are_kept() -> None:
+    a, b = (replace(grid([[0.5]]), levels=levels) for levels in ((0.0, 0.75), (0.25, 1.0)))
+    a, b = levelled(a, b)
+    assert a.levels == b.levels == (0.0, 1.0)
+
+
+def heads(values: "list[list[list[float]]]") -> HeadsChart:
+    array = np.array(values, dtype=np.float32)
+    queries, keys = (tuple(map(str, range(size))) for size in array.shape[1:])
+    captions = tuple(f"H {head}" for head in range(len(array)))
+    return HeadsChart(array, captions, queries, keys, "Attention", levels=(0.0, array.max()))
+
+
+def test_heads_side_by_side_have_one_range() -> None:
+    a, b = levelled(heads([[[0.25, 0.75]]]), heads([[[0.5, 0.5]]]))
+    assert a.levels == b.levels == (0.0, 0.75)
+
+
+def test_difference_of_heads() -> None:
+    a = heads([[[0.25, 0.75], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]])
+    b = heads([[[0.5, 0.25, 0.25]], [[0.125, 0.125, 0.75]]])
+    # A's second query is B's only one, A's first key is B's last one.
+    found = heads_difference(a, b, [(1, 0)], [(0, 2), (1, 0)])
+    assert str(found.values.tolist()) == "[[[0.5, nan, -0.75]], [[-0.875, nan, 0.75]]]"
+    assert found.is_signed
+    assert found.levels is None
+    assert found.value_title == "Attention, B − A"
+    assert (found.queries, found.keys) == (b.queries, b.keys)
+    assert found.captions == ("", "")
+    assert found.text(0, 0, 2) == "head 0, query 0, key 2: -0.75"
+
+
+def test_difference_of_heads_without_partners() -> None:
+    a, b = heads([[[1.0]]]), heads([[[0.5, 0.5]], [[1.0, 0.0]]])
+    assert np.isnan(heads_difference(a, b, [], [(0, 0)]).values).all()
+    # A has no second head.
+    found = heads_difference(a, b, [(0, 0)], [(0, 0)]).values
+    assert str(found.tolist()) == "[[[-0.5, nan]], [[nan, nan]]]"
 
 
 EDGES = (0.0, 1.0, 2.0)

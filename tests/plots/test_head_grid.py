@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -190,3 +191,46 @@ def test_another_chart_is_drawn(grid: HeadGrid) -> None:
     ]
     grid.show_chart(flipped[0])
     assert color(grid, 0, 0.5, 0.5) == LOWEST
+
+
+def test_differences_have_colours_about_0(grid: HeadGrid) -> None:
+    values = np.array([[[-0.25, 0.5], [0.0, np.nan]]])
+    grid.show_chart(HeadsChart(values, ("",), ("a", "b"), ("c", "d"), is_signed=True))
+    assert grid.levels == (-0.5, 0.5)
+    assert color(grid, 0, 0.5, 1.5) == LIGHT.diverging[-1]
+    assert color(grid, 0, 1.5, 1.5) == LIGHT.background
+    middle = QColor(color(grid, 0, 1.5, 0.5))
+    assert middle.saturation() < 20
+
+
+def test_a_decrease_stays_visible_too(grid: HeadGrid) -> None:
+    values = np.zeros((12, 512, 512), dtype=np.float32)
+    values[:, :, 100] = -1.0
+    names = tuple(map(str, range(512)))
+    grid.show_chart(HeadsChart(values, ("",) * 12, names, names, is_signed=True))
+    rect = grid.head_rect(5).toAlignedRect()
+    row = grid.grab().toImage().copy(rect.x(), rect.center().y(), rect.width(), 1)
+    assert LIGHT.diverging[0] in colors_of(row)
+
+
+def test_a_range_that_is_given(grid: HeadGrid) -> None:
+    chart = HeadsChart(np.array([[[0.25, 0.5]]]), ("",), ("a",), ("c", "d"), levels=(0.0, 0.25))
+    grid.show_chart(chart)
+    assert grid.levels == (0.0, 0.25)
+    assert color(grid, 0, 0.5, 0.5) == HIGHEST
+
+
+def test_captions_come_and_go_with_the_room(grid: HeadGrid) -> None:
+    def drawn() -> QImage:
+        return grid.grab().toImage()
+
+    def without() -> HeadsChart:
+        shown = chart()
+        return HeadsChart(shown.values, ("",) * 12, shown.queries, shown.keys)
+
+    for size, is_shown in (((900, 500), True), ((560, 300), True), ((200, 150), False)):
+        grid.resize(*size)
+        grid.show_chart(chart())
+        with_captions = drawn()
+        grid.show_chart(without())
+        assert (drawn() != with_captions) == is_shown, size

@@ -1,12 +1,15 @@
 """The attentions of a run in the order in which they follow one another, and which one is meant."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at, places_of
 from bertviewer.core.analysis.layer_parts import layer_stacks
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.run.activation_run import ActivationRun
+
+Stack = Sequence[tuple[str, Sequence[str]]]
+"""The layers of a stack by their paths, each with the attentions in it."""
 
 _SIDES = ("encoder", "decoder")
 
@@ -61,18 +64,16 @@ def attention_layers(architecture: Architecture, run: ActivationRun) -> tuple[At
     found: list[AttentionLayer] = []
     for stack in stacks:
         side = _side(stack[0][0]) if len(stacks) > 1 else ""
-        number = 0
-        for layer, inner in stack:
-            kinds = _kinds(run, layer, inner, is_encoder_decoder)
-            # The layer's calls follow one another, and with each its attentions.
-            rounds = max((calls[path] for path in inner), default=1)
-            for call in range(rounds):
-                found += [
-                    AttentionLayer(path, call, number + call, side, kinds[path])
-                    for path in inner
-                    if call < calls[path]
-                ]
-            number += rounds
+        kinds = {
+            path: kind
+            for layer, inner in stack
+            for path, kind in _kinds(run, layer, inner, is_encoder_decoder).items()
+        }
+        found += [
+            AttentionLayer(path, call, number, side, kinds[path])
+            for number, each in enumerate(_in_order(stack, calls))
+            for path, call in each
+        ]
     inside = {one.path for one in found}
     outside = [path for path in paths if path not in inside]
     return (*found, *(AttentionLayer(p, call) for p in outside for call in range(calls[p])))
@@ -97,6 +98,20 @@ def followed(
         candidates,
         key=lambda one: (one == before, one.kind == before.kind and one.call == before.call),
     )
+
+
+def _in_order(stack: Stack, calls: Mapping[str, int]) -> Iterator[list[tuple[str, int]]]:
+    """Yield, for each layer as often as it was called, its attentions with their calls.
+
+    What holds the layers, as a group of ALBERT's does, may be called several times itself: then
+    they all are, one after the other, and again. Otherwise the calls of each follow one another.
+    """
+    turns = calls.get(stack[0][0].rpartition(".")[0].rpartition(".")[0], 1)
+    for turn in range(turns):
+        for _, inner in stack:
+            each = max((calls[path] // turns for path in inner), default=1)
+            for call in range(turn * each, (turn + 1) * each):
+                yield [(path, call) for path in inner if call < calls[path]]
 
 
 def _side(layer: str) -> str:

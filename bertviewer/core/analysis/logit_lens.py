@@ -63,7 +63,9 @@ def logits_by_layer(
     scores = logits[:, 0].float()
     # Half precision rounds the norm in the run as well.
     tolerance = 1e-3 if states.element_size() >= 4 else 3e-2
-    if not np.isclose(float(scores[-1].norm()), norms[row], rtol=tolerance, equal_nan=True):
+    # The run's norm is that of the finite scores: after a NaN the layers before it still tell.
+    last = float(scores[-1].nan_to_num(0.0, 0.0, 0.0).norm())
+    if not np.isclose(last, norms[row], rtol=tolerance):
         raise UserError("the head needs more than the last hidden state of the one token")
     return scores
 
@@ -122,7 +124,7 @@ def _last_norm(
             for tensor, comes_after_all in ((call.output, False), (taken, True)):
                 if not isinstance(tensor, Tensor) or tensor.shape != (1, length, len(last)):
                     continue
-                if torch.allclose(tensor[0, row], last, rtol=1e-4, atol=1e-6):
+                if torch.allclose(tensor[0, row], last, rtol=1e-4, atol=1e-6, equal_nan=True):
                     return path, comes_after_all
     return None
 

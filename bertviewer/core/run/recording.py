@@ -109,27 +109,29 @@ class Recorder:
 class _Watch:
     """The hook of one module: the shapes and figures of each of its calls."""
 
-    __slots__ = ("figures", "inputs", "module", "outputs", "path", "recorder")
+    __slots__ = ("figures", "inputs", "module", "name", "outputs", "path", "recorder")
 
     def __init__(self, recorder: Recorder, path: str, module: nn.Module) -> None:
         self.recorder = recorder
         self.path = path
+        self.name = path or type(module).__name__
         self.module = module
         self.inputs: list[tuple[Shape, ...]] = []
         self.outputs: list[Shape] = []
         self.figures: list[Measured] = []
 
     def __call__(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+        self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> None:
-        self.recorder.tell(self.path or type(module).__name__)
-        tensor = output if isinstance(output, Tensor) else first_tensor(output)
+        recorder = self.recorder
+        recorder.tell(self.name)
+        tensor = first_tensor(output)
         if tensor is None or tensor.is_meta:
             return
-        self.figures.append(self.recorder.measured(tensor))
-        self.inputs.append(_shapes(args) + _shapes(kwargs.values()))
+        self.figures.append(recorder.measured(tensor))
+        self.inputs.append(_shapes((*args, *kwargs.values())))
         self.outputs.append(tensor.shape)
-        self.recorder.note(self.path, tensor)
+        recorder.note(self.path, tensor)
 
     def activation(self, macs: int | None) -> ModuleActivation:
         """Return what was seen, as plain data."""
@@ -155,5 +157,4 @@ def _numbers(tensor: Tensor) -> _Numbers:
 
 def _shapes(values: Iterable[Any]) -> tuple[Shape, ...]:
     """Return the shapes of the tensors among a call's arguments."""
-    tensors = (v if isinstance(v, Tensor) else first_tensor(v) for v in values)
-    return tuple([tensor.shape for tensor in tensors if tensor is not None])
+    return tuple([found.shape for value in values if (found := first_tensor(value)) is not None])

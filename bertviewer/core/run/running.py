@@ -132,7 +132,7 @@ def _inputs(
         if isinstance(types, int) and types > 0:
             segments = [min(token.segment, types - 1) for token in tokens]
             inputs["token_type_ids"] = torch.tensor([segments])
-    return _accepted(inputs, accepted), tokens
+    return _accepted(inputs, module), tokens
 
 
 def _again(source: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -144,13 +144,14 @@ def _again(source: tuple[Token, ...]) -> tuple[Token, ...]:
     )
 
 
-def _accepted(inputs: dict[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what the model's forward names; the way to hidden states passes through **kwargs."""
-    return {
-        name: value
-        for name, value in inputs.items()
-        if name in parameters or name in ("output_hidden_states", "return_dict")
-    }
+def _accepted(inputs: dict[str, Any], module: nn.Module) -> dict[str, Any]:
+    """Keep what the model takes: heads hand some of it on to the base model as **kwargs."""
+    parameters = inspect.signature(module.forward).parameters
+    known = {*parameters, "output_hidden_states", "return_dict"}
+    if any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters.values()):
+        base = getattr(module, "base_model", module)
+        known |= {"use_cache"} & inspect.signature(base.forward).parameters.keys()
+    return {name: value for name, value in inputs.items() if name in known}
 
 
 def _row(tokens: tuple[Token, ...]) -> Tensor:

@@ -86,8 +86,7 @@ class AttentionView(View):
             self._every.refresh()
         key = watched, self.workspace.kept, self._layer
         if self._wanted.want(key, partial(tasks.attention, self._layer)):
-            self._show_heads()
-            self._show_head()
+            self._draw_later()
 
     def leave(self) -> None:
         """Wish for nothing more."""
@@ -125,8 +124,11 @@ class AttentionView(View):
         self._head.show()
         head, count = self.workspace.head or 0, len(self._pair.b.maps.probabilities)
         self.workspace.go(Place(head=min(head, count - 1)))
-        self._show_heads()
-        # In a turn of its own: each of the two takes a while to draw.
+        self._draw_later()
+
+    def _draw_later(self) -> None:
+        # Each in a turn of its own: 512 tokens take a while to draw.
+        self.workspace.turns.later(self._show_heads)
         self.workspace.turns.later(self._show_head)
 
     def _refuse(self, why: str) -> None:

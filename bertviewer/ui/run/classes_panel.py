@@ -73,6 +73,10 @@ class ClassesPanel(QWidget):
             lines = None if a is None else answer_chart(run, a[1], _tokens(self._partners))
             self._answer.show_charts(answer_chart(run, scores), lines)
 
+    def forget(self) -> None:
+        """Keep no run that nobody else keeps; what is drawn stays until something else is."""
+        self._b = self._a = None
+
     def mark_token(self) -> None:
         """Mark the selected token's row."""
         places = [place.token for place in self._table.shown.places]

@@ -4,8 +4,8 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -49,6 +49,7 @@ class FigureView(QWidget):
         table.horizontalHeader().setStretchLastSection(False)
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         table.horizontalHeader().setMinimumSectionSize(20)
+        self._needed: list[int] = []
         # Views keep delegates, and do not own them.
         self._bars, self._shades = ShareBarDelegate(self), _ShadeDelegate(self)
         self._plain = QStyledItemDelegate(self)
@@ -63,7 +64,6 @@ class FigureView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(table)
-        table.viewport().installEventFilter(self)
         table.selectionModel().currentRowChanged.connect(self._on_current)
 
     @property
@@ -77,6 +77,7 @@ class FigureView(QWidget):
         scrolled = self._table.verticalScrollBar().value()
         self._rows.show_table(table)
         self._set_delegates()
+        self._needed = self._needs()
         self._fit()
         self._table.verticalScrollBar().setValue(scrolled if is_alike else 0)
 
@@ -94,11 +95,10 @@ class FigureView(QWidget):
         model.blockSignals(False)
         self._table.viewport().update()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Give the columns the room that there is beside the scroll bar; Qt calls it."""
-        if watched is self._table.viewport() and event.type() == QEvent.Type.Resize:
-            self._fit()
-        return super().eventFilter(watched, event)
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the columns the room that there is now; Qt calls it."""
+        super().resizeEvent(event)
+        self._fit()
 
     def _set_delegates(self) -> None:
         for number, column in enumerate(self.shown.columns):
@@ -117,26 +117,42 @@ class FigureView(QWidget):
             elif column.kind == "bar":
                 widths[number] = NARROW_BAR if bars > 1 else BAR
             else:
-                widths[number] = self._needed(number)
-        rest = self._table.viewport().width() - sum(widths.values())
+                widths[number] = self._needed[number]
+        rest = self._room() - sum(widths.values())
         if bars and not has_shades:
             # Words first: what they do not need makes the bars longer.
-            spare = (rest - sum(map(self._needed, wide))) // (2 * bars)
+            spare = (rest - sum(self._needed[number] for number in wide)) // (2 * bars)
             longer = max(0, min(spare, MOST_BAR))
             for number, column in enumerate(columns):
                 widths[number] = widths.get(number, 0) + longer * (column.kind == "bar")
             rest -= longer * bars
         for number in wide:
-            least = min(self._needed(number), SHADE if has_shades else MOST_LEAST)
+            least = min(self._needed[number], SHADE if has_shades else MOST_LEAST)
             widths[number] = max(least, rest // len(wide))
         for number, width in widths.items():
             header.resizeSection(number, width)
 
-    def _needed(self, column: int) -> int:
+    def _room(self) -> int:
+        """Return the width of the table beside the scroll bar, where its rows need one."""
+        table = self._table
+        rows = len(self.shown.rows) * table.verticalHeader().defaultSectionSize()
+        is_long = rows + table.horizontalHeader().sizeHint().height() > self.height()
+        bar = table.verticalScrollBar().sizeHint().width() if is_long else 0
+        return self.width() - bar
+
+    def _needs(self) -> list[int]:
+        """Return how wide each column has to be for all of its texts."""
         metrics = self._table.fontMetrics()
-        longest = max((row[column].text for row in self.shown.rows), key=len, default="")
-        title = metrics.horizontalAdvance(self.shown.columns[column].title)
-        return max(title, metrics.horizontalAdvance(longest)) + PADDING
+        return [
+            PADDING
+            + max(
+                map(
+                    metrics.horizontalAdvance,
+                    {column.title, *(row[number].text for row in self.shown.rows)},
+                )
+            )
+            for number, column in enumerate(self.shown.columns)
+        ]
 
     def _on_current(self, current: QModelIndex) -> None:
         if current.isValid() and self.shown.places:

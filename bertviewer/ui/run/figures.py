@@ -78,7 +78,8 @@ def probability(value: float | None) -> Figure:
 
 def probability_text(value: float) -> str:
     """Return four digits behind the point, or two digits of what is less than that shows."""
-    return f"{value:.4f}" if value >= 0.00095 or value == 0 else f"{value:.1e}"
+    text = f"{value:.4f}" if value >= 0.00095 or value == 0 else f"{value:.1e}"
+    return text.replace("-", "−")
 
 
 def difference(b: float | None, a: float | None) -> Figure:

@@ -48,6 +48,7 @@ class HistogramView(View):
         self._wanted.came.connect(self.refresh)
         self._wanted.late.connect(lambda: self._panel.set_title(self.tr("computing…")))
         workspace.run_changed.connect(self._wanted.forget)
+        workspace.comparison_changed.connect(self._on_comparison)
 
     def refresh(self) -> None:
         """Show the selected module's histogram and statistics."""
@@ -82,6 +83,10 @@ class HistogramView(View):
         """Wish for nothing more."""
         self._wanted.give_up()
         super().leave()
+
+    def _on_comparison(self) -> None:
+        if self.workspace.kept is None:
+            self._wanted.forget()
 
     def _give_room(self, is_compared: bool) -> None:
         """Widen the table for run A, and narrow it again without."""

@@ -117,6 +117,10 @@ class LensPanel(QWidget):
         # A chart takes as long as all the rest.
         self._workspace.turns.later(self._show_chart)
 
+    def forget(self) -> None:
+        """Keep no run that nobody else keeps; what is drawn stays until something else is."""
+        self._b = self._a = None
+
     def mark_module(self) -> None:
         """Mark the row of the selected module, where the lens is B's."""
         run = self._workspace.run

@@ -60,6 +60,7 @@ class PredictionsView(View):
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._heads = QHBoxLayout()
+        self._offered: tuple[str, ...] | None = None
         rows = QVBoxLayout(self._none)
         rows.addStretch(1)
         rows.addWidget(self._message)
@@ -71,8 +72,11 @@ class PredictionsView(View):
         layout.addWidget(self._random)
         layout.addWidget(self._panels, 1)
         layout.addWidget(self._none, 1)
-        workspace.run_changed.connect(self._words.forget)
+        workspace.run_changed.connect(self._forget)
+        workspace.comparison_changed.connect(self._on_comparison)
         workspace.architecture_changed.connect(self._run_again)
+        for signal in (workspace.failed, workspace.cancelled):
+            signal.connect(self._give_up_rerun)
 
     def refresh(self) -> None:
         """Show what the head says of the last run, and of run A."""
@@ -121,6 +125,16 @@ class PredictionsView(View):
         self._words.give_up()
         super().leave()
 
+    def _forget(self) -> None:
+        """Keep nothing of runs that are gone."""
+        self._partners = self._shown = None
+        self._words.forget()
+        self._classes.forget()
+
+    def _on_comparison(self) -> None:
+        if self.workspace.kept is None:
+            self._forget()
+
     def _randomness(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:
         """Return a warning of figures that no training stands behind, "" if there is none."""
         if scores is None and not has_words:
@@ -139,9 +153,6 @@ class PredictionsView(View):
 
     def _offer_heads(self, run: ActivationRun, architecture: Architecture) -> None:
         """Say that there is no head, and offer those that the model can be opened with."""
-        while (item := self._heads.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
         heads = offered_heads(architecture.config, self.workspace.heads)
         text = self.tr("This model has no head that predicts.")
         if run.source.task != "base":
@@ -149,6 +160,12 @@ class PredictionsView(View):
         elif heads:
             text = self.tr("{0} File > Head opens it with one.").format(text)
         self._message.setText(text)
+        if heads == self._offered:
+            return
+        self._offered = heads
+        while (item := self._heads.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
         self._heads.addStretch(1)
         for name in heads:
             button = QPushButton(self.tr("Open with {0}").format(find_task(name).title.lower()))
@@ -163,6 +180,9 @@ class PredictionsView(View):
         if run is not None and source is not None:
             self._rerun = source, run
             self.workspace.open_head(task)
+
+    def _give_up_rerun(self) -> None:
+        self._rerun = None
 
     def _run_again(self) -> None:
         """Run the sentence again once the same model is there with its head."""

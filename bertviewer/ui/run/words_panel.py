@@ -76,8 +76,9 @@ class WordsPanel(QWidget):
         self._wanted.late.connect(lambda: self._hint.setText(self.tr("computing…")))
 
     def forget(self) -> None:
-        """Want nothing more, and keep nothing."""
+        """Want nothing more, and keep no run; what is drawn stays."""
         self._wanted.forget()
+        self._lens.forget()
 
     def give_up(self) -> None:
         """Want nothing more."""

@@ -1,6 +1,7 @@
 """A tiny BERT that has learnt a few sentences by heart: its predictions are sure ones."""
 
 from pathlib import Path
+from typing import Any
 
 from bertviewer.core.backend import torch, transformers
 
@@ -14,7 +15,6 @@ SENTENCES = (
 
 def train(folder: Path, tokenizer_folder: Path, steps: int = 60) -> Path:
     """Write a masked-LM BERT of two layers, trained on ``SENTENCES``, as a folder of files."""
-    torch.set_num_threads(1)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
     config = transformers.BertConfig(
         vocab_size=200,
@@ -26,6 +26,9 @@ def train(folder: Path, tokenizer_folder: Path, steps: int = 60) -> Path:
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
+    threads = torch.get_num_threads()
+    # So small a model is slower on several.
+    torch.set_num_threads(1)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(11)
         model = transformers.BertForMaskedLM(config)
@@ -36,12 +39,13 @@ def train(folder: Path, tokenizer_folder: Path, steps: int = 60) -> Path:
             for ids, labels in examples:
                 model(input_ids=ids, labels=labels).loss.backward()
             optimizer.step()
+    torch.set_num_threads(threads)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
-def _example(tokenizer: "transformers.BertTokenizer", sentence: str):
+def _example(tokenizer: Any, sentence: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the sentence with each of its words masked in turn, and which word it was."""
     ids = torch.tensor(tokenizer(sentence)["input_ids"])
     words = range(1, len(ids) - 1)

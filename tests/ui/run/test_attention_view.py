@@ -1,0 +1,396 @@
+"""The attention view, in the window: its numbers, and how it follows the one selection."""
+
+import json
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.demo import demo_folder
+from bertviewer.core.errors import UserError
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.source import parse_source
+from bertviewer.plots.chart import GridChart, HeadsChart, Place
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.ui import tasks
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.attention_view import AttentionView
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.views import RunViews
+from tests.core.formulas.formula_models import TINY
+from tests.plots.looking import click, pixel
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, is_drawn
+
+A, B = "the cat sat on the mat", "the bank by the river was closed"
+PATH = "encoder.layer.2.attention.self"
+Settle = Callable[[], None]
+
+
+@cache
+def eager(text: str) -> list[np.ndarray]:
+    """Return the attention of each layer, as transformers gives it when called plainly."""
+    folder = demo_folder()
+    encoding = transformers.AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    with torch.no_grad():
+        attentions = model(**encoding, output_attentions=True).attentions
+    return [weights[0].double().numpy() for weights in attentions]
+
+
+def plain_entropies(weights: np.ndarray) -> list[float]:
+    return [float(np.mean(-np.sum(head * np.log(head), axis=1))) for head in weights]
+
+
+def plain_distances(weights: np.ndarray) -> list[float]:
+    places = np.arange(weights.shape[1])
+    apart = np.abs(places[:, None] - places)
+    return [float(np.mean(np.sum(head * apart, axis=1))) for head in weights]
+
+
+@pytest.fixture
+def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Settle:
+    def settled() -> bool:
+        return is_drawn(window) and not lane.busy
+
+    return partial(qtbot.waitUntil, settled, timeout=60_000)
+
+
+def show(window: MainWindow, settle: Settle) -> None:
+    """Bring the view into sight."""
+    views = find(window, RunViews)
+    views.setCurrentIndex(views.views.index(view_of(window)))
+    settle()
+
+
+def run(window: MainWindow, settle: Settle, text: str) -> None:
+    window.set_sentence(text, None)
+    window.run()
+    settle()
+
+
+@pytest.fixture
+def shown(demo_window: MainWindow, settle: Settle) -> MainWindow:
+    """Return a window with a run and the attention of layer 2 in sight."""
+    run(demo_window, settle, B)
+    demo_window.workspace.select("encoder.layer.2")
+    show(demo_window, settle)
+    return demo_window
+
+
+Open = Callable[..., MainWindow]
+
+
+@pytest.fixture
+def tiny(window: MainWindow, lane: Lane, settle: Settle, qtbot: QtBot, tmp_path: Path) -> Open:
+    """Return what opens a tiny model, runs a pair of sentences and shows the view."""
+
+    def open_model(family: str, **changes: Any) -> MainWindow:
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps({"model_type": family, **TINY.get(family, {}), **changes}))
+        window.open_source(parse_source(str(path)))
+        workspace = window.workspace
+        qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+        qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+        workspace.run_sentence(Sentence("a b c d e", "f g"), random_weights=True)
+        settle()
+        show(window, settle)
+        return window
+
+    return open_model
+
+
+def view_of(window: MainWindow) -> AttentionView:
+    return find(window, AttentionView)
+
+
+def charts(window: MainWindow, name: str) -> tuple[Any, ...]:
+    """Return what the panel of the plot of that name shows."""
+    (panel,) = (
+        panel
+        for panel in view_of(window).findChildren(ChartPanel)
+        if panel.plot.objectName() == name
+    )
+    return panel.charts
+
+
+def heads(window: MainWindow) -> HeadsChart:
+    (chart,) = charts(window, "headGrid")
+    assert isinstance(chart, HeadsChart)
+    return chart
+
+
+def head(window: MainWindow) -> GridChart:
+    (chart,) = charts(window, "headPlot")
+    assert isinstance(chart, GridChart)
+    return chart
+
+
+def choice(window: MainWindow) -> QComboBox:
+    return find(window, QComboBox, "attentionChoice")
+
+
+def choose(window: MainWindow, settle: Settle, name: str) -> None:
+    choice(window).setCurrentIndex(choice(window).findText(name))
+    settle()
+
+
+def titles(window: MainWindow) -> list[str]:
+    return [label.text() for label in view_of(window).findChildren(QLabel) if label.text()]
+
+
+def test_all_is_what_transformers_gives_under_eager(shown: MainWindow, settle: Settle) -> None:
+    for layer in (2, 5):
+        choose(shown, settle, f"layer {layer}")
+        expected = eager(B)[layer]
+        assert heads(shown).values == pytest.approx(expected, abs=1e-5)
+        entropies, distances = plain_entropies(expected), plain_distances(expected)
+        assert heads(shown).captions[7] == f"H {entropies[7]:.1f}  d {distances[7]:.1f}"
+        for number in (0, 7, 11):
+            shown.workspace.go(Place(head=number))
+            settle()
+            assert head(shown).values == pytest.approx(expected[number], abs=1e-5)
+            assert (
+                f"Head {number}: entropy {entropies[number]:.3f} nats, "
+                f"distance {distances[number]:.3f} tokens"
+            ) in titles(shown)
+
+
+def test_the_layer_follows_the_tree_and_the_tree_the_layer(
+    shown: MainWindow, settle: Settle
+) -> None:
+    assert choice(shown).currentText() == "layer 2"
+    shown.workspace.select("encoder.layer.4.output.dense")
+    settle()
+    assert choice(shown).currentText() == "layer 4"
+    assert heads(shown).values == pytest.approx(eager(B)[4], abs=1e-5)
+    shown.workspace.select("pooler")
+    settle()
+    assert choice(shown).currentText() == "layer 4"
+    choose(shown, settle, "layer 1")
+    assert shown.workspace.place.path == "encoder.layer.1.attention.self"
+    assert heads(shown).values == pytest.approx(eager(B)[1], abs=1e-5)
+
+
+def test_without_a_layer_the_first_one_is_shown(demo_window: MainWindow, settle: Settle) -> None:
+    run(demo_window, settle, B)
+    show(demo_window, settle)
+    assert choice(demo_window).currentText() == "layer 0"
+    assert demo_window.workspace.place.path == ""
+    assert demo_window.workspace.head == 0
+    assert heads(demo_window).values == pytest.approx(eager(B)[0], abs=1e-5)
+
+
+def test_a_click_on_a_head_shows_it(shown: MainWindow, settle: Settle) -> None:
+    grid = find(shown, HeadGrid, "headGrid")
+    click(grid, grid.head_rect(8).center().toPoint())
+    settle()
+    assert shown.workspace.head == grid.selection.head == 8
+    assert head(shown).values == pytest.approx(eager(B)[2][8], abs=1e-5)
+
+
+def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -> None:
+    plot = find(shown, GridPlot, "headPlot")
+    click(plot, pixel(plot, 1.5, 5.5))
+    settle()
+    assert shown.workspace.token == 5
+    assert plot.chart is not None
+    assert plot.chart.chosen(plot.selection) == ((5,), ())
+    row = eager(B)[2][0][5]
+    first, second = np.argsort(-row)[:2]
+    words = find(shown, QLabel, "mostAttended").text()
+    assert words.startswith("river (5) looks most at  ")
+    assert f"({first}) {row[first]:.3f}  ·  " in words
+    assert words.index(f"({first}) ") < words.index(f"({second}) {row[second]:.3f}")
+
+
+def test_what_is_seen_again_is_not_computed_again(
+    shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = heads(shown)
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(tasks, "attention", fail)
+    shown.workspace.go(Place(token=3))
+    shown.workspace.go(Place(head=3))
+    settle()
+    tabs = find(shown, QTabWidget, "runViews")
+    index = tabs.currentIndex()
+    tabs.setCurrentIndex(0)
+    settle()
+    tabs.setCurrentIndex(index)
+    settle()
+    assert heads(shown) is before
+
+
+def test_runs_side_by_side(shown: MainWindow, settle: Settle) -> None:
+    shown.workspace.keep_run()
+    run(shown, settle, A)
+    b, a = charts(shown, "headGrid")
+    assert b.values == pytest.approx(eager(A)[2], abs=1e-5)
+    assert a.values == pytest.approx(eager(B)[2], abs=1e-5)
+    assert b.levels == a.levels == (0.0, max(a.values.max(), b.values.max()))
+    b, a = charts(shown, "headPlot")
+    assert b.values == pytest.approx(eager(A)[2][0], abs=1e-5)
+    assert a.levels == b.levels
+    entropies = [plain_entropies(eager(text)[2])[0] for text in (A, B)]
+    assert any("entropy {:.3f} (A {:.3f}) nats".format(*entropies) in t for t in titles(shown))
+
+
+def test_their_difference_is_of_the_same_tokens(shown: MainWindow, settle: Settle) -> None:
+    shown.workspace.keep_run()
+    run(shown, settle, "the bank by the sea was closed")
+    shown.workspace.compare("difference")
+    settle()
+    expected = eager("the bank by the sea was closed")[2] - eager(B)[2]
+    expected[:, 5] = expected[:, :, 5] = np.nan  # the sea is no river
+    assert heads(shown).values == pytest.approx(expected, abs=2e-5, nan_ok=True)
+    assert head(shown).values == pytest.approx(expected[0], abs=2e-5, nan_ok=True)
+    assert heads(shown).is_signed
+
+
+def test_figures_of_all_layers(shown: MainWindow, settle: Settle) -> None:
+    find(shown, QToolButton, "allLayers").click()
+    settle()
+    (chart,) = charts(shown, "allHeads")
+    expected = np.array([plain_entropies(weights) for weights in eager(B)])
+    assert chart.values == pytest.approx(expected, abs=1e-4)
+    find(shown, QComboBox, "headMeasure").setCurrentIndex(1)
+    (chart,) = charts(shown, "allHeads")
+    expected = np.array([plain_distances(weights) for weights in eager(B)])
+    assert chart.values == pytest.approx(expected, abs=1e-4)
+    plot = find(shown, PairGrid, "allHeads")
+    click(plot, pixel(plot, 9.5, 4.5))
+    settle()
+    assert shown.workspace.place.path == "encoder.layer.4.attention.self"
+    assert shown.workspace.head == 9
+    assert head(shown).values == pytest.approx(eager(B)[4][9], abs=1e-5)
+
+
+def test_all_layers_of_two_runs(shown: MainWindow, settle: Settle) -> None:
+    shown.workspace.keep_run()
+    run(shown, settle, A)
+    find(shown, QToolButton, "allLayers").click()
+    settle()
+    b, a = charts(shown, "allHeads")
+    mine, other = ([plain_entropies(weights) for weights in eager(text)] for text in (A, B))
+    assert b.values == pytest.approx(np.array(mine), abs=1e-4)
+    assert a.values == pytest.approx(np.array(other), abs=1e-4)
+    shown.workspace.compare("difference")
+    settle()
+    (chart,) = charts(shown, "allHeads")
+    assert chart.values == pytest.approx(np.subtract(mine, other), abs=1e-4)
+
+
+def test_all_layers_stop_when_nobody_looks(
+    shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    compute = tasks.head_figures
+
+    def seen(layer: Any, *args: Any) -> Any:
+        looked.append(layer.name)
+        return compute(layer, *args)
+
+    monkeypatch.setattr(tasks, "head_figures", seen)
+    button = find(shown, QToolButton, "allLayers")
+    button.click()
+    button.click()
+    settle()
+    assert len(looked) <= 1
+    button.click()
+    settle()
+    # What was known already is not looked for again, but for the one that was interrupted.
+    assert list(dict.fromkeys(looked)) == [f"layer {n}" for n in range(6)]
+    assert len(looked) <= 7
+
+
+def test_a_run_that_is_gone_is_forgotten(shown: MainWindow, settle: Settle) -> None:
+    find(shown, QTabWidget, "runViews").setCurrentIndex(0)
+    settle()
+    run(shown, settle, A)
+    assert not charts(shown, "headGrid")
+    assert not charts(shown, "headPlot")
+    show(shown, settle)
+    assert heads(shown).values == pytest.approx(eager(A)[2], abs=1e-5)
+
+
+def test_what_cannot_be_shown_says_why(
+    shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = tasks.attention
+
+    def refuse(*_: Any) -> None:
+        raise UserError("<b> is no attention")
+
+    monkeypatch.setattr(tasks, "attention", refuse)
+    choose(shown, settle, "layer 3")
+    assert "<b> is no attention" in titles(shown)
+    assert not charts(shown, "headGrid")
+    assert find(shown, QLabel, "mostAttended").text() == ""
+    monkeypatch.setattr(tasks, "attention", known)
+    choose(shown, settle, "layer 4")
+    assert heads(shown).values == pytest.approx(eager(B)[4], abs=1e-5)
+    assert head(shown).values == pytest.approx(eager(B)[4][0], abs=1e-5)
+
+
+def test_calls_of_a_shared_layer(tiny: Open, settle: Settle) -> None:
+    window = tiny("albert", num_hidden_layers=3)
+    names = [choice(window).itemText(n) for n in range(choice(window).count())]
+    assert names == ["layer 0", "layer 1", "layer 2"]
+    first = heads(window).values
+    choose(window, settle, "layer 2")
+    path = window.workspace.place.path
+    assert path is not None
+    assert path.endswith("albert_layers.0.attention")
+    assert choice(window).currentText() == "layer 2"
+    assert np.abs(heads(window).values - first).max() > 1e-6
+    find(window, QToolButton, "allLayers").click()
+    settle()
+    (chart,) = charts(window, "allHeads")
+    assert chart.values.shape == (3, 3)
+    plot = find(window, PairGrid, "allHeads")
+    click(plot, pixel(plot, 1.5, 0.5))
+    settle()
+    assert choice(window).currentText() == "layer 0"
+    assert (heads(window).values == first).all()
+
+
+def test_both_kinds_of_a_decoder(tiny: Open, settle: Settle) -> None:
+    window = tiny("bart")
+    tokens = window.workspace.run.tokens if window.workspace.run else ()
+    source = [n for n, token in enumerate(tokens) if token.segment == 0]
+    target = [n for n, token in enumerate(tokens) if token.segment == 1]
+    window.workspace.select("decoder.layers.1")
+    settle()
+    assert choice(window).currentText() == "decoder layer 1, self"
+    assert head(window).values.shape == (len(target), len(target))
+    choose(window, settle, "decoder layer 1, cross")
+    assert window.workspace.place.path == "decoder.layers.1.encoder_attn"
+    assert head(window).values.shape == (len(target), len(source))
+    assert not any("distance" in title for title in titles(window))
+    most = find(window, QLabel, "mostAttended")
+    window.workspace.go(Place(token=source[0]))
+    settle()
+    assert " is looked at most by " in most.text()
+    window.workspace.go(Place(token=target[0]))
+    settle()
+    assert " looks most at " in most.text()
+
+
+def test_a_model_without_attention(tiny: Open) -> None:
+    window = tiny("fnet", vocab_size=97, hidden_size=24, num_hidden_layers=2, pad_token_id=0)
+    assert "This model has no attention whose heads can be shown." in titles(window)
+    assert not choice(window).isVisible()

@@ -1,0 +1,161 @@
+"""Tables of figures: exact in what is copied, short in what is shown."""
+
+import csv
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication, QTableView
+from pytestqt.modeltest import ModelTester
+from pytestqt.qtbot import QtBot
+
+from bertviewer.plots.chart import Place
+from bertviewer.ui.run.figure_rows import FigureRows
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.run.figures import (
+    NOTHING,
+    Figure,
+    FigureColumn,
+    FigureTable,
+    difference,
+    number,
+    probability,
+    score,
+    words,
+)
+from tests.ui.finding import find
+
+THIRD = 1 / 3
+TABLE = FigureTable(
+    (FigureColumn("Token"), FigureColumn("P", "bar"), FigureColumn("Logit", "number")),
+    (
+        (words("<s>", is_bold=True), probability(THIRD), score(-2.0625)),
+        (words("a\tb"), probability(None), score(10.0)),
+    ),
+    (Place(token=4), Place(token=7)),
+)
+LENS = FigureTable(
+    (FigureColumn("Layer"), FigureColumn("1", "shade"), FigureColumn("2", "shade")),
+    ((words("0"), Figure("a", "a", 1.0), Figure("b", "b", 0.0)),),
+    (Place(path="layer.0"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [
+        (number(0.123456789), "0.1234568"),
+        (number(-1234567), "−1,234,567"),
+        (number(None), "–"),
+        (number(-0.00012345, digits=3), "−0.000123"),
+        (score(-2.0625), "−2.062"),
+        (probability(0.98765432), "0.9877"),
+        (probability(0.0), "0.0000"),
+        (probability(0.000949), "9.5e−04"),
+        (probability(float("nan")), "nan"),
+        (difference(0.5, 0.25), "+0.2500"),
+        (difference(0.25, 0.5), "−0.2500"),
+        (difference(0.5, 0.5), "0"),
+        (difference(1e-6, 2e-6), "−1.0e−06"),
+        (difference(None, 0.5), "–"),
+    ],
+)
+def test_texts(figure: Figure, text: str) -> None:
+    assert figure.text == text
+
+
+def test_values_keep_all_digits() -> None:
+    header, rows = TABLE.table()
+    assert header == ("Token", "P", "Logit")
+    assert rows == [("<s>", THIRD, -2.0625), ("a\tb", None, 10.0)]
+    assert probability(THIRD).tip == repr(THIRD)
+    assert difference(0.3, 0.1).value == 0.3 - 0.1
+    assert NOTHING.value is None
+
+
+def test_rows_are_a_model(qtmodeltester: ModelTester, qapp: QApplication) -> None:
+    rows = FigureRows()
+    rows.show_table(TABLE)
+    qtmodeltester.check(rows)
+    rows.show_table(LENS)
+    assert rows.columnCount() == 3
+    assert rows.headerData(1, Qt.Orientation.Horizontal) == "1"
+
+
+def test_a_tip_is_no_markup(qapp: QApplication) -> None:
+    rows = FigureRows()
+    rows.show_table(FigureTable((FigureColumn("x"),), ((words("<s>", tip="<s>, id 0"),),)))
+    assert "&lt;s&gt;" in rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+
+
+@pytest.fixture
+def view(qtbot: QtBot) -> FigureView:
+    view = FigureView("figures", "Figures")
+    qtbot.addWidget(view)
+    view.resize(400, 200)
+    view.show()
+    view.show_table(TABLE)
+    return view
+
+
+@pytest.fixture
+def act(view: FigureView) -> Callable[[str], str]:
+    def act(title: str) -> str:
+        table = find(view, QTableView, "figures")
+        next(action for action in table.actions() if action.text() == title).trigger()
+        return QApplication.clipboard().text()
+
+    return act
+
+
+def test_what_is_copied(view: FigureView, act: Callable[[str], str]) -> None:
+    whole = f'Token\tP\tLogit\n<s>\t{THIRD!r}\t-2.0625\n"a\tb"\t\t10.0'
+    assert act("Copy all") == whole
+    assert act("Copy") == whole.partition("\n")[2]
+    view.mark(1)
+    assert act("Copy") == '"a\tb"\t\t10.0'
+    rows = list(csv.reader(act("Copy data as CSV").splitlines()))
+    assert rows == [["Token", "P", "Logit"], ["<s>", repr(THIRD), "-2.0625"], ["a\tb", "", "10.0"]]
+
+
+def test_going_to_a_row_tells_its_place_and_marking_it_does_not(
+    view: FigureView, qtbot: QtBot
+) -> None:
+    told: list[Place] = []
+    view.chosen.connect(told.append)
+    view.mark(0)
+    assert told == []
+    table = find(view, QTableView, "figures")
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert told == [Place(token=7)]
+    view.mark(None)
+    assert table.selectionModel().selectedRows() == []
+    assert told == [Place(token=7)]
+
+
+def test_shades_are_as_deep_as_the_share_and_stay_in_a_selected_row(view: FigureView) -> None:
+    view.show_table(LENS)
+    table = find(view, QTableView, "figures")
+
+    def shade(column: int) -> QColor:
+        rect = table.visualRect(table.model().index(0, column))
+        image = table.viewport().grab().toImage()
+        return image.pixelColor(rect.right() - 4, rect.center().y())
+
+    palette = view.palette()
+    base, full = (palette.color(r) for r in (QPalette.ColorRole.Base, QPalette.ColorRole.Highlight))
+    for selected in (None, 0):
+        view.mark(selected)
+        assert shade(2) == base
+        deep = shade(1)
+        assert deep.red() == pytest.approx((base.red() + full.red()) / 2, abs=2)
+
+
+def test_words_keep_room_beside_numbers(view: FigureView) -> None:
+    table = find(view, QTableView, "figures")
+    assert sum(table.columnWidth(n) for n in range(3)) == pytest.approx(
+        table.viewport().width(), abs=6
+    )
+    view.resize(120, 200)
+    assert table.columnWidth(0) >= table.fontMetrics().horizontalAdvance("a\tb")

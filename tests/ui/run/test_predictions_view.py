@@ -1,0 +1,322 @@
+"""What the head predicts, in the window: words, classes, answers, and what to do without one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTableView, QTabWidget, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source import parse_source
+from bertviewer.plots.chart import LineChart, Place
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.run.figures import FigureTable
+from bertviewer.ui.run.predictions_view import PredictionsView, offered_heads
+from bertviewer.ui.run.views import RunViews
+from bertviewer.ui.run.words_panel import WordsPanel
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, is_drawn, last_run
+from tests.ui.run.trained import train
+
+MASKED = "the cat [MASK] on the mat"
+
+Run = Callable[..., None]
+
+
+@pytest.fixture(scope="session")
+def trained_folder(tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("trained"), tiny_bert_folder)
+
+
+@pytest.fixture
+def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Callable[[], None]:
+    def settled() -> bool:
+        return is_drawn(window) and not lane.busy
+
+    def wait() -> None:
+        qtbot.waitUntil(settled, timeout=60_000)
+
+    return wait
+
+
+@pytest.fixture
+def run(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
+    """Give a function that opens a model, if one is named, and runs a sentence in the view."""
+
+    def run(text: str, name: str | Path = "", task: str = "masked-lm", pair: str = "") -> None:
+        workspace = window.workspace
+        if name:
+            before = workspace.architecture
+            window.open_source(parse_source(str(name), task))
+            qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
+        old = workspace.run
+        window.set_sentence(text, pair or None)
+        window.run()
+        qtbot.waitUntil(lambda: workspace.run is not old, timeout=60_000)
+        views = find(window, RunViews)
+        index = next(n for n, view in enumerate(views.views) if isinstance(view, PredictionsView))
+        find(window, QTabWidget, "runViews").setCurrentIndex(index)
+        settle()
+
+    return run
+
+
+def table(window: MainWindow, name: str) -> FigureTable:
+    widget = find(window, QTableView, name).parent()
+    assert isinstance(widget, FigureView)
+    return widget.shown
+
+
+def column(window: MainWindow, name: str, title: str) -> list[Any]:
+    header, rows = table(window, name).table()
+    return [row[header.index(title)] for row in rows]
+
+
+def text(window: MainWindow, name: str) -> str:
+    label = find(window, QLabel, name)
+    return label.text() if label.isVisible() else ""
+
+
+def lens_lines(window: MainWindow) -> LineChart:
+    chart = find(window, LinePlot, "lensPlot").chart
+    assert chart is not None
+    return chart
+
+
+def test_a_masked_word_is_what_the_pipeline_says(
+    window: MainWindow, run: Run, trained_folder: Path
+) -> None:
+    run(MASKED, trained_folder)
+    said = transformers.pipeline("fill-mask", model=str(trained_folder))(MASKED, top_k=10)
+    assert column(window, "predictionTable", "Token") == [one["token_str"] for one in said]
+    assert column(window, "predictionTable", "Probability") == pytest.approx(
+        [one["score"] for one in said], rel=1e-4
+    )
+    assert said[0]["token_str"] == "sat"
+    assert said[0]["score"] > 0.9
+    assert text(window, "predictionTitle") == "Predicted at [MASK] (3)"
+    assert text(window, "randomPredictions") == ""
+    # The last layer, which comes first, is the model's own.
+    first = table(window, "lensTable").rows[0]
+    assert [cell.value for cell in first[1:]] == [one["token_str"] for one in said[:5]]
+    chart = lens_lines(window)
+    assert chart.lines[0].label == "sat"
+    assert chart.lines[0].values[-1] == pytest.approx(said[0]["score"], rel=1e-4)
+
+
+def test_a_word_that_the_model_sees(
+    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
+) -> None:
+    run(MASKED, trained_folder)
+    window.workspace.go(Place(token=2))
+    settle()
+    assert text(window, "predictionTitle") == "Predicted at cat (2)"
+    assert text(window, "predictionHint").startswith("Actual: cat, rank ")
+    assert "write [MASK] in its place" in text(window, "predictionHint")
+    assert lens_lines(window).lines[0].label == "cat (actual)"
+    find(window, QComboBox, "lensFigure").setCurrentIndex(1)
+    settle()
+    rank = column(window, "predictionTable", "Rank")[
+        column(window, "predictionTable", "Token").index("cat")
+    ]
+    assert lens_lines(window).lines[0].values[-1] == rank
+    assert lens_lines(window).is_log
+
+
+def test_a_layer_of_the_lens_selects_its_module_and_follows_the_tree(
+    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None], qtbot: QtBot
+) -> None:
+    run(MASKED, trained_folder)
+    lens = find(window, QTableView, "lensTable")
+    rect = lens.visualRect(lens.model().index(1, 2))
+    qtbot.mouseClick(lens.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    settle()
+    assert window.workspace.place.path == "bert.encoder.layer.0"
+    window.workspace.select("bert.encoder.layer.1.output")
+    settle()
+    assert [index.row() for index in lens.selectionModel().selectedRows()] == [0]
+    assert window.workspace.place.path == "bert.encoder.layer.1.output"
+
+
+def test_masks_have_buttons(
+    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
+) -> None:
+    run("the [MASK] sat on the [MASK]", trained_folder)
+    assert window.workspace.token == 2
+    buttons = {
+        button.text(): button
+        for button in find(window, WordsPanel).findChildren(QToolButton)
+        if button.text().isdigit()
+    }
+    assert sorted(buttons) == ["2", "6"]
+    buttons["6"].click()
+    settle()
+    assert window.workspace.token == 6
+    assert text(window, "predictionTitle") == "Predicted at [MASK] (6)"
+    assert [name for name, button in buttons.items() if button.isChecked()] == ["6"]
+
+
+def test_run_a_beside_it(
+    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
+) -> None:
+    run(MASKED, trained_folder)
+    chances = dict(
+        zip(
+            column(window, "predictionTable", "Token"),
+            column(window, "predictionTable", "Probability"),
+            strict=True,
+        )
+    )
+    window.keep_run()
+    run("a test [MASK] on the mat")
+    tokens = column(window, "predictionTable", "Token")
+    a, b = (column(window, "predictionTable", name) for name in "AB")
+    found = dict(zip(tokens, a, strict=True))
+    assert {token: found[token] for token in chances} == chances
+    assert column(window, "predictionTable", "B − A") == [y - x for x, y in zip(a, b, strict=True)]
+    assert {line.label[0] for line in lens_lines(window).lines} == {"A", "B"}
+    find(window, QToolButton, "lensA").click()
+    assert table(window, "lensTable").rows[0][1].value == "sat"
+    # [CLS] is in both; a word that A lacks has no partner.
+    window.workspace.go(Place(token=1))
+    settle()
+    assert set(column(window, "predictionTable", "A")) == {None}
+    assert "A has no such token" in text(window, "predictionHint")
+
+
+def test_a_random_head_is_said_loudly(window: MainWindow, run: Run, tiny_bert_folder: Path) -> None:
+    run(MASKED, tiny_bert_folder)
+    assert text(window, "randomPredictions").startswith("This head is RANDOM")
+    assert len(last_run(window).source.random_tensors) > 0
+
+
+def test_a_base_model_offers_a_head_and_runs_the_sentence_again(
+    window: MainWindow, run: Run, tiny_bert_folder: Path, settle: Callable[[], None], qtbot: QtBot
+) -> None:
+    run(MASKED, tiny_bert_folder, "base")
+    assert "no head that predicts" in text(window, "noPredictions")
+    before = window.workspace.run
+    find(window, QPushButton, "openHead-masked-lm").click()
+    qtbot.waitUntil(lambda: window.workspace.run not in (before, None), timeout=OPEN_TIMEOUT)
+    settle()
+    assert last_run(window).source.task == "masked-lm"
+    assert last_run(window).sentence.text == MASKED
+    assert text(window, "noPredictions") == ""
+    assert len(table(window, "predictionTable").rows) == 10
+
+
+def test_a_head_that_did_not_come_runs_nothing_later(
+    window: MainWindow,
+    run: Run,
+    tiny_bert_folder: Path,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run(MASKED, tiny_bert_folder, "base")
+    workspace = window.workspace
+    monkeypatch.setattr(workspace, "open_head", lambda _: workspace.cancelled.emit("open"))
+    find(window, QPushButton, "openHead-masked-lm").click()
+    before = workspace.architecture
+    window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
+    qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.activity and not workspace.turns.pending)
+    assert workspace.run is None
+
+
+PLOTS = {
+    "sequence-classification": None,
+    "next-sentence": None,
+    "token-classification": "labelGrid",
+    "question-answering": "answerPlot",
+}
+
+
+@pytest.mark.parametrize("task", PLOTS)
+def test_classes(
+    window: MainWindow,
+    run: Run,
+    tiny_bert_folder: Path,
+    settle: Callable[[], None],
+    task: str,
+) -> None:
+    plot = PLOTS[task]
+    run("the cat sat on the mat", tiny_bert_folder, task, "this is a test")
+    outputs = last_run(window).outputs
+    rows = table(window, "classTable").rows
+    if plot is None:
+        assert column(window, "classTable", "Logit") == outputs["logits"][0].tolist()
+        assert sum(column(window, "classTable", "Probability")) == pytest.approx(1.0)
+        assert text(window, "classSummary")
+        assert table(window, "predictionTable").rows == ()
+        return
+    assert len(rows) == len(last_run(window).tokens)
+    shown = [
+        widget
+        for kind in (GridPlot, LinePlot)
+        for widget in window.findChildren(kind)
+        if widget.objectName() in ("labelGrid", "answerPlot") and widget.isVisible()
+    ]
+    assert [widget.objectName() for widget in shown] == [plot]
+    window.workspace.go(Place(token=4))
+    settle()
+    classes = find(window, QTableView, "classTable")
+    assert [index.row() for index in classes.selectionModel().selectedRows()] == [4]
+    classes.selectRow(6)
+    assert window.workspace.token == 6
+    # Beside itself as run A nothing differs.
+    window.keep_run()
+    settle()
+    names = [name for name in table(window, "classTable").table()[0] if "B − A" in name]
+    assert names
+    assert {cell for name in names for cell in column(window, "classTable", name)} == {0.0}
+
+
+def test_pretraining_has_words_and_a_verdict(
+    window: MainWindow, run: Run, tiny_bert_folder: Path
+) -> None:
+    run(MASKED, tiny_bert_folder, "pretraining", "this is a test")
+    assert len(table(window, "predictionTable").rows) == 10
+    assert "The second text" in text(window, "classSummary")
+
+
+def test_nothing_of_a_run_that_is_gone_is_kept(
+    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
+) -> None:
+    run(MASKED, trained_folder)
+    find(window, QTabWidget, "runViews").setCurrentIndex(0)
+    before = window.workspace.watched
+    window.set_sentence("a cat", None)
+    window.run()
+    settle()
+    view = find(window, PredictionsView)
+    assert window.workspace.watched is not before
+    assert view._words._wanted.b is None
+    assert view._words._lens._b is None
+    assert view._classes._b is None
+
+
+@pytest.mark.parametrize(
+    ("architectures", "heads", "offered"),
+    [
+        (["BertModel"], ("base", "masked-lm", "pretraining"), ("masked-lm",)),
+        (None, ("base", "pretraining"), ("pretraining",)),
+        (
+            ["BertForSequenceClassification"],
+            ("base", "masked-lm", "sequence-classification"),
+            ("sequence-classification", "masked-lm"),
+        ),
+        (["BertForMaskedLM"], ("base", "masked-lm"), ("masked-lm",)),
+        (["BertForNextSentencePrediction"], ("base",), ()),
+    ],
+)
+def test_heads_worth_opening(
+    architectures: list[str] | None, heads: tuple[str, ...], offered: tuple[str, ...]
+) -> None:
+    assert offered_heads({"architectures": architectures}, heads) == offered
