@@ -18,6 +18,7 @@ from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source import ModelSource
 from bertviewer.core.tasks import find_task
+from bertviewer.plots.chart import Place
 from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
@@ -89,6 +90,16 @@ class Workspace(Selection):
     def device(self) -> str:
         """Where sentences run, by torch's name."""
         return chosen_device(self.device_wish, self.devices)
+
+    def go(self, place: Place) -> None:
+        """Select a module, a token, a head or a feature, or several of these at once.
+
+        What is still to be drawn anew offers tokens of the run before; this one may have fewer.
+        """
+        count = 0 if self.run is None else len(self.run.tokens)
+        if place.token is not None and not 0 <= place.token < count:
+            place = replace(place, token=None)
+        super().go(place)
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""

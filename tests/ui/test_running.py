@@ -120,3 +120,21 @@ def test_every_tab_can_show_every_row(demo_window: MainWindow, qtbot: QtBot) -> 
             assert window.workspace.row is not None
             assert window.workspace.row.node == node
     qtbot.wait(1)
+
+
+def test_a_key_in_the_table_of_the_run_before_selects_no_token_that_is_gone(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    window = demo_window
+    workspace = window.workspace
+    window.set_sentence("word " * 40, None)
+    window.run()
+    idle(window, lane, qtbot)
+    table = find(window, QTableView, "tokenTable")
+    # The run is there, and the table is drawn in a later turn of the event loop.
+    workspace.run_changed.connect(lambda: table.selectRow(30))
+    window.set_sentence("a test", None)
+    window.run()
+    idle(window, lane, qtbot)
+    assert len(last_run(window).tokens) == 4
+    assert workspace.token == table.currentIndex().row() == 1

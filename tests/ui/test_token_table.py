@@ -26,11 +26,19 @@ S1 = Sentence("this is a 12212121 test sentence")
 Role = Qt.ItemDataRole
 
 
+class AtOnce:
+    """Turns that do not wait for the event loop."""
+
+    def later(self, work: Callable[[], None]) -> None:
+        work()
+
+
 class Selected(Selection):
     """What the table needs of the workspace."""
 
     run_changed = Signal()
     run: ActivationRun | None = None
+    turns = AtOnce()
 
     def set_run(self, tokens: Sequence[Token] | None, token: int | None = None) -> None:
         self.run = None if tokens is None else run_of(tokens)

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal
 
 from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.check_step import Check
 from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
+
+if TYPE_CHECKING:
+    # Whoever asks for the program's version does not wait for numpy.
+    import numpy as np
+    from numpy.typing import NDArray
 
 SCHEMA = "bertviewer.run/1"
 
@@ -64,7 +66,7 @@ class ModuleActivation:
     output_shape: tuple[int, ...]
     calls: tuple[Statistics, ...]
     macs: int | None
-    token_norms: NDArray[np.floating[Any]] | None = field(default=None, compare=False, repr=False)
+    token_norms: "NDArray[np.floating[Any]] | None" = field(default=None, compare=False, repr=False)
 
     @property
     def statistics(self) -> Statistics:
@@ -102,11 +104,11 @@ class ActivationRun:
     seconds_total: float
     check: Check | None = None
     device: str = "cpu"
-    hidden_states: tuple[NDArray[np.floating[Any]], ...] = field(
+    hidden_states: "tuple[NDArray[np.floating[Any]], ...]" = field(
         default=(), compare=False, repr=False
     )
     state_paths: tuple[tuple[str, ...], ...] = ()
-    outputs: Mapping[str, NDArray[Any]] = field(default_factory=dict, compare=False, repr=False)
+    outputs: "Mapping[str, NDArray[Any]]" = field(default_factory=dict, compare=False, repr=False)
 
     def state_path(self, state: int, token: int) -> str | None:
         """Return the module that gave a token's vector in a hidden state, ``None`` if unknown."""

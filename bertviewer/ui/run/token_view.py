@@ -169,7 +169,7 @@ class TokenView(View):
         found = nearest_tokens(states[state], token, NEAREST) if states else ()
         text = ""
         if found:
-            nearest = ",  ".join(f"{token_name(run, n)} {cosine:.3f}" for n, cosine in found)
+            nearest = "  ·  ".join(f"{token_name(run, n)} {cosine:.3f}" for n, cosine in found)
             name = state_names(len(states))[state]
             text = self.tr("Nearest at {0}:  {1}").format(name, nearest)
         self._nearest.setText(text)

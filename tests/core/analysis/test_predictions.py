@@ -294,3 +294,19 @@ def test_scores_that_are_no_numbers() -> None:
     assert found.guess.rank is None
     assert found.guess.probability is None
     assert np.isnan(found.guess.top[0].probability)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize(("family", "layers"), [("bert", "encoder.layer"), ("gpt2", "h")])
+def test_layers_before_one_that_gives_nan_still_tell(
+    family: str, layers: str, value: float
+) -> None:
+    it = opened(family, "masked-lm" if family == "bert" else "pretraining")
+    plain = at(it, 1)
+    last = it.module.base_model.get_submodule(layers)[-1]
+    with torch.no_grad():
+        next(last.parameters()).view(-1)[0] = value
+    found = at(ran(it.model), 1)
+    assert found.no_layers == ""
+    assert found.layers[:-1] == plain.layers[:-1]
+    assert found.guess.rank is None

@@ -252,3 +252,17 @@ def test_a_replay_that_is_cancelled_leaves_no_hooks(paths: list[str]) -> None:
     found = replay(model, kept, [LAYER])
     assert_same(found, everything, LAYER)
     assert hook_count(model.module(True)) == hooks
+
+
+@pytest.mark.parametrize(
+    ("family", "layer"), [("llama", "transformer.layers.0"), ("mistral", "model.layers.0")]
+)
+def test_a_head_that_names_no_cache_has_none(family: str, layer: str) -> None:
+    # A cache would grow with every replay, and give other keys than the run had.
+    model = small_model(family, "question-answering")
+    kept, everything = watched(model)
+    assert kept.inputs["use_cache"] is False
+    for _ in range(2):
+        found = replay(model, kept, [layer])
+        for path in found.calls:
+            assert_same(found, everything, path)

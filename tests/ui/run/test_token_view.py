@@ -203,7 +203,7 @@ def test_the_nearest_tokens_where_the_selected_module_is(sight: Sight) -> None:
     best = max((n for n in range(9) if n != 2), key=lambda n: plain_cosine(state[2], state[n]))
     text = find(sight.view, QLabel, "nearestTokens").text()
     cosine = plain_cosine(state[2], state[best])
-    assert text.startswith(f"Nearest at layer 1:  {run.tokens[best].text} ({best}) {cosine:.3f},")
+    assert text.startswith(f"Nearest at layer 1:  {run.tokens[best].text} ({best}) {cosine:.3f}  ·")
     assert text.count("(") == 5
 
 

@@ -21,7 +21,7 @@ from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.counting import Counting
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, last_run
+from tests.ui.finding import find, is_drawn, last_run
 
 Open = Callable[[Path], MainWindow]
 
@@ -93,7 +93,7 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
     qtbot.waitUntil(lambda: not lane.busy and button.isEnabled(), timeout=OPEN_TIMEOUT)
     button.click()
     assert not button.isEnabled()
-    qtbot.waitUntil(lambda: window.workspace.run is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
     run = last_run(window)
     assert len(run.tokens) == 64
     assert run.sentence == Sentence("cat " * 100, cut=True)
