@@ -36,9 +36,10 @@ def take(folder: str) -> None:
     from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QTabWidget
 
     from bertviewer.core.source import parse_source
+    from bertviewer.plots.chart import Place
     from bertviewer.ui.application import configure, make_window
     from bertviewer.ui.lane import Lane
-    from tests.ui.finding import find
+    from tests.ui.finding import find, is_drawn
 
     application = QApplication([])
     configure(application)
@@ -47,6 +48,7 @@ def take(folder: str) -> None:
     window.set_appearance("light")
     window.show()
     tabs = find(window, QTabWidget, "detailTabs")
+    views = find(window, QTabWidget, "runViews")
 
     def wait(condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + TIMEOUT
@@ -56,8 +58,8 @@ def take(folder: str) -> None:
             application.processEvents()
             time.sleep(0.005)
 
-    def open_tab(title: str) -> None:
-        tabs.setCurrentIndex([tabs.tabText(i) for i in range(tabs.count())].index(title))
+    def open_tab(title: str, among: QTabWidget = tabs) -> None:
+        among.setCurrentIndex([among.tabText(i) for i in range(among.count())].index(title))
 
     def settle() -> None:
         # Time for layouts to settle and for messages in the status bar to go.
@@ -82,8 +84,15 @@ def take(folder: str) -> None:
     open_tab("Overview")
     window.set_sentence(SENTENCE, None)
     window.run()
-    wait(lambda: window.workspace.run is not None and not lane.busy)
+    wait(lambda: is_drawn(window) and not lane.busy)
+    window.workspace.go(Place(token=2))
     picture("activations")
+    window.enlarge_views()
+    open_tab("Attention", views)
+    wait(lambda: not window.workspace.turns.pending and not lane.busy)
+    picture("attention")
+    window.enlarge_views()
+    open_tab("Layers", views)
     open_tab("Walk")
     picture("walk")
     window.set_appearance("dark")
