@@ -1,12 +1,10 @@
 """How much memory a model needs, and whether it is there."""
 
-import os
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
 
 MEMINFO = Path("/proc/meminfo")
-STATM = Path("/proc/self/statm")
 # Weights are in float32 when they are drawn; activations and the allocator want some room beside.
 BYTES_PER_PARAMETER = 4 * 1.15
 
@@ -22,15 +20,6 @@ def available_memory() -> int | None:
         if name == "MemAvailable":
             return int(value.split()[0]) * 1024
     return None
-
-
-def resident_memory() -> int:
-    """Return the bytes of this process that are in memory; 0 where the system does not say."""
-    try:
-        fields = STATM.read_text(encoding="ascii").split()
-    except OSError:
-        return 0
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def check_memory(parameters: int, name: str) -> None:

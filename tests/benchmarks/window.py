@@ -14,7 +14,6 @@ import numpy as np
 from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.memory import resident_memory
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.source import parse_source
 from bertviewer.plots.chart import GridChart, Line, LineChart
@@ -23,6 +22,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.application import configure, make_window
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
+from tests.resident_memory import resident_memory
 
 TICK = 5  # milliseconds
 CANCELS = 40
