@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has seen enough (`| head`); Python must not try to flush again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # noqa: BLE001 - the outermost boundary: every bug is logged and told
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the outermost boundary; Rust libraries panic past Exception
         if isinstance(error, ImportError) and "shared object" in str(error):
             _say(f"a system library is missing: {error}; {INSTALL_HINT}")
             return 2

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import traceback
+from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import QCoreApplication
@@ -17,10 +18,12 @@ from bertviewer.core.log import write_log
 from bertviewer.core.resources import resources_folder
 from bertviewer.core.run.text import optional_sentence
 from bertviewer.core.source import default_source_name, parse_source
+from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import check_display
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.settings import mend_settings
 from bertviewer.ui.workspace import Workspace
 
 PATIENCE = 1.0  # seconds that the worker is given to stop after the window is closed
@@ -38,6 +41,8 @@ def run_window(options: argparse.Namespace) -> int:
     application = QApplication([sys.argv[0]])
     configure(application)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    crash_log = open_crash_log()
+    damaged = mend_settings()
     lane = Lane()
     window = make_window(lane)
     sys.excepthook = _Excepthook(window)
@@ -45,9 +50,13 @@ def run_window(options: argparse.Namespace) -> int:
         window.set_sentence(sentence.text, sentence.pair)
     # torch takes seconds to import: the window is on screen before that begins.
     window.painted.connect(lambda: window.open_source(source))
+    window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))
     window.show()
     status = application.exec()
-    if not (lane.stop(PATIENCE) and window.stop(PATIENCE)):
+    in_time = lane.stop(PATIENCE) and window.stop(PATIENCE)
+    if crash_log is not None:
+        crash_log.close()
+    if not in_time:
         # The worker is inside a library, in an import or a large file. The user's files are
         # written by rename, so nothing is lost by leaving without it.
         sys.stdout.flush()
@@ -81,6 +90,19 @@ def tell(window: MainWindow, error: BaseException) -> None:
     trace = "".join(traceback.format_exception(error))
     message = window.tr("Something went wrong inside bertviewer. The program goes on.")
     show_error(window, message, window.tr("The details are in {0}").format(write_log(trace)))
+
+
+def _tell_of_last_time(
+    window: MainWindow, crash_log: CrashLog | None, damaged: Path | None
+) -> None:
+    """Say that the program died last time, or that its settings were damaged."""
+    if damaged is not None:
+        message = window.tr("The settings were damaged, so the program starts with its defaults.")
+        show_error(window, message, window.tr("The old file is {0}").format(damaged))
+    if crash_log is not None and crash_log.last_crash:
+        message = window.tr("bertviewer stopped unexpectedly last time.")
+        details = window.tr("What it was doing is in {0}").format(write_log(crash_log.last_crash))
+        show_error(window, message, details).setDetailedText(crash_log.last_crash)
 
 
 class _Excepthook:

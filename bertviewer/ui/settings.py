@@ -1,0 +1,39 @@
+"""The file of settings: a damaged one is put aside, and the program starts with its defaults."""
+
+import re
+from pathlib import Path
+
+from PySide6.QtCore import QSettings
+
+BACKUP = ".damaged"
+
+# All that Qt writes: sections, and a key and a value on each line. It skips whatever else it finds
+# without a word, and writes the rest back over it.
+_LINE = re.compile(r"\[[^\]]+\]|[^=\0]+=[^\0]*|;.*|")
+
+
+def mend_settings() -> Path | None:
+    """Put a damaged settings file aside; return where it is now, ``None`` if it stays.
+
+    Where the settings are not a file, as in Windows' registry, there is nothing to mend, and what
+    may not be read or moved is left: Qt goes on with its defaults then.
+    """
+    settings = QSettings()
+    path = Path(settings.fileName())
+    backup = path.with_name(path.name + BACKUP)
+    try:
+        if not path.is_file() or _is_sound(path.read_bytes()):
+            return None
+        path.replace(backup)
+    except OSError:
+        return None
+    settings.sync()  # Qt remembers what it has read, and has to see that the file is gone
+    return backup
+
+
+def _is_sound(content: bytes) -> bool:
+    try:
+        lines = content.decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        return False
+    return all(_LINE.fullmatch(line) for line in lines)

@@ -1,0 +1,77 @@
+"""A crash leaves a trace that the next start offers; an orderly end leaves nothing."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.ui.test_application import START, run_python
+
+LOOK = """
+from PySide6.QtWidgets import QMessageBox
+def hook(window, lane):
+    def look():
+        for box in window.findChildren(QMessageBox):
+            print(box.text(), "|", box.informativeText(), "|", box.detailedText())
+        window.close()
+    window.painted.connect(lambda: QTimer.singleShot(100, look))
+sys.exit(app.main(["bert-base-uncased"]))
+"""
+
+
+def crashing(how: str) -> str:
+    return f"""
+import ctypes, os, signal
+def hook(window, lane):
+    def crash_on_purpose():
+        {how}
+    window.painted.connect(crash_on_purpose)
+sys.exit(app.main(["bert-base-uncased"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [("os.abort()", signal.SIGABRT), ("ctypes.string_at(0)", signal.SIGSEGV)],
+)
+def test_a_crash_is_offered_once(tmp_path: Path, how: str, status: signal.Signals) -> None:
+    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    assert run_python(START + crashing(how), tmp_path, **state).returncode == -status
+    told = run_python(START + LOOK, tmp_path, **state)
+    assert told.returncode == 0, told.stderr
+    message, where, trace = told.stdout.split(" | ", 2)
+    assert message == "bertviewer stopped unexpectedly last time."
+    log = tmp_path / "state" / "bertviewer" / "log" / "bertviewer.log"
+    assert where == f"What it was doing is in {log}"
+    assert "crash_on_purpose" in trace
+    assert f"Python {sys.version.split()[0]}" in trace
+    assert "crash_on_purpose" in log.read_text()
+    assert run_python(START + LOOK, tmp_path, **state).stdout == ""
+
+
+def test_a_program_that_was_killed_has_nothing_to_tell(tmp_path: Path) -> None:
+    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    killed = crashing("os.kill(os.getpid(), signal.SIGKILL)")
+    assert run_python(START + killed, tmp_path, **state).returncode == -signal.SIGKILL
+    done = run_python(START + LOOK, tmp_path, **state)
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert list((tmp_path / "state").rglob("crash-*")) == []
+
+
+def test_a_folder_that_takes_no_log_is_no_reason_to_stop(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.write_text("a file where a folder should be")
+    done = run_python(START + LOOK, tmp_path, XDG_STATE_HOME=str(state))
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+def test_damaged_settings_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "bertviewer" / "bertviewer.conf"
+    file.parent.mkdir()
+    file.write_bytes(b"\0 not settings")
+    done = run_python(START + LOOK, tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
+    assert done.returncode == 0, done.stderr
+    message, where, _ = done.stdout.split(" | ")
+    assert message == "The settings were damaged, so the program starts with its defaults."
+    assert where == f"The old file is {file}.damaged"
