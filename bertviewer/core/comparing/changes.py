@@ -1,0 +1,82 @@
+"""How far the values of two tensors are apart, read and summed block by block."""
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertviewer.core.comparing.comparison import Change
+from bertviewer.core.progress import Progress, no_progress
+
+BLOCK = 1 << 20
+"""Elements that are compared at a time: some tens of megabytes in all."""
+
+
+class Rows(Protocol):
+    """A tensor that is read in parts: its first dimension's rows, the others as they are."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions."""
+
+    def rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the values of these rows: [stop - start, …]; a scalar is one row."""
+
+
+def change_between(left: Rows, right: Rows, progress: Progress = no_progress) -> Change:
+    """Compare two tensors of one shape.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    if left.shape != right.shape:
+        raise ValueError(f"shapes {left.shape} and {right.shape} differ")
+    count = math.prod(left.shape)
+    rows = left.shape[0] if left.shape else 1
+    height = max(1, BLOCK // max(1, count // max(1, rows)))
+    sums = _Sums()
+    for start in range(0, rows, height):
+        stop = min(rows, start + height)
+        progress(start, rows, "Comparing")
+        sums.add(left.rows(start, stop), right.rows(start, stop))
+    return sums.change(count)
+
+
+class _Sums:
+    """What is summed over the blocks."""
+
+    def __init__(self) -> None:
+        self.equal = self.compared = 0
+        self.max_abs = self.squares = self.left = self.right = self.product = 0.0
+
+    def add(self, left: NDArray[Any], right: NDArray[Any]) -> None:
+        """Add a block of both tensors."""
+        ours, theirs = left.astype(np.float64).ravel(), right.astype(np.float64).ravel()
+        finite = np.isfinite(ours) & np.isfinite(theirs)
+        self.equal += int(np.count_nonzero(ours == theirs))
+        self.equal += int(np.count_nonzero(np.isnan(ours) & np.isnan(theirs)))
+        if not finite.all():
+            ours, theirs = ours[finite], theirs[finite]
+        if not ours.size:
+            return
+        apart = theirs - ours
+        self.compared += ours.size
+        self.max_abs = max(self.max_abs, float(np.abs(apart).max()))
+        self.squares += float(apart.dot(apart))
+        self.left += float(ours.dot(ours))
+        self.right += float(theirs.dot(theirs))
+        self.product += float(ours.dot(theirs))
+
+    def change(self, count: int) -> Change:
+        """Return what was summed as figures."""
+        norms = math.sqrt(self.left) * math.sqrt(self.right)
+        return Change(
+            equal=self.equal,
+            count=count,
+            max_abs=self.max_abs,
+            rms=math.sqrt(self.squares / self.compared) if self.compared else 0.0,
+            relative=math.sqrt(self.squares / self.left) if self.left else None,
+            # Rounding may carry the quotient of equal tensors past 1.
+            cosine=max(-1.0, min(1.0, self.product / norms)) if norms else None,
+        )

@@ -1,0 +1,156 @@
+"""How two models differ, as plain data; the left one is the one that the right is compared with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bertviewer.core.architecture import Architecture, SourceInfo, TensorInfo
+from bertviewer.core.special_floats import encoded
+
+SCHEMA = "bertviewer.comparison/1"
+
+State = Literal["same", "changed", "not compared", "other shape", "only left", "only right"]
+STATES: tuple[State, ...] = (
+    "changed",
+    "other shape",
+    "only left",
+    "only right",
+    "not compared",
+    "same",
+)
+"""What can become of a tensor, what matters most first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How far the elements of a tensor moved, in float64.
+
+    Attributes:
+        equal: elements with the very same value; NaN is equal to NaN.
+        count: all elements.
+        max_abs: the largest distance of two elements.
+        rms: the root mean square of the distances.
+        relative: the norm of the difference by the norm of the left tensor, ``None`` if that is 0.
+        cosine: the cosine of both tensors as vectors, ``None`` if one of them is 0.
+
+    NaN and Inf are left out of all but the counts.
+    """
+
+    equal: int
+    count: int
+    max_abs: float
+    rms: float
+    relative: float | None
+    cosine: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTensor:
+    """A tensor under its name: as the left model has it, as the right one has it, or both.
+
+    ``change`` is ``None`` where there are no two sets of values of one shape to compare.
+    """
+
+    name: str
+    left: TensorInfo | None
+    right: TensorInfo | None
+    change: Change | None = None
+
+    @property
+    def state(self) -> State:
+        """What became of it from left to right."""
+        if self.left is None:
+            return "only right"
+        if self.right is None:
+            return "only left"
+        if self.left.shape != self.right.shape:
+            return "other shape"
+        if self.change is None:
+            return "not compared"
+        return "same" if self.change.equal == self.change.count else "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedKey:
+    """A key of the configuration with another value, ``None`` in the place where it is missing."""
+
+    key: str
+    left: Any
+    right: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models: their sources and totals, the keys that differ, and all their tensors.
+
+    A tied tensor is compared under its first name.
+    """
+
+    left: SourceInfo
+    right: SourceInfo
+    left_parameters: int
+    right_parameters: int
+    keys: tuple[ComparedKey, ...]
+    tensors: tuple[ComparedTensor, ...]
+
+    @property
+    def counts(self) -> dict[State, int]:
+        """How many tensors are in each state."""
+        states = [tensor.state for tensor in self.tensors]
+        return {state: states.count(state) for state in STATES}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document ``bertviewer.comparison/1``."""
+        return {
+            "schema": SCHEMA,
+            "left": self.left.to_json() | {"parameters": self.left_parameters},
+            "right": self.right.to_json() | {"parameters": self.right_parameters},
+            "config": {key.key: encoded([key.left, key.right]) for key in self.keys},
+            "counts": self.counts,
+            "tensors": [_to_json(tensor) for tensor in self.tensors],
+        }
+
+
+def compare_architectures(left: Architecture, right: Architecture) -> Comparison:
+    """Compare all but the values of the tensors."""
+    ours, theirs = _first_names(left), _first_names(right)
+    names = list(dict.fromkeys((*ours, *theirs)))
+    return Comparison(
+        left=left.source,
+        right=right.source,
+        left_parameters=left.root.parameters,
+        right_parameters=right.root.parameters,
+        keys=_compare_keys(left.config, right.config),
+        tensors=tuple(ComparedTensor(name, ours.get(name), theirs.get(name)) for name in names),
+    )
+
+
+def _first_names(architecture: Architecture) -> dict[str, TensorInfo]:
+    return {tensor.name: tensor for tensor in architecture.parameters if tensor.tied_to is None}
+
+
+def _compare_keys(left: Mapping[str, Any], right: Mapping[str, Any]) -> tuple[ComparedKey, ...]:
+    return tuple(
+        ComparedKey(key, left.get(key), right.get(key))
+        for key in sorted({*left, *right})
+        if left.get(key) != right.get(key)
+    )
+
+
+def _to_json(tensor: ComparedTensor) -> dict[str, Any]:
+    change = tensor.change
+    return {
+        "name": tensor.name,
+        "state": tensor.state,
+        "left": tensor.left and {"shape": list(tensor.left.shape), "dtype": tensor.left.dtype},
+        "right": tensor.right and {"shape": list(tensor.right.shape), "dtype": tensor.right.dtype},
+        "change": change
+        and {
+            "equal": change.equal,
+            "count": change.count,
+            "max_abs": change.max_abs,
+            "rms": change.rms,
+            "relative": change.relative,
+            "cosine": change.cosine,
+        },
+    }
