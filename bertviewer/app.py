@@ -10,12 +10,18 @@ from bertviewer import cli
 from bertviewer.core.errors import UserError
 from bertviewer.core.log import write_log
 from bertviewer.core.system_libraries import INSTALL_HINT
+from bertviewer.core.weights import pickle_child
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status: 0, 2 for the user's errors, 1 for ours."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == [pickle_child.ARGUMENT]:
+        return pickle_child.main(given[1:])
+    if arguments is None:
+        _keep_results_apart()
     try:
-        options = cli.parse(sys.argv[1:] if arguments is None else arguments)
+        options = cli.parse(given)
         if options.command == "window":
             from bertviewer.ui.application import run_window
 
@@ -43,6 +49,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
         return 1
     return 0
+
+
+def _keep_results_apart() -> None:
+    """Give the results a way of their own to stdout, and what else is printed there none.
+
+    Libraries in Rust print notes about odd tokenizer files, past Python's ``sys.stdout``.
+    """
+    if sys.stdout is None:
+        return  # as under pythonw on Windows
+    sys.stdout.flush()
+    shared, stdout = sys.stdout.fileno(), sys.stdout
+    sys.stdout = os.fdopen(os.dup(shared), "w", encoding=stdout.encoding, errors=stdout.errors)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, shared)
+    os.close(nowhere)
 
 
 def _say(message: str) -> None:

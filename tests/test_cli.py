@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from pypdf import PdfReader
 
 from bertviewer import __version__
 from bertviewer.app import main
+from bertviewer.core.backend import transformers
 from bertviewer.core.presets import PRESETS
 
 ROOT = Path(__file__).parents[1]
@@ -295,6 +297,20 @@ def test_reader_that_stops_reading_is_no_error(elsewhere: Path) -> None:
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert len(result.stdout.splitlines()) == 1
+
+
+def test_what_libraries_print_is_no_result(elsewhere: Path, tiny_bert_folder: Path) -> None:
+    model = elsewhere / "model"
+    shutil.copytree(tiny_bert_folder, model)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    tokenizer.save_pretrained(model)
+    file = model / "tokenizer.json"
+    document = json.loads(file.read_text())
+    # tokenizers prints "Ignored unknown kwarg option" to file descriptor 1.
+    document["added_tokens"][0]["unheard_of"] = True
+    file.write_text(json.dumps(document))
+    found = json.loads(output_of(elsewhere, "run", str(model), "a test", "--format", "json"))
+    assert found["schema"] == "bertviewer.run/1"
 
 
 def test_names_that_the_terminal_cannot_show_do_not_stop_the_output(elsewhere: Path) -> None:

@@ -64,7 +64,7 @@ def build_on_meta(config: Any, task: Task, name: str) -> torch.nn.Module:
             module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
     except Exception as error:
         raise UserError(
-            f"{name}: this configuration cannot be built: {_reason(error, config.to_dict())}"
+            f"{name}: this configuration cannot be built: {_reason(error, vars(config))}"
         ) from error
     return module
 

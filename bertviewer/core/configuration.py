@@ -27,6 +27,10 @@ _CODE_KEYS = (
     "attn_implementation",
     "_experts_implementation",
     "quantization_config",
+    # Names of files to load the weights from, and of what to put into the model's place.
+    "transformers_weights",
+    "fusion_config",
+    "kernel_config",
 )
 # Numbers that may be anything: ids, seeds, and the lengths that tokenizers leave open.
 _NOT_SIZES = ("id", "ids", "seed", "length", "theta", "base")
@@ -35,6 +39,8 @@ _LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_en
                "num_decoder_layers", "encoder_layers", "decoder_layers",
                "num_hidden_groups", "inner_group_num")  # fmt: skip
 _SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
+_DTYPE_KEYS = ("dtype", "torch_dtype")
+_DTYPES = frozenset({"auto", "float32", "float64", "float16", "bfloat16", "float", "double", "half"})
 _HEAD_KEYS = ("num_attention_heads", "n_heads", "n_head", "nhead")
 
 
@@ -101,6 +107,11 @@ def _check(path: Path, config: dict[str, Any]) -> None:
         limit = MAX_LAYERS if key in _LAYER_KEYS else MAX_LABELS if key == "num_labels" else None
         if limit is not None and value > limit:
             raise UserError(f"{path}: {key} is {_shortened(value)}, above the limit of {limit}")
+    for key in _DTYPE_KEYS:
+        dtype = config.get(key)
+        known = isinstance(dtype, str) and dtype.removeprefix("torch.") in _DTYPES
+        if dtype is not None and not known:
+            raise UserError(f"{path}: {key} {dtype!r} is not known")
     _check_heads(path, config)
     _check_budget(path, config)
 

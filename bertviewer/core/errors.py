@@ -1,12 +1,28 @@
 """The two exceptions that cross every layer of the program."""
 
+LONGEST = 600
+"""Characters of a message; libraries quote whole files in theirs."""
+
 
 class UserError(Exception):
-    """Something the user can mend; its text is one plain line with the thing and the cause."""
+    """Something the user can mend; its text is one plain line with the thing and the cause.
+
+    Texts of strangers' files come along in it: what would move a terminal's cursor or turn the
+    direction of writing is written as an escape, and of a very long text the middle is left out.
+    """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        line = "".join(
+            letter if letter.isprintable() else ascii(letter)[1:-1]
+            for letter in " ".join(_shortened(message).split())
+        )
+        super().__init__(_shortened(line))
 
 
 class Cancelled(Exception):
     """The user asked for the work to stop; raised from ``progress`` and from forward hooks."""
+
+
+def _shortened(text: str) -> str:
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]} … {text[-half:]}"

@@ -1,0 +1,88 @@
+"""What is damaged, and what is then done with it: each target is a folder with one bad file."""
+
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertviewer.core.backend import torch, transformers
+from bertviewer.core.loading import open_model
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.source import parse_source
+from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
+
+Damage = Callable[[bytes, random.Random], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file that is damaged, how, and what makes use of it."""
+
+    file: str
+    damage: Damage
+    use: Callable[[Path], object]
+
+
+def sound_folder(folder: Path) -> None:
+    """Write a BERT of one layer with all the files that are damaged."""
+    config = transformers.BertConfig(
+        vocab_size=40,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=16,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.BertModel(config)
+    model.save_pretrained(folder)
+    letters = [chr(ord("a") + number) for number in range(26)]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
+    words += [f"##{letter}" for letter in letters[: 40 - len(words)]]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    fast = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
+    fast.save_pretrained(folder)
+    shards = folder / "shards"
+    model.save_pretrained(shards, max_shard_size="3KB")
+
+
+def one_of(*damages: Damage) -> Damage:
+    """Return a damage that is one of these each time."""
+    return lambda content, chance: chance.choice(damages)(content, chance)
+
+
+def _open(folder: Path) -> object:
+    return open_model(parse_source(str(folder)))
+
+
+def _load(folder: Path) -> object:
+    return open_model(parse_source(str(folder))).module(random_weights=False)
+
+
+def _run(folder: Path) -> object:
+    return run_sentence(open_model(parse_source(str(folder))), Sentence("a cab", "bed"))
+
+
+TARGETS: Mapping[str, Target] = {
+    "config": Target("config.json", one_of(mutated, mutated_json, mutated_json), _open),
+    "tokenizer": Target("tokenizer.json", one_of(mutated, mutated_json, mutated_json), _run),
+    "safetensors": Target("model.safetensors", mutated_safetensors, _load),
+    "index": Target(
+        "shards/model.safetensors.index.json",
+        one_of(mutated, mutated_json, mutated_json),
+        lambda folder: _load(folder / "shards"),
+    ),
+}
+
+
+def damaged_folder(sound: Path, folder: Path, name: str, number: int) -> Path:
+    """Make ``folder`` a copy of the sound one with the case's file damaged; return that file."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(sound, folder)
+    target = TARGETS[name]
+    file = folder / target.file
+    file.write_bytes(target.damage(file.read_bytes(), random.Random(f"{name} {number}")))
+    return file
