@@ -1,0 +1,77 @@
+"""Local models make no connection at all: not one socket call, name look-ups included."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Python tells an audit hook of every socket call, before it is made, from whatever library.
+LISTEN = """
+import sys
+calls = []
+def listen(event, arguments):
+    if event.startswith("socket."):
+        calls.append((event, arguments))
+sys.addaudithook(listen)
+from bertviewer.app import main
+"""
+HEADLESS = """
+for arguments in (
+    ["summary", model],
+    ["run", model, "a test", "--check"],
+    ["report", model, "-o", "report.pdf", "--sentence", "a test"],
+):
+    assert main(arguments) == 0, arguments
+"""
+WINDOW = """
+from PySide6.QtCore import QTimer
+from bertviewer.ui import application
+make_window = application.make_window
+def hooked(lane):
+    window = make_window(lane)
+    def opened():
+        window.set_sentence("a test", None)
+        window.run()
+    def ran():
+        QTimer.singleShot(0, window.close)
+    window.workspace.architecture_changed.connect(lambda: QTimer.singleShot(0, opened))
+    window.workspace.run_changed.connect(lambda: window.workspace.run and ran())
+    return window
+application.make_window = hooked
+assert main([model]) == 0
+"""
+TELL = """
+import os
+print("calls:", calls)
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def calls_of(code: str, model: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{LISTEN}\nmodel = {model!r}\n{code}\n{TELL}"],
+        cwd=folder,
+        # The program itself has to keep the hub's client offline.
+        env={name: value for name, value in os.environ.items() if not name.startswith("HF_")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("code", [HEADLESS, WINDOW], ids=["headless", "window"])
+def test_a_local_model_calls_nobody(code: str, tiny_bert_folder: Path, tmp_path: Path) -> None:
+    assert calls_of(code, str(tiny_bert_folder), tmp_path) == "calls: []"
+
+
+def test_a_call_would_be_noticed(tmp_path: Path) -> None:
+    code = "import socket; socket.getaddrinfo('localhost', 80); socket.socket().close()"
+    told = calls_of(code, "", tmp_path)
+    assert "socket.getaddrinfo" in told
+    assert "socket.__new__" in told
