@@ -12,6 +12,9 @@ from bertviewer.core.log import write_log
 from bertviewer.core.system_libraries import INSTALL_HINT
 from bertviewer.core.weights import pickle_child
 
+# What the system says of a file, a disk or a quota that is full, and of a closed stdout.
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status: 0, 2 for the user's errors, 1 for ours."""
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, ImportError) and "shared object" in str(error):
             _say(f"a system library is missing: {error}; {INSTALL_HINT}")
             return 2
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EBADF):
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
             _say(f"cannot write the result: {error.strerror}")
             return 2
         _say(f"internal error; the details are in {write_log(traceback.format_exc())}")

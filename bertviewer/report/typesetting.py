@@ -14,6 +14,7 @@ from typing import Any
 
 import typst
 
+from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.resources import resources_folder
 
@@ -49,17 +50,27 @@ def formula_svg(formula: Formula, width: float, size: float, color: str, muted: 
 
 
 def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes:
-    """Set the report's document as PDF; ``plots`` are one-page PDFs by file name."""
-    # Binary files can only be read from a folder.
-    with TemporaryDirectory(prefix="bertviewer-") as name:
-        folder = Path(name)
-        for template in ("report.typ", "maths.typ", "counting.typ", "check.typ"):
-            (folder / template).write_bytes(_template(template))
-        # A file's name may hold bytes that are no Unicode, which Typst's JSON does not know.
-        text = json.dumps(document, ensure_ascii=False)
-        (folder / "data.json").write_bytes(text.encode("utf-8", "replace"))
-        for file, content in plots.items():
-            (folder / file).write_bytes(content)
+    """Set the report's document as PDF; ``plots`` are one-page PDFs by file name.
+
+    Raises:
+        UserError: the folder for temporary files has no room for it.
+    """
+    templates = ("report.typ", "maths.typ", "counting.typ", "check.typ")
+    # A file's name may hold bytes that are no Unicode, which Typst's JSON does not know.
+    data = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+    files = {name: _template(name) for name in templates} | {"data.json": data} | dict(plots)
+    try:
+        # Binary files can only be read from a folder.
+        temporary = TemporaryDirectory(prefix="bertviewer-")
+    except OSError as error:
+        raise UserError(f"cannot typeset the report: {error.strerror}") from error
+    with temporary as place:
+        folder = Path(place)
+        try:
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+        except OSError as error:
+            raise UserError(f"cannot typeset the report in {place}: {error.strerror}") from error
         pdf = typst.compile(folder / "report.typ", root=folder, format="pdf")
     if not isinstance(pdf, bytes):
         raise TypeError("typst gave no single PDF")
