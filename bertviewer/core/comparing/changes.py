@@ -1,46 +1,39 @@
 """How far the values of two tensors are apart, read and summed block by block."""
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.comparing.comparison import Change
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.tensors.values import TensorValues
+from bertviewer.core.weights.reading import matrix_shape
 
 BLOCK = 1 << 20
 """Elements that are compared at a time: some tens of megabytes in all."""
 
 
-class Rows(Protocol):
-    """A tensor that is read in parts: its first dimension's rows, the others as they are."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The dimensions."""
-
-    def rows(self, start: int, stop: int) -> NDArray[Any]:
-        """Return the values of these rows: [stop - start, …]; a scalar is one row."""
-
-
-def change_between(left: Rows, right: Rows, progress: Progress = no_progress) -> Change:
+def change_between(
+    left: TensorValues, right: TensorValues, progress: Progress = no_progress
+) -> Change:
     """Compare two tensors of one shape.
 
     Raises:
         ValueError: the shapes differ.
+        UserError: a file cannot be read any more.
     """
     if left.shape != right.shape:
         raise ValueError(f"shapes {left.shape} and {right.shape} differ")
-    count = math.prod(left.shape)
-    rows = left.shape[0] if left.shape else 1
-    height = max(1, BLOCK // max(1, count // max(1, rows)))
+    rows, columns = matrix_shape(left.shape)
+    height = max(1, BLOCK // max(1, columns))
     sums = _Sums()
     for start in range(0, rows, height):
-        stop = min(rows, start + height)
-        progress(start, rows, "Comparing")
-        sums.add(left.rows(start, stop), right.rows(start, stop))
-    return sums.change(count)
+        block = (start, min(rows, start + height)), (0, columns)
+        progress(start, rows, left.name)
+        sums.add(left.block(*block), right.block(*block))
+    return sums.change(math.prod(left.shape))
 
 
 class _Sums:

@@ -13,25 +13,21 @@ from bertviewer.core.comparing import changes
 from bertviewer.core.comparing.changes import change_between
 from bertviewer.core.comparing.comparison import Change
 from bertviewer.core.errors import Cancelled
+from bertviewer.core.tensors.values import MemoryValues, Origin
+from bertviewer.core.weights.reading import matrix_shape
 
 Array = NDArray[np.float32]
 
 
-class InMemory:
-    """An array that is read in parts, and counts what is read."""
-
-    def __init__(self, values: Array) -> None:
-        self.values = values
-        self.shape: tuple[int, ...] = values.shape
-        self.read: list[tuple[int, int]] = []
-
-    def rows(self, start: int, stop: int) -> Array:
-        self.read.append((start, stop))
-        return self.values[start:stop] if self.shape else self.values.reshape(1)
+def values(elements: Array) -> MemoryValues:
+    shape = elements.shape
+    return MemoryValues(
+        "weight", shape, "float32", Origin("drawn"), elements.reshape(matrix_shape(shape))
+    )
 
 
 def between(left: Array, right: Array) -> Change:
-    return change_between(InMemory(left), InMemory(right))
+    return change_between(values(left), values(right))
 
 
 def seeded(*shape: int, seed: int = 0) -> Array:
@@ -58,9 +54,9 @@ floats = st.floats(-1e6, 1e6, width=32) | st.sampled_from((math.nan, math.inf, -
 
 @settings(max_examples=100, deadline=None)
 @given(arrays(np.float32, array_shapes(min_dims=0, max_dims=3, min_side=0), elements=floats))
-def test_a_tensor_is_equal_to_itself(values: Array) -> None:
-    found = between(values, values.copy())
-    assert (found.equal, found.max_abs, found.rms) == (values.size, 0.0, 0.0)
+def test_a_tensor_is_equal_to_itself(elements: Array) -> None:
+    found = between(elements, elements.copy())
+    assert (found.equal, found.max_abs, found.rms) == (elements.size, 0.0, 0.0)
     assert found.relative in (0.0, None)
     assert found.cosine is None or found.cosine == pytest.approx(1)
 
@@ -83,12 +79,14 @@ def test_other_shapes_are_refused() -> None:
 
 def test_it_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "BLOCK", 10)
-    left = InMemory(seeded(50, 10))
+    left = values(seeded(50, 10))
+    told: list[tuple[int, int]] = []
 
     def stop(done: int, total: int, label: str) -> None:
+        told.append((done, total))
         if done == 3:
             raise Cancelled
 
     with pytest.raises(Cancelled):
         change_between(left, left, stop)
-    assert left.read[-1] == (2, 3)
+    assert told == [(0, 50), (1, 50), (2, 50), (3, 50)]

@@ -1,0 +1,43 @@
+"""Compares two open models: their architectures, and the values that their checkpoints hold."""
+
+from dataclasses import replace
+
+from bertviewer.core.comparing.changes import change_between
+from bertviewer.core.comparing.comparison import (
+    Change,
+    ComparedTensor,
+    Comparison,
+    compare_architectures,
+)
+from bertviewer.core.loading import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.tensors.values import FileValues
+
+
+def compare_models(
+    left: LoadedModel, right: LoadedModel, progress: Progress = no_progress
+) -> Comparison:
+    """Compare everything. No weights are loaded: values are read from the files, block by block.
+
+    A tensor that one of both files lacks, and that would be drawn at random, is not compared.
+
+    Raises:
+        UserError: a file cannot be read any more.
+        Cancelled: ``progress`` said so.
+    """
+    plain = compare_architectures(left.architecture, right.architecture)
+    total = len(plain.tensors)
+    tensors = []
+    for number, tensor in enumerate(plain.tensors):
+        progress(number, total, tensor.name)
+        tensors.append(replace(tensor, change=_change(left, right, tensor)))
+    return replace(plain, tensors=tuple(tensors))
+
+
+def _change(left: LoadedModel, right: LoadedModel, tensor: ComparedTensor) -> Change | None:
+    if tensor.state != "not compared":
+        return None
+    ours, theirs = left.stored(tensor.name), right.stored(tensor.name)
+    if ours is None or theirs is None or ours.shape != theirs.shape:
+        return None
+    return change_between(FileValues(tensor.name, ours), FileValues(tensor.name, theirs))

@@ -1,0 +1,1 @@
+"""The window in which two models stand side by side."""

@@ -1,0 +1,191 @@
+"""The tensors of two models as a table that can be sorted and filtered."""
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QSortFilterProxyModel,
+    Qt,
+)
+
+from bertviewer.core.architecture import TensorInfo
+from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
+from bertviewer.plots.chart import Cell, Table
+from bertviewer.report.formats import shape_text
+from bertviewer.ui.module_tree import SHARE_ROLE
+from bertviewer.ui.tables import Index, alignment
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+
+NAME, STATE, LEFT, RIGHT, RELATIVE, MAX, RMS, COSINE, CHANGED = range(9)
+SORT_ROLE = Qt.ItemDataRole.UserRole + 20
+
+STATE_NAMES: dict[State, str] = {
+    "changed": QT_TRANSLATE_NOOP("comparing", "changed"),
+    "other shape": QT_TRANSLATE_NOOP("comparing", "other shape"),
+    "only left": QT_TRANSLATE_NOOP("comparing", "only left"),
+    "only right": QT_TRANSLATE_NOOP("comparing", "only right"),
+    "not compared": QT_TRANSLATE_NOOP("comparing", "not compared"),
+    "same": QT_TRANSLATE_NOOP("comparing", "same"),
+}
+
+
+def state_name(state: State) -> str:
+    """Return a state in the user's language."""
+    return QCoreApplication.translate("comparing", STATE_NAMES[state])
+
+
+class TensorsModel(QAbstractTableModel):
+    """One row a tensor, and how far it moved."""
+
+    def __init__(self, comparison: Comparison, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tensors = comparison.tensors
+        changes = [tensor.change for tensor in self._tensors if tensor.change is not None]
+        self._largest = max((change.relative or 0.0 for change in changes), default=0.0)
+        self._titles = (
+            self.tr("Tensor"),
+            self.tr("State"),
+            self.tr("Left"),
+            self.tr("Right"),
+            self.tr("‖Δ‖ / ‖left‖"),
+            self.tr("Max |Δ|"),
+            self.tr("RMS Δ"),
+            self.tr("Cosine"),
+            self.tr("Elements changed"),
+        )
+
+    def tensor(self, row: int) -> ComparedTensor:
+        """Return the tensor of a row."""
+        return self._tensors[row]
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Return the number of tensors; Qt calls it."""
+        return 0 if parent.isValid() else len(self._tensors)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Return the number of columns; Qt calls it."""
+        return 0 if parent.isValid() else len(self._titles)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Return a column's title; Qt calls it."""
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return alignment(section >= RELATIVE)
+        return self._titles[section] if role == Qt.ItemDataRole.DisplayRole else None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return what a cell shows, or what it is sorted by; Qt calls it."""
+        if not index.isValid():
+            return None
+        tensor, column = self._tensors[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return _text(tensor, column)
+        if role == SORT_ROLE:
+            return index.row() if column == NAME else _sorted_by(tensor, column)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return alignment(column >= RELATIVE)
+        if role == SHARE_ROLE:
+            relative = tensor.change.relative if tensor.change else None
+            return (relative or 0.0) / self._largest if self._largest else 0.0
+        if role == Qt.ItemDataRole.ToolTipRole:
+            value = cell(tensor, column)
+            return None if value is None else plain_tip(str(value))
+        return None
+
+
+class ShownTensors(QSortFilterProxyModel):
+    """The tensors in some states whose name holds a text."""
+
+    def __init__(self, model: TensorsModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._states: frozenset[State] = frozenset(STATES)
+        self._part = ""
+        self.setSourceModel(model)
+        self.setSortRole(SORT_ROLE)
+
+    def show_states(self, states: Collection[State]) -> None:
+        """Show tensors in these states only."""
+        self._states = frozenset(states)
+        self.invalidate()
+
+    def show_names(self, part: str) -> None:
+        """Show tensors with this text in their names only; case does not matter."""
+        self._part = part.strip().casefold()
+        self.invalidate()
+
+    def tensor(self, row: int) -> ComparedTensor:
+        """Return the tensor of a row as it is shown."""
+        return self._model.tensor(self.mapToSource(self.index(row, 0)).row())
+
+    def table(self) -> Table:
+        """Return what is shown, with all digits, to take along."""
+        titles = tuple(self._model.headerData(n, Qt.Orientation.Horizontal) for n in range(9))
+        rows: list[tuple[Cell, ...]] = []
+        for row in range(self.rowCount()):
+            tensor = self.tensor(row)
+            rows.append(tuple(_plain(cell(tensor, column)) for column in range(9)))
+        return titles, rows
+
+    def filterAcceptsRow(self, row: int, parent: Index) -> bool:
+        """Tell whether a tensor is shown; Qt calls it."""
+        del parent
+        tensor = self._model.tensor(row)
+        return tensor.state in self._states and self._part in tensor.name.casefold()
+
+
+def cell(tensor: ComparedTensor, column: int) -> str | float | None:
+    """Return what stands in a column, with all digits; ``None`` for nothing."""
+    change = tensor.change
+    if column in (NAME, STATE):
+        return tensor.name if column == NAME else state_name(tensor.state)
+    if column in (LEFT, RIGHT):
+        return _form(tensor.left if column == LEFT else tensor.right)
+    if change is None:
+        return None
+    return {
+        RELATIVE: change.relative,
+        MAX: change.max_abs,
+        RMS: change.rms,
+        COSINE: change.cosine,
+        CHANGED: change.count - change.equal,
+    }[column]
+
+
+def _plain(value: str | float | None) -> Cell:
+    return "" if value is None else value
+
+
+def _form(tensor: TensorInfo | None) -> str | None:
+    return None if tensor is None else f"{shape_text(tensor.shape)} {tensor.dtype}"
+
+
+def _text(tensor: ComparedTensor, column: int) -> str:
+    value = cell(tensor, column)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if column == CHANGED:
+        return f"{value:,}"
+    # A cosine next to 1 says nothing in four digits.
+    return f"{value:.7f}" if column == COSINE else f"{value:.4g}"
+
+
+def _sorted_by(tensor: ComparedTensor, column: int) -> str | float:
+    value = cell(tensor, column)
+    if column == STATE:
+        return STATES.index(tensor.state)
+    if column in (LEFT, RIGHT):
+        shape = tensor.left if column == LEFT else tensor.right
+        return -1 if shape is None else shape.numel
+    return -math.inf if value is None else value

@@ -1,0 +1,149 @@
+"""Two models side by side: totals, tensors and configuration."""
+
+import json
+
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPushButton,
+    QTableView,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.architecture import SourceInfo
+from bertviewer.core.comparing.comparison import STATES, Comparison, State
+from bertviewer.ui.comparing.tensors_model import (
+    NAME,
+    RELATIVE,
+    ShownTensors,
+    TensorsModel,
+    state_name,
+)
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run.chart_menu import choose_data
+from bertviewer.ui.share_bar import ShareBarDelegate
+from bertviewer.ui.tables import Column, Row, TableModel, make_table
+
+
+class ComparisonWindow(QDialog):
+    """What is the same, what changed and by how much, and what only one of both has.
+
+    ``chosen`` brings the path of the module that holds the tensor that was double-clicked.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, comparison: Comparison, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("comparisonWindow")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
+        self.setWindowTitle(f"{comparison.left.name} ↔ {comparison.right.name}")
+        self._comparison = comparison
+        self._shown = ShownTensors(TensorsModel(comparison, self), self)
+        self._states = {state: self._make_button(state) for state in STATES}
+        tabs = QTabWidget()
+        tabs.setDocumentMode(True)
+        tabs.addTab(self._make_tensors(), self.tr("Tensors"))
+        keys = self.tr("Configuration ({0})").format(len(comparison.keys))
+        tabs.addTab(self._make_keys(), keys)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 12, 12, 12)
+        layout.setSpacing(6)
+        for side, source, parameters in (
+            (self.tr("Left"), comparison.left, comparison.left_parameters),
+            (self.tr("Right"), comparison.right, comparison.right_parameters),
+        ):
+            layout.addWidget(plain_label(f"{side}: {self._told(source, parameters)}"))
+        layout.addSpacing(4)
+        layout.addWidget(tabs, 1)
+        self._filter()
+
+    def sizeHint(self) -> QSize:
+        """Return the size that a new window takes; Qt calls it."""
+        return QSize(1180, 640)
+
+    def _told(self, source: SourceInfo, parameters: int) -> str:
+        text = self.tr("{0} · {1} · {2:,} parameters").format(source.name, source.task, parameters)
+        return text if source.weights == "pretrained" else text + self.tr(" · no weights")
+
+    def _make_button(self, state: State) -> QToolButton:
+        count = self._comparison.counts[state]
+        button = QToolButton()
+        button.setObjectName(f"state {state}")
+        button.setText(f"{state_name(state)} {count:,}")
+        button.setCheckable(True)
+        if not count:
+            button.hide()
+        others = sum(self._comparison.counts.values()) - count
+        # What did not change is what one wants to see last.
+        button.setChecked(count > 0 and (state != "same" or not others))
+        button.toggled.connect(self._filter)
+        return button
+
+    def _make_tensors(self) -> QWidget:
+        name = QLineEdit()
+        name.setObjectName("tensorFilter")
+        name.setPlaceholderText(self.tr("Filter tensors"))
+        name.setAccessibleName(self.tr("Filter tensors"))
+        name.setClearButtonEnabled(True)
+        name.textChanged.connect(self._shown.show_names)
+        save = QPushButton(self.tr("Save as CSV…"))
+        save.setObjectName("saveComparison")
+        save.setAutoDefault(False)
+        save.clicked.connect(lambda: choose_data(self, self._shown, "comparison.csv"))
+        line = QHBoxLayout()
+        line.setContentsMargins(0, 6, 0, 4)
+        line.setSpacing(4)
+        for button in self._states.values():
+            line.addWidget(button)
+        line.addSpacing(8)
+        line.addWidget(name, 1)
+        line.addWidget(save)
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(line)
+        layout.addWidget(self._make_table(), 1)
+        return page
+
+    def _make_table(self) -> QTableView:
+        table = make_table(self._shown, "comparedTensors", self.tr("Compared tensors"))
+        self._bars = ShareBarDelegate(self)  # views do not own their delegates
+        table.setItemDelegateForColumn(RELATIVE, self._bars)
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        table.resizeColumnsToContents()
+        for column in range(header.count()):
+            table.setColumnWidth(column, table.columnWidth(column) + 12)
+        table.setColumnWidth(NAME, min(table.columnWidth(NAME), 420))
+        table.setColumnWidth(RELATIVE, max(table.columnWidth(RELATIVE), 130))
+        header.setSortIndicator(NAME, Qt.SortOrder.AscendingOrder)
+        table.setSortingEnabled(True)
+        table.doubleClicked.connect(self._on_double_click)
+        return table
+
+    def _make_keys(self) -> QWidget:
+        columns = (Column(self.tr("Key")), Column(self.tr("Left")), Column(self.tr("Right")))
+        model = TableModel(columns, self)
+        model.set_rows(
+            [Row((key.key, _value(key.left), _value(key.right))) for key in self._comparison.keys]
+        )
+        return make_table(model, "comparedKeys", self.tr("Compared configuration"))
+
+    def _filter(self) -> None:
+        self._shown.show_states([s for s, button in self._states.items() if button.isChecked()])
+
+    def _on_double_click(self, index: QModelIndex) -> None:
+        self.chosen.emit(self._shown.tensor(index.row()).name.rpartition(".")[0])
+
+
+def _value(value: object) -> str:
+    return "–" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,125 @@
+"""The comparison as a person sees it: filtered, sorted, saved, and followed into the tree."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QLineEdit,
+    QPushButton,
+    QTableView,
+    QTabWidget,
+    QToolButton,
+)
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.comparing.comparison import (
+    Change,
+    Comparison,
+    State,
+    compare_architectures,
+)
+from bertviewer.ui.comparing.tensors_model import MAX, NAME, RELATIVE
+from bertviewer.ui.comparing.window import ComparisonWindow
+from tests.core.opened import plain
+from tests.ui.finding import find
+
+
+def compared(changed: int, right: str = "bert-base-uncased") -> Comparison:
+    """Return a comparison in which the first tensors moved, each one further than the last."""
+    found = compare_architectures(plain("bert-base-uncased"), plain(right))
+    tensors = tuple(
+        replace(
+            tensor,
+            change=Change(0, 8, number + 1.0, 0.25, 1 / (number + 1), 0.5)
+            if number < changed
+            else Change(8, 8, 0.0, 0.0, 0.0, 1.0),
+        )
+        for number, tensor in enumerate(found.tensors)
+    )
+    return replace(found, tensors=tensors)
+
+
+def shown(comparison: Comparison, qtbot: QtBot) -> ComparisonWindow:
+    window = ComparisonWindow(comparison)
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+def table_of(window: ComparisonWindow) -> QTableView:
+    return find(window, QTableView, "comparedTensors")
+
+
+def column(window: ComparisonWindow, number: int) -> list[str]:
+    model = table_of(window).model()
+    return [model.index(row, number).data() for row in range(model.rowCount())]
+
+
+def button(window: ComparisonWindow, state: State) -> QToolButton:
+    return find(window, QToolButton, f"state {state}")
+
+
+def test_what_changed_is_shown_first(qtbot: QtBot) -> None:
+    comparison = compared(5)
+    window = shown(comparison, qtbot)
+    assert column(window, NAME) == [tensor.name for tensor in comparison.tensors[:5]]
+    assert column(window, MAX) == ["1", "2", "3", "4", "5"]
+    assert button(window, "changed").text() == "changed 5"
+    assert not button(window, "only left").isVisible()
+    button(window, "same").click()
+    assert len(column(window, NAME)) == 199
+    button(window, "changed").click()
+    assert len(column(window, NAME)) == 194
+
+
+def test_equal_models_show_what_is_the_same(qtbot: QtBot) -> None:
+    window = shown(compared(0), qtbot)
+    assert len(column(window, NAME)) == 199
+    assert column(window, RELATIVE) == ["0"] * 199
+
+
+def test_names_are_filtered_and_columns_sorted(qtbot: QtBot) -> None:
+    window = shown(compared(5), qtbot)
+    table_of(window).sortByColumn(RELATIVE, Qt.SortOrder.AscendingOrder)
+    assert column(window, MAX) == ["5", "4", "3", "2", "1"]
+    table_of(window).sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
+    qtbot.keyClicks(find(window, QLineEdit, "tensorFilter"), " LayerNorm ")
+    assert column(window, NAME) == ["embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"]
+
+
+def test_other_sizes_and_keys(qtbot: QtBot) -> None:
+    comparison = compare_architectures(plain("bert-base-uncased"), plain("bert-large-uncased"))
+    window = shown(comparison, qtbot)
+    assert button(window, "other shape").text() == "other shape 199"
+    assert button(window, "only right").text() == "only right 192"
+    tabs = window.findChild(QTabWidget)
+    assert tabs is not None
+    assert tabs.tabText(1) == f"Configuration ({len(comparison.keys)})"
+    keys = find(window, QTableView, "comparedKeys").model()
+    rows = [[keys.index(row, c).data() for c in range(3)] for row in range(keys.rowCount())]
+    assert ["hidden_size", "768", "1024"] in rows
+
+
+def test_a_double_click_leads_to_the_module(qtbot: QtBot) -> None:
+    window = shown(compared(5), qtbot)
+    with qtbot.waitSignal(window.chosen) as signal:
+        table_of(window).doubleClicked.emit(table_of(window).model().index(3, 0))
+    assert signal.args == ["embeddings.LayerNorm"]
+
+
+def test_what_is_shown_is_saved(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = shown(compared(5), qtbot)
+    file = tmp_path / "comparison.csv"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(file), ""))
+    find(window, QPushButton, "saveComparison").click()
+    with file.open(encoding="utf-8", newline="") as opened:
+        rows = list(csv.reader(opened))
+    assert rows[0][0] == "Tensor"
+    assert [row[0] for row in rows[1:]] == column(window, NAME)
+    assert [float(row[RELATIVE]) for row in rows[1:]] == [1 / n for n in range(1, 6)]
