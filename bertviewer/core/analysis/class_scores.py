@@ -1,7 +1,7 @@
 """What the head of a classifier says of a run: scores and probabilities of its classes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +30,9 @@ class ClassScores:
         probabilities: of the same shape. They sum to 1 over the labels, over the tokens for an
             answer, and not at all where each label is judged apart. ``None`` if the one logit is
             the value itself.
-        tokens: the places of the tokens that the rows stand for, none for the whole text.
+        tokens: the places of the tokens that the rows stand for, none for the whole text. Of an
+            encoder-decoder they are the encoder's, as where transformers is told of an answer: its
+            decoder reads each of them one place later, and so has still to find it.
         answer: the places of the first and the last token of the likeliest answer.
         random_tensors: tensors on the way to the scores that the checkpoint lacks.
     """
@@ -96,7 +98,7 @@ def _next_sentence(run: ActivationRun, logits: Scores, is_order: bool = False) -
 def _of_tokens(
     run: ActivationRun, logits: Scores, labels: tuple[str, ...], is_apart: bool = False
 ) -> ClassScores:
-    places = _places(run, len(logits))
+    places = tuple(range(len(logits)))
     probabilities = _sigmoid(logits) if is_apart else _softmax(logits, 1)
     return ClassScores(
         "tokens", labels, logits, probabilities, places, random_tensors=random_tensors(run)
@@ -105,8 +107,9 @@ def _of_tokens(
 
 def _answer(run: ActivationRun, starts: Scores, ends: Scores) -> ClassScores:
     logits = np.stack([starts[0], ends[0]], axis=1)
-    places = _places(run, len(logits))
-    segments = segments_of(run)
+    places = tuple(range(len(logits)))
+    # Without what a decoder reads: both texts are in the encoder.
+    segments = segments_of(replace(run, tokens=run.tokens[: len(places)]))
     # The answer is in the second text: the first one is the question.
     context = 1 if 1 in segments else 0
     allowed = np.array([segments[place] == context for place in places], dtype=bool)
@@ -136,12 +139,6 @@ def _likeliest(
         return None
     start, end = divmod(int(np.where(possible, sums, -np.inf).argmax()), len(logits))
     return places[start], places[end]
-
-
-def _places(run: ActivationRun, rows: int) -> tuple[int, ...]:
-    """Return the tokens that rows stand for: all, or of an encoder-decoder the decoder's."""
-    first = len(run.tokens) - rows
-    return tuple(range(first, len(run.tokens)))
 
 
 def _labels(config: Mapping[str, Any], count: int) -> tuple[str, ...]:

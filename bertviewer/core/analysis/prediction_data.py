@@ -43,8 +43,8 @@ class Predictions:
 
     Attributes:
         position: the place among the run's tokens whose vector is read.
-        expected: the place of the token that is predicted there: the same one, or, where the model
-            predicts what comes next, the one after it. ``None`` after the last token.
+        expected: the place of the token that is predicted there, as ``expected_places`` says;
+            ``None`` if there is none.
         guess: by the model itself.
         layers: by its head from each hidden state, the embeddings first (the logit lens,
             nostalgebraist 2020); the last one is the model's own guess again. A final norm is
@@ -79,10 +79,25 @@ def predicted_places(run: ActivationRun, architecture: Architecture) -> tuple[in
     return every if len(every) == shape[1] else ()
 
 
-def mask_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
-    """Return those of the predicted places that hold a mask: what one wants to see first."""
+def expected_places(run: ActivationRun, architecture: Architecture) -> dict[int, int | None]:
+    """Return for each predicted place the place of the token that is predicted there.
+
+    It is the same one, or, where the model predicts what comes next, the one after it: ``None``
+    after the last one. Under a head a decoder reads what the encoder reads, one place later, so
+    that the encoder's token is the next one, and its last one is predicted too.
+    """
     places = predicted_places(run, architecture)
-    return tuple(place for place in places if run.tokens[place].text in MASKS)
+    if not predicts_next(architecture):
+        return dict(zip(places, places, strict=True))
+    if architecture.config.get("is_encoder_decoder"):
+        return {place: row for row, place in enumerate(places)}
+    return dict(zip(places, (*places[1:], None), strict=True))
+
+
+def mask_places(run: ActivationRun, architecture: Architecture) -> tuple[int, ...]:
+    """Return the places at which a mask is predicted: what one wants to see first."""
+    expected = expected_places(run, architecture)
+    return tuple(p for p, e in expected.items() if e is not None and run.tokens[e].text in MASKS)
 
 
 def predicts_next(architecture: Architecture) -> bool:

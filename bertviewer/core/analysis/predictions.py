@@ -8,8 +8,8 @@ from bertviewer.core.analysis.prediction_data import (
     Candidate,
     Guess,
     Predictions,
+    expected_places,
     predicted_places,
-    predicts_next,
 )
 from bertviewer.core.analysis.random_tensors import random_tensors
 from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
@@ -42,9 +42,7 @@ def predictions_at(
         raise UserError("the model has no head that predicts words")
     if position not in places:
         raise UserError("words are predicted from the decoder's tokens only")
-    expected: int | None = position
-    if predicts_next(model.architecture):
-        expected = position + 1 if position + 1 in places else None
+    expected = expected_places(run, model.architecture)[position]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
     no_layers = ""

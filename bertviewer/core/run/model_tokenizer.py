@@ -24,15 +24,21 @@ class ModelTokenizer:
 
     kind: TokenizerKind = "model"
 
-    def __init__(self, folder: Path, config: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: Path, config: Mapping[str, Any] | None = None, *, reads_apart: bool = False
+    ) -> None:
         """Load it; the model's configuration tells its limit, and whether it has a decoder.
+
+        ``reads_apart`` says that a second sentence is for the decoder.
 
         Raises:
             UserError: its files are broken.
         """
         config = config or {}
         self._limit = position_limit(config)
-        self._reads_apart = bool(config.get("is_encoder_decoder"))
+        self._reads_apart = reads_apart
+        # Whatever the encoder reads is segment 0: segment 1 is the decoder's.
+        self._segment = 0 if config.get("is_encoder_decoder") else None
         with _LIBRARY:
             self._tokenizer = _guarded(
                 f"{folder}: the tokenizer cannot be read",
@@ -48,8 +54,7 @@ class ModelTokenizer:
     def tokenize(self, sentence: Sentence) -> tuple[Token, ...]:
         """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
 
-        A model with a decoder reads the second sentence there: each one is tokenized alone then,
-        and their segments are 0 and 1.
+        A decoder that reads the second sentence has it tokenized alone, and as segment 1.
 
         Raises:
             UserError: the tokenizer cannot read the text, or the limit leaves no room for it.
@@ -57,7 +62,7 @@ class ModelTokenizer:
         texts = [text for text in (sentence.text, sentence.pair) if text is not None]
         limit = self._limit if sentence.cut else None
         if not self._reads_apart:
-            return joined([self._pieces(texts)], limit)
+            return joined([self._pieces(texts, self._segment)], limit)
         return joined([self._pieces([text], place) for place, text in enumerate(texts)], limit)
 
     def text_of(self, number: int) -> str:
@@ -68,15 +73,15 @@ class ModelTokenizer:
             # Embeddings often have more rows than the vocabulary has tokens.
             return f"#{number}"
 
-    def _pieces(self, texts: Sequence[str], segment: int | None = None) -> list[Piece]:
-        """Tokenize texts together; ``segment`` is what is known of them, if anything is."""
+    def _pieces(self, texts: Sequence[str], segment: int | None) -> list[Piece]:
+        """Tokenize texts together; ``segment`` is theirs, ``None`` if the tokenizer tells them."""
         read = _read_fast if self._tokenizer.is_fast else _read_slow
         return _guarded(
             "the tokenizer cannot read this text",
             lambda: [
                 Piece(
                     self._token(number, name, own if segment is None else segment, place, written),
-                    place if place is None or segment is None else segment,
+                    place,
                     starts,
                 )
                 for number, name, own, place, starts, written in read(self._tokenizer, texts)

@@ -1,8 +1,7 @@
 """Runs one sentence through a model and watches every module."""
 
 import inspect
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -24,7 +23,7 @@ from bertviewer.core.run.hidden_states import (
 )
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.text import check_text
-from bertviewer.core.run.tokenization import check_tokens
+from bertviewer.core.run.tokenization import check_tokens, with_decoder
 from bertviewer.core.run.units import unit_paths
 
 
@@ -49,11 +48,11 @@ def run_sentence(
     check_text(sentence)
     progress(0, 0, "Reading the tokenizer")
     tokenizer = model.tokenizer()
-    tokens = tokenizer.tokenize(sentence)
+    tokens = with_decoder(tokenizer, tokenizer.tokenize(sentence), model.architecture)
     config = model.architecture.config
     check_tokens(tokens, config)
     module = model.module(random_weights, progress, device)
-    inputs, tokens = _inputs(module, tokens, config)
+    inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
     recorder = Recorder(module, progress)
     capture, modules = _kept(capture, inputs, module, model.architecture)
@@ -100,10 +99,10 @@ def _kept(
 
 def _inputs(
     module: nn.Module, tokens: tuple[Token, ...], config: Mapping[str, Any]
-) -> tuple[dict[str, Any], tuple[Token, ...]]:
-    """Return what the model is called with, ids as [1, S], and the tokens that it then sees.
+) -> dict[str, Any]:
+    """Return what the model is called with, ids as [1, S].
 
-    An encoder-decoder reads the second sentence in its decoder, or the first one again.
+    An encoder-decoder's tokens are the encoder's, segment 0, and the decoder's, segment 1.
 
     Raises:
         UserError: the model takes no token ids.
@@ -118,10 +117,9 @@ def _inputs(
         "use_cache": False,
     }
     if config.get("is_encoder_decoder"):
-        source = tuple(t for t in tokens if t.segment == 0)
-        target = tuple(t for t in tokens if t.segment == 1) or _again(source)
-        inputs |= {"input_ids": _row(source), "decoder_input_ids": _row(target)}
-        tokens = source + target
+        sides = ("input_ids", "decoder_input_ids")
+        for segment, name in enumerate(sides):
+            inputs[name] = _row([token for token in tokens if token.segment == segment])
     else:
         inputs |= {
             "input_ids": _row(tokens),
@@ -132,16 +130,7 @@ def _inputs(
         if isinstance(types, int) and types > 0:
             segments = [min(token.segment, types - 1) for token in tokens]
             inputs["token_type_ids"] = torch.tensor([segments])
-    return _accepted(inputs, module), tokens
-
-
-def _again(source: tuple[Token, ...]) -> tuple[Token, ...]:
-    """Return the encoder's tokens for the decoder, as words of their own."""
-    words = 1 + max((token.word for token in source if token.word is not None), default=-1)
-    return tuple(
-        replace(token, segment=1, word=None if token.word is None else token.word + words)
-        for token in source
-    )
+    return _accepted(inputs, module)
 
 
 def _accepted(inputs: dict[str, Any], module: nn.Module) -> dict[str, Any]:
@@ -154,5 +143,5 @@ def _accepted(inputs: dict[str, Any], module: nn.Module) -> dict[str, Any]:
     return {name: value for name, value in inputs.items() if name in known}
 
 
-def _row(tokens: tuple[Token, ...]) -> Tensor:
+def _row(tokens: Sequence[Token]) -> Tensor:
     return torch.tensor([[token.id for token in tokens]])

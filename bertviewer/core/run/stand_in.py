@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tokenizers import pre_tokenizers
@@ -9,6 +10,9 @@ from tokenizers import pre_tokenizers
 from bertviewer.core.configuration import position_limit
 from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.run.pieces import Piece, joined
+
+# They write "<s> text </s>" and hide words behind their last token, "<mask>".
+_AS_BART = ("bart", "led", "mvp")
 
 
 class StandInTokenizer:
@@ -20,16 +24,21 @@ class StandInTokenizer:
 
     kind: TokenizerKind = "stand-in"
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], *, reads_apart: bool = False) -> None:
+        """Take what the configuration says; ``reads_apart``: a second text is for the decoder."""
         self._rows = int(config["vocab_size"])
         self._limit = position_limit(config)
         self._split = pre_tokenizers.BertPreTokenizer()
-        self._reads_apart = bool(config.get("is_encoder_decoder"))
+        self._reads_apart = reads_apart
         # A second segment is one for the model only if it tells segments apart, or reads the
         # second text in its decoder.
-        types = config.get("type_vocab_size")
+        types = 0 if config.get("is_encoder_decoder") else config.get("type_vocab_size")
         self._has_segments = self._reads_apart or (types or 0) > 1
         self._open, self._close, self._mask = _special_tokens(config, self._rows)
+        mask = () if self._mask is None else (self._mask,)
+        self._names: dict[int, str] = _first_names(config) | {
+            token.id: token.text for token in (*mask, *self._close, *self._open)
+        }
         # The first rows of these vocabularies are special and unused tokens.
         self._first = 1000 if self._rows > 2000 else min(5, self._rows - 1)
 
@@ -39,19 +48,18 @@ class StandInTokenizer:
         Raises:
             UserError: it is to be cut, and the limit leaves no room for it.
         """
-        pieces = [Piece(token, None) for token in self._open]
-        apart: list[Piece] = []
+        parts: list[list[Piece]] = []
         for place, text in enumerate(t for t in (sentence.text, sentence.pair) if t is not None):
             segment = place if self._has_segments else 0
-            part = apart if place and self._reads_apart else pieces
-            part += [Piece(token, place) for token in self._content(text, segment)]
-            part += [Piece(_special(t.id, t.text, segment), None) for t in self._close]
-        return joined((pieces, apart), self._limit if sentence.cut else None)
+            if not place or self._reads_apart:
+                parts.append([Piece(replace(t, segment=segment), None) for t in self._open])
+            parts[-1] += [Piece(token, place) for token in self._content(text, segment)]
+            parts[-1] += [Piece(replace(t, segment=segment), None) for t in self._close]
+        return joined(parts, self._limit if sentence.cut else None)
 
     def text_of(self, number: int) -> str:
         """Return "#id", but for the special tokens: no id of a stand-in says which word it is."""
-        known = (*self._open, *self._close, *([self._mask] if self._mask else []))
-        return next((token.text for token in known if token.id == number), f"#{number}")
+        return self._names.get(number, f"#{number}")
 
     def _content(self, text: str, segment: int) -> Iterator[Token]:
         mask = self._mask
@@ -75,6 +83,14 @@ def _special(number: int, text: str, segment: int = 0) -> Token:
     return Token(number, text, segment, is_special=True)
 
 
+def _first_names(config: Mapping[str, Any]) -> dict[int, str]:
+    """Return the names of the tokens that a decoder may begin with, by their ids."""
+    if not config.get("is_encoder_decoder"):
+        return {}
+    ids = {"<pad>": config.get("pad_token_id"), "<s>": config.get("bos_token_id")}
+    return {number: text for text, number in ids.items() if isinstance(number, int)}
+
+
 _Frame = tuple[tuple[Token, ...], tuple[Token, ...], Token | None]
 
 
@@ -87,11 +103,13 @@ def _special_tokens(config: Mapping[str, Any], rows: int) -> _Frame:
     elif family == "albert":
         first, last = config.get("bos_token_id"), config.get("eos_token_id")
         names = (("[CLS]", first), ("[SEP]", last), ("[MASK]", 4))
-    elif family == "roberta":
+    elif family in ("roberta", *_AS_BART):
         first, last = config.get("bos_token_id"), config.get("eos_token_id")
         names = (("<s>", first), ("</s>", last), ("<mask>", rows - 1))
-    elif family == "transformer-base":
-        names = (("", None), ("</s>", config.get("eos_token_id")), ("", None))
+    elif config.get("is_encoder_decoder"):
+        # Classifiers look for the end of the text.
+        hidden = rows - 1 if family == "mbart" else None
+        names = (("", None), ("</s>", config.get("eos_token_id")), ("<mask>", hidden))
     else:
         return (), (), None
     first, last, mask = (

@@ -10,6 +10,7 @@ from bertviewer.core.configuration import position_limit
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.run.decoder_input import shifted
 from bertviewer.core.run.model_tokenizer import ModelTokenizer
 from bertviewer.core.run.stand_in import StandInTokenizer
 from bertviewer.core.run.text import check_text
@@ -54,15 +55,18 @@ class Tokenizer(Protocol):
 def find_tokenizer(source: ModelSource, config: Mapping[str, Any]) -> Tokenizer:
     """Return a tokenizer for a model, or a stand-in for a configuration without vocabulary.
 
-    Each call gives one of its own: only one thread may use it.
+    Each call gives one of its own: only one thread may use it. Of an encoder-decoder without a
+    head a second sentence is for the decoder; under a head the encoder reads both, as it was
+    trained.
 
     Raises:
         UserError: the folder has weights and no tokenizer, or a broken one, or there is no
             vocabulary.
     """
     folder = source.path if source.path.is_dir() else source.path.parent
+    apart = source.task.name == "base" and bool(config.get("is_encoder_decoder"))
     if source.kind != "preset" and any((folder / name).is_file() for name in TOKENIZER_FILES):
-        return ModelTokenizer(folder, config)
+        return ModelTokenizer(folder, config, reads_apart=apart)
     if source.has_weights:
         raise UserError(f"{source.name}: the folder has no tokenizer, so no sentence can be run")
     if not isinstance(config.get("vocab_size"), int):
@@ -72,15 +76,38 @@ def find_tokenizer(source: ModelSource, config: Mapping[str, Any]) -> Tokenizer:
             return ModelTokenizer(demo_folder(), config)
         except UserError:
             return StandInTokenizer(config)
-    return StandInTokenizer(config)
+    return StandInTokenizer(config, reads_apart=apart)
 
 
 def reads_text(architecture: Architecture) -> bool:
     """Tell whether the model takes token ids: those of pictures and of speech do not."""
+    return _takes("input_ids", architecture)
+
+
+def with_decoder(
+    tokenizer: Tokenizer, tokens: Sequence[Token], architecture: Architecture
+) -> tuple[Token, ...]:
+    """Return the tokens that a model sees: where it has a decoder, what that one reads as well.
+
+    Raises:
+        UserError: the configuration does not say what a decoder begins with.
+    """
+    config = architecture.config
+    has_decoder = bool(config.get("is_encoder_decoder"))
+    # A classifier of T5's tokens is of the encoder alone.
+    if not has_decoder or not _takes("decoder_input_ids", architecture):
+        return tuple(tokens)
+    if any(token.segment == 1 for token in tokens):
+        return tuple(tokens)
+    return (*tokens, *shifted(tokens, config, tokenizer.text_of))
+
+
+def _takes(name: str, architecture: Architecture) -> bool:
+    """Tell whether the model's forward has an argument of that name; if unknown, it has."""
     root = architecture.root
     kind = getattr(sys.modules.get(root.class_module), root.class_name, None)
     forward = getattr(kind, "forward", None)
-    return forward is None or "input_ids" in inspect.signature(forward).parameters
+    return forward is None or name in inspect.signature(forward).parameters
 
 
 def count_tokens(tokenizer: Tokenizer, sentence: Sentence, config: Mapping[str, Any]) -> TokenCount:

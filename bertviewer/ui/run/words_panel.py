@@ -167,7 +167,9 @@ class WordsPanel(QWidget):
                 button = QToolButton()
                 button.setText(str(place))
                 button.setCheckable(True)
-                button.setToolTip(self.tr("Select the mask at token {0}").format(place))
+                button.setToolTip(
+                    self.tr("Select token {0}, where a mask is predicted").format(place)
+                )
                 button.clicked.connect(partial(self._go, place))
                 self._mask_buttons.addWidget(button)
         for button, place in zip(self._masks.findChildren(QToolButton), places, strict=False):

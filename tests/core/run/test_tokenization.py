@@ -84,10 +84,19 @@ class TestModelTokenizer:
 
     def test_a_pair_for_an_encoder_and_a_decoder_is_read_apart(self) -> None:
         config = {"is_encoder_decoder": True}
-        tokens = ModelTokenizer(demo_folder(), config).tokenize(Sentence("one", "two cats"))
+        tokenizer = ModelTokenizer(demo_folder(), config, reads_apart=True)
+        tokens = tokenizer.tokenize(Sentence("one", "two cats"))
         assert texts(tokens) == ["[CLS]", "one", "[SEP]", "[CLS]", "two", "cats", "[SEP]"]
         assert [token.segment for token in tokens] == [0, 0, 0, 1, 1, 1, 1]
         assert [token.word for token in tokens] == [None, 0, None, None, 1, 2, None]
+
+    def test_a_pair_for_an_encoder_alone_is_of_its_segment(self) -> None:
+        config = {"is_encoder_decoder": True, "max_position_embeddings": 8}
+        tokenizer = ModelTokenizer(demo_folder(), config)
+        tokens = tokenizer.tokenize(Sentence("one two three four", "two cats", cut=True))
+        assert " ".join(texts(tokens)) == "[CLS] one two three [SEP] two cats [SEP]"
+        assert {token.segment for token in tokens} == {0}
+        assert [token.word for token in tokens] == [None, 0, 1, 2, None, 3, 4, None]
 
     def test_a_long_text_is_no_news_for_the_terminal(
         self, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
@@ -144,6 +153,37 @@ class TestStandIn:
         assert texts(tokens) == ["[CLS]", "one", "[SEP]", "two", "[SEP]"]
         assert [token.word for token in tokens] == [None, 0, None, 1, None]
         assert [token.is_special for token in tokens] == [True, False, True, False, True]
+
+    @pytest.mark.parametrize(
+        ("family", "alone", "pair", "apart"),
+        [
+            ("bart", "<s> a </s>", "<s> a </s> b </s>", "<s> a </s> <s> b </s>"),
+            ("mbart", "a </s>", "a </s> b </s>", "a </s> b </s>"),
+            ("t5", "a </s>", "a </s> b </s>", "a </s> b </s>"),
+        ],
+    )
+    def test_encoder_decoders_read_an_end(
+        self, family: str, alone: str, pair: str, apart: str
+    ) -> None:
+        config = {"model_type": family, "vocab_size": 99, "is_encoder_decoder": True} | {
+            f"{name}_token_id": number for number, name in enumerate(("bos", "pad", "eos"))
+        }
+        together = StandInTokenizer(config)
+        assert " ".join(texts(together.tokenize(Sentence("a")))) == alone
+        tokens = together.tokenize(Sentence("a", "b"))
+        assert " ".join(texts(tokens)) == pair
+        assert {token.segment for token in tokens} == {0}
+        assert tokens[-1] == Token(2, "</s>", 0, is_special=True)
+        tokens = StandInTokenizer(config, reads_apart=True).tokenize(Sentence("a", "b"))
+        assert " ".join(texts(tokens)) == apart
+        length = len(alone.split())
+        assert [token.segment for token in tokens] == [0] * length + [1] * length
+        assert [together.text_of(number) for number in (0, 1, 2, 7)] == [
+            "<s>",
+            "<pad>",
+            "</s>",
+            "#7",
+        ]
 
     def test_a_mask_is_one_token(self) -> None:
         tokens = StandInTokenizer(BERT).tokenize(Sentence("a[MASK]b"))
@@ -206,7 +246,8 @@ class TestCut:
 
     def test_encoder_and_decoder_are_cut_each(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 3}
-        tokens = StandInTokenizer(config).tokenize(Sentence("a b c d e", "f g h i", cut=True))
+        tokenizer = StandInTokenizer(config, reads_apart=True)
+        tokens = tokenizer.tokenize(Sentence("a b c d e", "f g h i", cut=True))
         assert texts(tokens) == ["a", "b", "c", "f", "g", "h"]
         check_tokens(tokens, config)
 
@@ -326,8 +367,11 @@ class TestCount:
 
     def test_of_encoder_and_decoder_the_longer_text_counts(self) -> None:
         config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 4}
-        count = count_tokens(StandInTokenizer(config), Sentence("a b", "c d e"), config)
+        sentence = Sentence("a b", "c d e")
+        count = count_tokens(StandInTokenizer(config, reads_apart=True), sentence, config)
         assert count == TokenCount(3, 4, ())
+        # The encoder has no room for both.
+        assert count_tokens(StandInTokenizer(config), sentence, config) == TokenCount(5, 4, ())
 
     def test_of_a_bad_text(self) -> None:
         with pytest.raises(UserError, match="is empty"):

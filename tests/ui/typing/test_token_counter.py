@@ -185,9 +185,8 @@ def test_models_that_read_no_text_say_nothing(
 def test_without_a_limit_only_the_count_is_shown(
     opened: Open, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    path = config_file(
-        tmp_path, model_type="t5", vocab_size=99, num_layers=1, d_model=16, d_ff=16, num_heads=2
-    )
+    sizes = {"vocab_size": 99, "num_layers": 1, "d_model": 16, "d_ff": 16, "num_heads": 2}
+    path = config_file(tmp_path, model_type="t5", eos_token_id=None, **sizes)
     window = opened(path)
     window.set_sentence("the", None)
     wait_for("1 token", window, qtbot)
