@@ -18,9 +18,11 @@ from bertviewer.core.files import check_writable
 from bertviewer.core.presets import PRESETS
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.text import check_text, optional_sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.tasks import TASKS
+from bertviewer.core.weights.pickle_consent import refusal_of
 from bertviewer.report import formats
+from bertviewer.report.key_report import key_lines
 
 if TYPE_CHECKING:
     from bertviewer.core.loading import LoadedModel
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 COMMANDS = ("summary", "run", "report", "presets")
 
 _USAGE = """\
-bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT]
+bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle]
        bertviewer summary MODEL [--task TASK] [--format FORMAT] [--depth N] [--parameters]
        bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--check]
                          [--format FORMAT]
@@ -37,8 +39,10 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT]
        bertviewer presets"""
 
 _EPILOG = """\
-MODEL is 'demo' (a real pretrained BERT), a preset's name, a folder with a config.json, or a
-config.json. 'bertviewer COMMAND --help' tells more about a command."""
+MODEL is 'demo' (a real pretrained BERT), a preset's name, a model's folder, or one file of it: its
+config.json, or weights as .safetensors or .bin; or hf://org/name[@revision], which is downloaded
+from the hub. Nothing else touches the network. 'bertviewer COMMAND --help' tells more about a
+command."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,6 +75,7 @@ def _window_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"bertviewer {__version__}")
     parser.add_argument("model", nargs="?", metavar="MODEL", help="the model to open")
     _add_task(parser)
+    _add_consent(parser)
     _add_sentence(parser)
     return parser
 
@@ -81,6 +86,7 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         return parser
     parser.add_argument("model", metavar="MODEL", help="demo, a preset's name, or a path")
     _add_task(parser)
+    _add_consent(parser)
     if command == "summary":
         parser.add_argument("--format", choices=("text", "json", "csv", "markdown"), default="text")
         parser.add_argument(
@@ -131,6 +137,14 @@ def _add_task(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_consent(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-pickle",
+        action="store_true",
+        help="read weights in a .bin file, a pickle: only its tensors, in a process of their own",
+    )
+
+
 def _add_sentence(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sentence", metavar="TEXT", help="the sentence to run")
     parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
@@ -159,8 +173,16 @@ def execute(options: argparse.Namespace) -> None:
         _report(options)
 
 
-def _summary(options: argparse.Namespace) -> None:
+def _source(options: argparse.Namespace) -> ModelSource:
+    """Return the model that was asked for, once a pickle is agreed to."""
     source = parse_source(options.model, options.task)
+    if source.kind == "pickle" and not options.allow_pickle:
+        raise UserError(refusal_of(source))
+    return replace(source, pickle_allowed=options.allow_pickle)
+
+
+def _summary(options: argparse.Namespace) -> None:
+    source = _source(options)
 
     from bertviewer.core.loading import open_model
 
@@ -170,14 +192,18 @@ def _summary(options: argparse.Namespace) -> None:
         document = model.with_formulas().to_json()
         if options.depth is not None:
             document["modules"] = [m for m in document["modules"] if m["depth"] <= options.depth]
+        document["checkpoint"] = None if model.keys is None else model.keys.to_json()
         _print_json(document)
         return
     write = {"text": formats.text, "csv": formats.csv, "markdown": formats.markdown}
-    _print(write[options.format](model.architecture, options.depth, options.parameters))
+    result = write[options.format](model.architecture, options.depth, options.parameters)
+    if options.format == "text" and model.keys is not None:
+        result = "\n".join((result, "", *key_lines(model.keys)))
+    _print(result)
 
 
 def _run(options: argparse.Namespace) -> None:
-    source = parse_source(options.model, options.task)
+    source = _source(options)
     sentence = Sentence(options.text, options.pair)
     check_text(sentence)
 
@@ -209,7 +235,7 @@ def _run_sentence(
 
 
 def _report(options: argparse.Namespace) -> None:
-    source = parse_source(options.model, options.task)
+    source = _source(options)
     sentence = optional_sentence(options.sentence, options.pair)
     if options.check and sentence is None:
         raise UserError("--check needs --sentence: what a run gave is what is checked")

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -52,6 +52,28 @@ def output_of(folder: Path, *arguments: str) -> str:
     return result.stdout
 
 
+Printed = Callable[..., str]
+
+
+@pytest.fixture
+def printed(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Printed:
+    """Give a function that returns what a command prints, run in this process.
+
+    A process of its own takes seconds to import torch; each command has one in another test.
+    """
+
+    def run(*arguments: str) -> str:
+        monkeypatch.chdir(elsewhere)
+        assert main(arguments) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return run
+
+
 def error_of(folder: Path, *arguments: str) -> str:
     """Run what must fail and return the error's one line, without its beginning."""
     result = bertviewer(folder, *arguments)
@@ -63,8 +85,8 @@ def error_of(folder: Path, *arguments: str) -> str:
 
 
 class TestSummary:
-    def test_text(self, elsewhere: Path) -> None:
-        text = output_of(elsewhere, "summary", "bert-base-uncased")
+    def test_text(self, printed: Printed) -> None:
+        text = printed("summary", "bert-base-uncased")
         assert "Total params: 109,482,240" in text
         assert "12 × BertLayer" in text
         assert "no weights" in text.splitlines()[0]
@@ -80,23 +102,20 @@ class TestSummary:
         root = document["modules"][0]
         assert eval(root["count_formula"], {"__builtins__": {}}, values) == 109_482_240
 
-    def test_csv(self, elsewhere: Path) -> None:
-        text = output_of(elsewhere, "summary", "demo", "--format", "csv")
+    def test_csv(self, printed: Printed) -> None:
+        text = printed("summary", "demo", "--format", "csv")
         rows = list(csv.DictReader(text.splitlines()))
         assert (rows[0]["class"], rows[0]["parameters"]) == ("BertModel", "22713216")
         assert len({row["path"] for row in rows}) == len(rows)
 
-    def test_csv_of_parameters(self, elsewhere: Path) -> None:
-        text = output_of(
-            elsewhere, "summary", "bert-base-uncased", "--format", "csv", "--parameters"
-        )
+    def test_csv_of_parameters(self, printed: Printed) -> None:
+        text = printed("summary", "bert-base-uncased", "--format", "csv", "--parameters")
         rows = list(csv.DictReader(text.splitlines()))
         assert len(rows) == 199
         assert sum(int(row["numel"]) for row in rows) == 109_482_240
 
-    def test_markdown_with_task_and_depth(self, elsewhere: Path) -> None:
-        text = output_of(
-            elsewhere, "summary", "bert-base-uncased", "--format", "markdown",
+    def test_markdown_with_task_and_depth(self, printed: Printed) -> None:
+        text = printed("summary", "bert-base-uncased", "--format", "markdown",
             "--task", "sequence-classification", "--depth", "1",
         )  # fmt: skip
         assert text.startswith("# bert-base-uncased\n")
@@ -113,7 +132,23 @@ class TestSummary:
         by_file = capsys.readouterr().out.splitlines()
         assert "pretrained weights" in by_folder[0]
         assert "no weights" in by_file[0]
-        assert by_folder[1:] == by_file[1:]
+        # After the same lines, the folder's checkpoint is told.
+        assert by_folder[1 : len(by_file)] == by_file[1:]
+
+    def test_the_checkpoint_is_told(
+        self, tiny_bert_folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = ["summary", str(tiny_bert_folder), "--task", "masked-lm"]
+        assert main(arguments) == 0
+        text = capsys.readouterr().out
+        assert "Not in the checkpoint, drawn at RANDOM: 5 of 42" in text
+        assert main([*arguments, "--format", "json"]) == 0
+        checkpoint = json.loads(capsys.readouterr().out)["checkpoint"]
+        assert len(checkpoint["missing"]) == 5
+        assert checkpoint["files"][0]["name"] == "model.safetensors"
+        assert checkpoint["stored_dtypes"] == {"F32": 39}
+        assert main(["summary", "gpt2", "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["checkpoint"] is None
 
 
 class TestRun:
@@ -129,15 +164,13 @@ class TestRun:
         assert document["unchecked"] is None
         assert document["seconds"]["total"] >= document["seconds"]["forward"] > 0
 
-    def test_text_and_pair(self, elsewhere: Path) -> None:
-        text = output_of(elsewhere, "run", "demo", "one", "--pair", "two")
+    def test_text_and_pair(self, printed: Printed) -> None:
+        text = printed("run", "demo", "one", "--pair", "two")
         assert "5 tokens" in text
         assert "encoder.layer.5.attention.self.query" in text
 
-    def test_check_as_json(self, elsewhere: Path) -> None:
-        document = json.loads(
-            output_of(elsewhere, "run", "demo", SENTENCE, "--check", "--format", "json")
-        )
+    def test_check_as_json(self, printed: Printed) -> None:
+        document = json.loads(printed("run", "demo", SENTENCE, "--check", "--format", "json"))
         steps = document["check"]
         assert all(
             step.keys() == {"path", "step", "max_abs_error", "tolerance", "ok"} for step in steps
@@ -160,8 +193,8 @@ class TestRun:
         # Two layers: the output and four heads, then output and weights in the eager way.
         assert (steps, crosses) == ("14", "0")
 
-    def test_random_weights_say_so(self, elsewhere: Path) -> None:
-        text = output_of(elsewhere, "run", "distilbert-base-uncased", "hello", "--random-weights")
+    def test_random_weights_say_so(self, printed: Printed) -> None:
+        text = printed("run", "distilbert-base-uncased", "hello", "--random-weights")
         assert "RANDOM weights" in text.splitlines()[0]
 
 

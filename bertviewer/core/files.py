@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
@@ -39,8 +40,10 @@ def check_writable(path: Path) -> None:
         raise UserError(f"cannot write {path}: {_reason(error)}") from error
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Write ``content`` to a sibling file, flush it to the disk, and rename it to ``path``.
+
+    Large content comes in pieces; what they raise when they are made goes on to the caller.
 
     Raises:
         UserError: the folder or the disk does not take it; an older file is left as it was.
@@ -50,16 +53,18 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX, delete=False) as file:
             temporary = Path(file.name)
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         # Temporary files are private; a report gets the usual permissions.
         temporary.chmod(0o666 & ~UMASK)
         temporary.replace(path)
-    except (OSError, ValueError) as error:
+    except BaseException as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {_reason(error)}") from error
+        if isinstance(error, OSError | ValueError):
+            raise UserError(f"cannot write {path}: {_reason(error)}") from error
+        raise
 
 
 def _followed(path: Path) -> Path:

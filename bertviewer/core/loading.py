@@ -2,15 +2,13 @@
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from bertviewer.core import deriving
 from bertviewer.core.architecture import Architecture, SourceInfo
-from bertviewer.core.backend import torch
-from bertviewer.core.building import SEED, auto_class, build_config, build_on_meta, build_random
-from bertviewer.core.checkpoint import missing_tensors
+from bertviewer.core.building import build_config, build_on_meta, build_random
 from bertviewer.core.configuration import read_configuration
 from bertviewer.core.demo import check_demo_weights
 from bertviewer.core.errors import UserError
@@ -19,15 +17,40 @@ from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.tokenization import Tokenizer, find_tokenizer
 from bertviewer.core.source import ModelSource
+from bertviewer.core.weights.finding import find_checkpoint
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.matching import match
+from bertviewer.core.weights.pickle_consent import consented_checkpoint
+from bertviewer.core.weights.pretrained import converted_bytes, load_pretrained
+from bertviewer.core.weights.stored import Checkpoint, StoredTensor
+
+if TYPE_CHECKING:
+    from bertviewer.core.hub.opening import HubModel
 
 
 class LoadedModel:
-    """A model in memory: the one mutable thing of the core. Only one thread may touch it."""
+    """A model in memory: the one mutable thing of the core. Only one thread may touch it.
 
-    def __init__(self, source: ModelSource, config: Any, architecture: Architecture) -> None:
+    ``checkpoint`` is where its weights are stored and ``keys`` how they fit; both are ``None``
+    for a model without weights. ``remote`` is where a model of the hub gets its weights from.
+    """
+
+    def __init__(
+        self,
+        source: ModelSource,
+        config: Any,
+        architecture: Architecture,
+        checkpoint: Checkpoint | None = None,
+        keys: KeyReport | None = None,
+        *,
+        remote: "HubModel | None" = None,
+    ) -> None:
         self.source = source
         self.config = config
         self.architecture = architecture
+        self.checkpoint = checkpoint
+        self.keys = keys
+        self.remote = remote
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
         self._device = "cpu"
@@ -59,18 +82,7 @@ class LoadedModel:
         """
         if self._module is None:
             progress(0, 0, "Loading weights")
-            if self.source.has_weights or random_weights:
-                check_memory(self.architecture.root.parameters, self.source.name)
-            if self.source.has_weights:
-                self._module = _load_pretrained(self.source, self.config)
-            elif random_weights:
-                self._module = build_random(self.config, self.source.task, self.source.name)
-                self._set_weights_random()
-            else:
-                raise UserError(
-                    f"{self.source.name} has no weights; ask for random ones (--random-weights) "
-                    "to run it all the same"
-                )
+            self._module = self._weighted(random_weights, progress)
         if device is not None and device != self._device:
             progress(0, 0, "Moving the weights")
             self._module.to(device)
@@ -87,55 +99,109 @@ class LoadedModel:
             self._tokenizer = find_tokenizer(self.source, self.architecture.config)
         return self._tokenizer
 
-    def _set_weights_random(self) -> None:
-        source = replace(self.architecture.source, weights="random")
+    def stored(self, name: str) -> StoredTensor | None:
+        """Return where the model's tensor of that name is stored, ``None`` if it is not as such.
+
+        A tied tensor is found by each of its names.
+        """
+        if self.checkpoint is None or self.keys is None:
+            return None
+        tied = self.keys.tied
+        first = tied.get(name, name)
+        others = (other for other in tied if tied[other] == first)
+        for candidate in (name, first, *others):
+            if (key := self.keys.stored.get(candidate)) is not None:
+                return self.checkpoint.tensors[key]
+        return None
+
+    def _weighted(self, random_weights: bool, progress: Progress) -> nn.Module:
+        task, name = self.source.task, self.source.name
+        if self.checkpoint is not None and self.keys is not None:
+            if self.remote is not None:
+                self.remote.fetch(progress)
+            beside = converted_bytes(self.checkpoint, self.keys)
+            check_memory(self.architecture.root.parameters, name, beside)
+            like = build_on_meta(self.config, task, name)
+            module, random = load_pretrained(
+                like, self.config, self.checkpoint, self.keys, progress
+            )
+            # What came of the loading is the truth, whatever the names alone had promised.
+            self.keys = replace(self.keys, missing=random)
+            self._set_source(random_tensors=random)
+            return module
+        if random_weights:
+            check_memory(self.architecture.root.parameters, name)
+            module = build_random(self.config, task, name)
+            self._set_source(weights="random")
+            return module
+        if self.source.kind == "pickle":
+            consented_checkpoint(self.source, allowed=False)  # says what it takes
+        if self.remote is not None:
+            raise UserError(self.remote.why_no_weights)
+        raise UserError(
+            f"{name} has no weights; ask for random ones (--random-weights) to run it all the same"
+        )
+
+    def _set_source(self, **changes: Any) -> None:
+        source = replace(self.architecture.source, **changes)
         self.architecture = replace(self.architecture, source=source)
 
 
 def open_model(source: ModelSource, progress: Progress = no_progress) -> LoadedModel:
-    """Read the configuration, build the model on meta and inspect it.
+    """Read the configuration, build the model on meta and inspect it; no weights are read.
+
+    Of a checkpoint only the headers are read, and every file is checked.
 
     Raises:
-        UserError: the configuration is bad, or the family has no head for the task.
+        UserError: the configuration or a file is bad, the two do not belong together, or the
+            family has no head for the task.
     """
+    remote = None
+    if source.kind == "hub":
+        from bertviewer.core.hub.opening import open_hub
+
+        remote = open_hub(source, progress)
+        source = remote.source
     progress(0, 3, "Reading the configuration")
-    path = source.path if source.path.is_file() else source.path / "config.json"
     if source.kind == "demo":
         check_demo_weights(source.path)
-    data = read_configuration(path)
-    config = build_config(data, source.name)
-    progress(1, 3, "Building the architecture")
-    module = build_on_meta(config, source.task, source.name)
-    progress(2, 3, "Reading modules and tensors")
-    missing = missing_tensors(source, module)
+    file = source.config_file
+    data = None if file is None else read_configuration(file)
+    checkpoint = remote.checkpoint if remote else _find_checkpoint(source, progress)
     info = SourceInfo(
         kind=source.kind,
         name=source.name,
         task=source.task.name,
-        weights="pretrained" if source.has_weights else "none",
-        random_tensors=missing,
+        weights="none" if checkpoint is None else "pretrained",
     )
+    if data is None:
+        assert checkpoint is not None  # weights stand alone, or their consent was refused
+        # What they give without a configuration is a loaded model, which this module defines.
+        from bertviewer.core.weights.rebuilding import rebuilt
+        from bertviewer.core.weights.structure import structure
+        from bertviewer.core.weights.structure_model import StructureModel
+
+        if (data := rebuilt(checkpoint, source.name)) is None:
+            return StructureModel(source, checkpoint, structure(checkpoint, info))
+    config = build_config(data, source.name)
+    progress(1, 3, "Building the architecture")
+    module = build_on_meta(config, source.task, source.name)
+    progress(2, 3, "Reading modules and tensors")
+    keys = None if checkpoint is None else match(module, checkpoint)
+    if keys is not None:
+        info = replace(info, random_tensors=keys.missing)
     # Through JSON and back, so that what is shown is equal to what an export reads again.
     plain = json.loads(json.dumps(config.to_dict(), default=str))
     plain.pop("_name_or_path", None)
-    return LoadedModel(source, config, inspect_module(module, info, plain))
+    architecture = inspect_module(module, info, plain)
+    return LoadedModel(source, config, architecture, checkpoint, keys, remote=remote)
 
 
-def _load_pretrained(source: ModelSource, config: Any) -> nn.Module:
-    auto = auto_class(config, source.task, source.name)
-    with torch.random.fork_rng(devices=[]):
-        # Tensors that the checkpoint lacks are drawn at random, and the same in every run.
-        torch.manual_seed(SEED)
-        try:
-            module: nn.Module = auto.from_pretrained(
-                source.path,
-                config=config,
-                # The dtype that the architecture shows, and not one that the file may have.
-                dtype=config.dtype or torch.float32,
-                local_files_only=True,
-                use_safetensors=True,
-                trust_remote_code=False,
-            )
-        except Exception as error:
-            raise UserError(f"{source.path}: the weights cannot be loaded: {error}") from error
-    return module.eval()
+def _find_checkpoint(source: ModelSource, progress: Progress) -> Checkpoint | None:
+    if source.kind in ("preset", "config"):
+        return None
+    if source.kind != "pickle":
+        return find_checkpoint(source.path)
+    if not source.pickle_allowed and source.config_file is not None:
+        return None  # the architecture is shown, and its weights when somebody agrees
+    return find_checkpoint(consented_checkpoint(source, source.pickle_allowed, progress))

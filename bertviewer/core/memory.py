@@ -22,13 +22,13 @@ def available_memory() -> int | None:
     return None
 
 
-def check_memory(parameters: int, name: str) -> None:
-    """Return if a model of so many parameters fits into memory.
+def check_memory(parameters: int, name: str, beside: int = 0) -> None:
+    """Return if a model of so many parameters fits into memory, and so many bytes beside it.
 
     Raises:
         UserError: it does not, with both sizes.
     """
-    needed, available = parameters * BYTES_PER_PARAMETER, available_memory()
+    needed, available = parameters * BYTES_PER_PARAMETER + beside, available_memory()
     if available is not None and needed > available:
         raise UserError(
             f"{name}: its weights need {needed / 1e9:.1f} GB of memory, and only "

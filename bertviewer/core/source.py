@@ -6,29 +6,61 @@ from typing import Literal
 
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
+from bertviewer.core.hub.name import SCHEME, parse_hub_name
 from bertviewer.core.presets import find_preset, preset_names
 from bertviewer.core.tasks import Task, find_task
+from bertviewer.core.weights.finding import SUFFIX, has_checkpoint
 
-Kind = Literal["preset", "demo", "folder", "config"]
+Kind = Literal["preset", "demo", "folder", "config", "weights", "pickle", "hub"]
+
+PICKLE_SUFFIX = ".bin"
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model to open: ``path`` is the folder or file behind it, whatever its kind."""
+    """A model to open.
+
+    Attributes:
+        kind: what ``path`` is. ``folder`` has a configuration and perhaps safetensors files;
+            ``weights`` is one safetensors file, ``pickle`` a .bin file, its index, or a folder
+            with no other weights; ``hub`` a folder of the hub's cache,
+            and nothing yet before the model is opened.
+        name: as the user wrote it.
+        path: the folder or file behind it.
+        task: the head that is asked for.
+        pickle_allowed: whether the user agreed to read a pickle.
+    """
 
     kind: Kind
     name: str
     path: Path
     task: Task
+    pickle_allowed: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds what lies beside the model, as its tokenizer does."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    @property
+    def config_file(self) -> Path | None:
+        """The file of the configuration, ``None`` if weights stand alone."""
+        if self.kind in ("preset", "config"):
+            return self.path
+        file = self.folder / "config.json"
+        return file if file.is_file() or self.kind not in ("weights", "pickle") else None
 
     @property
     def has_weights(self) -> bool:
-        """Whether a checkpoint is there to load."""
-        return self.kind in ("demo", "folder") and (self.path / "model.safetensors").is_file()
+        """Whether a checkpoint is there to load, which may still be bad."""
+        if self.kind == "pickle":
+            return self.pickle_allowed
+        return self.kind not in ("preset", "config") and has_checkpoint(self.path)
 
 
 def parse_source(name: str, task: str = "base") -> ModelSource:
-    """Find out what ``name`` means: ``demo``, a preset, a folder or a ``config.json``.
+    """Find out what ``name`` means: ``demo``, a preset, a folder or a file.
 
     Raises:
         UserError: it is none of these, or the task is unknown.
@@ -38,41 +70,43 @@ def parse_source(name: str, task: str = "base") -> ModelSource:
         return ModelSource("demo", name, demo_folder(), found)
     if (preset := find_preset(name)) is not None:
         return ModelSource("preset", name, preset, found)
-    if name.startswith("hf://"):
-        raise UserError(f"{name}: opening models from the hub is not supported yet")
+    if name.startswith(SCHEME):
+        parse_hub_name(name)
+        return ModelSource("hub", name, Path(), found)
     try:
         path = Path(name).expanduser()
-        if (path / "config.json").is_file():
-            _refuse_other_weights(path, name)
-            return ModelSource("folder", name, path, found)
         if path.is_dir():
-            raise UserError(f"{name}: the folder has no config.json")
-        if path.is_file() and path.suffix == ".json":
-            return ModelSource("config", name, path, found)
+            return ModelSource(_folder_kind(path, name), name, path, found)
         if path.is_file():
-            raise UserError(f"{name}: not a model folder and not a config.json")
+            return ModelSource(_file_kind(path, name), name, path, found)
     except (OSError, ValueError, RuntimeError) as error:
-        raise UserError(f"{name!r}: {error}") from error
+        cause = (isinstance(error, OSError) and error.strerror) or error
+        raise UserError(f"{name!r}: {cause}") from error
     raise UserError(
         f"unknown model {name!r}: no file or folder, and no preset "
         f"({', '.join(('demo', *preset_names()))})"
     )
 
 
-def _refuse_other_weights(folder: Path, name: str) -> None:
-    """Refuse a folder whose weights would otherwise silently count as none."""
-    if (folder / "model.safetensors").is_file():
-        return
-    for file in (
-        "model.safetensors.index.json",
-        "pytorch_model.bin",
-        "pytorch_model.bin.index.json",
-    ):
-        if (folder / file).is_file():
-            raise UserError(
-                f"{name}: weights in {file} cannot be read yet, only in one model.safetensors; "
-                f"open {Path(name) / 'config.json'} to see the architecture"
-            )
+def _folder_kind(folder: Path, name: str) -> Kind:
+    has_config = (folder / "config.json").is_file()
+    if has_checkpoint(folder):
+        return "folder" if has_config else "weights"
+    if any((folder / pickle).is_file() for pickle in PICKLES):
+        return "pickle"
+    if not has_config:
+        raise UserError(f"{name}: the folder has no config.json and no weights")
+    return "folder"
+
+
+def _file_kind(file: Path, name: str) -> Kind:
+    if file.suffix == SUFFIX:
+        return "weights"
+    if file.suffix == PICKLE_SUFFIX or file.name in PICKLES:
+        return "pickle"
+    if file.suffix == ".json":
+        return "config"
+    raise UserError(f"{name}: not a model folder, and neither a config.json nor weights")
 
 
 def default_source_name() -> str:

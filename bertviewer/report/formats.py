@@ -11,6 +11,7 @@ from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import figure
 from bertviewer.core.tasks import find_task
+from bertviewer.core.weights.rebuilding import note_of
 from bertviewer.report.check_summary import reasons, summarise
 
 Table = list[tuple[str, ...]]
@@ -24,6 +25,7 @@ def text(architecture: Architecture, depth: int | None, with_parameters: bool) -
     """Return the folded module table and the totals as aligned plain text."""
     parts = [
         provenance(architecture.source),
+        *filter(None, [note_of(architecture.config)]),
         "",
         _aligned(MODULE_HEADER, _rows(architecture, depth)),
     ]
@@ -144,6 +146,9 @@ def provenance(source: SourceInfo) -> str:
         "preset": f"Preset {source.name}",
         "folder": f"Folder {source.name}",
         "config": f"Configuration {source.name}",
+        "weights": f"Weights {source.name}",
+        "pickle": f"Pickle {source.name}",
+        "hub": f"Hub model {source.name}",
     }[source.kind]
     weights = {
         "none": "no weights",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
@@ -15,11 +15,23 @@ from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME, SYSTEM
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 
+class Opens(Protocol):
+    """What the actions call to open a model."""
+
+    @property
+    def recent(self) -> Sequence[tuple[str, bool]]: ...  # noqa: D102
+    def open_named(self, name: str) -> None: ...  # noqa: D102
+    def open_recent(self, name: str) -> None: ...  # noqa: D102
+    def choose_folder(self) -> None: ...  # noqa: D102
+    def choose_file(self) -> None: ...  # noqa: D102
+    def choose_hub(self) -> None: ...  # noqa: D102
+
+
 class Commands(Protocol):
     """What the actions call: the main window."""
 
-    def open_named(self, name: str) -> None: ...  # noqa: D102
-    def choose_folder(self) -> None: ...  # noqa: D102
+    @property
+    def opening(self) -> Opens: ...  # noqa: D102
     def set_task(self, name: str) -> None: ...  # noqa: D102
     def choose_report(self) -> None: ...  # noqa: D102
     def set_appearance(self, name: str) -> None: ...  # noqa: D102
@@ -52,7 +64,11 @@ HELP = QT_TRANSLATE_NOOP("actions", "&Help")
 
 ACTIONS = (
     Action("openFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Open folder…"), "Ctrl+O",
-           lambda c: c.choose_folder()),
+           lambda c: c.opening.choose_folder()),
+    Action("openFile", FILE, QT_TRANSLATE_NOOP("actions", "Open f&ile…"), "Ctrl+Alt+O",
+           lambda c: c.opening.choose_file()),
+    Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &hub…"), "Ctrl+Shift+O",
+           lambda c: c.opening.choose_hub()),
     Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"), "Ctrl+E",
            lambda c: c.choose_report()),
     Action("quit", FILE, QT_TRANSLATE_NOOP("actions", "&Quit"), "Ctrl+Q", lambda c: c.close()),
@@ -87,6 +103,12 @@ class Menus:
             made.setShortcut(QKeySequence(action.shortcut))
             made.triggered.connect(lambda _=False, call=action.call: call(commands))
             self._actions[action.name] = made
+        self._recent = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "Open &recent")), window)
+        self._recent.setObjectName("openRecent")
+        menus[FILE].insertMenu(self._actions["exportPdf"], self._recent)
+        self._opening = commands.opening
+        # Whether there is anything to choose is known when the menu above comes up.
+        menus[FILE].aboutToShow.connect(self._show_recent)
         heads = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Head")), window)
         menus[FILE].insertMenu(self._actions["exportPdf"], heads)
         self._tasks = _add_choices(heads, TASK_CHOICES, commands.set_task)
@@ -121,7 +143,22 @@ class Menus:
         """Mark the appearance that is in use."""
         self._appearances[name].setChecked(True)
 
+    def _show_recent(self) -> None:
+        self._recent.clear()
+        for name, is_there in self._opening.recent:
+            title = self._recent.fontMetrics().elidedText(
+                name, Qt.TextElideMode.ElideMiddle, RECENT_WIDTH
+            )
+            if not is_there:
+                title = _translated(_GONE).format(title)
+            action = self._recent.addAction(title.replace("&", "&&"))
+            action.setData(name)
+            action.triggered.connect(lambda _=False, name=name: self._opening.open_recent(name))
+        self._recent.setEnabled(not self._recent.isEmpty())
 
+
+RECENT_WIDTH = 480  # pixels
+_GONE = QT_TRANSLATE_NOOP("actions", "{0} (not found)")
 TASK_CHOICES = tuple((task.name, task.title) for task in TASKS)
 APPEARANCE_CHOICES = (
     (SYSTEM, QT_TRANSLATE_NOOP("actions", "As the system")),
@@ -134,7 +171,7 @@ def _add_presets(menu: QMenu, commands: Commands) -> None:
     presets = menu.addMenu(_translated(QT_TRANSLATE_NOOP("actions", "Open &model")))
     for name in ("demo", *preset_names()):
         action = presets.addAction(name)
-        action.triggered.connect(lambda _=False, name=name: commands.open_named(name))
+        action.triggered.connect(lambda _=False, name=name: commands.opening.open_named(name))
 
 
 def _add_choices(

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -36,6 +37,7 @@ def run_window(options: argparse.Namespace) -> int:
         UserError: the model is unknown, or there is no display.
     """
     source = parse_source(options.model or default_source_name(), options.task)
+    source = replace(source, pickle_allowed=options.allow_pickle)
     sentence = optional_sentence(options.sentence, options.pair)
     check_display()
     application = QApplication([sys.argv[0]])

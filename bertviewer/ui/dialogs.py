@@ -1,7 +1,9 @@
-"""The one kind of dialog that tells what went wrong."""
+"""The dialogs of one text: what went wrong, and what this program is."""
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
+
+from bertviewer import __version__
 
 
 def show_error(parent: QWidget | None, message: str, details: str = "") -> QMessageBox:
@@ -16,3 +18,17 @@ def show_error(parent: QWidget | None, message: str, details: str = "") -> QMess
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.open()
     return box
+
+
+def show_about(window: QWidget) -> None:
+    """Say what this program is."""
+    text = QCoreApplication.translate(
+        "dialogs",
+        "bertviewer {0}\n\nOpen a BERT-family transformer and understand every number in it.",
+    )
+    box = QMessageBox(
+        QMessageBox.Icon.NoIcon, "bertviewer", text.format(__version__), parent=window
+    )
+    box.setIconPixmap(window.windowIcon().pixmap(64, 64))
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()

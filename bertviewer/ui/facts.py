@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QPalette
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QWidget
 
 Fact = tuple[str, str | QWidget]
 """A name, and a text or a widget."""
@@ -77,6 +77,16 @@ def plain_label(text: str) -> QLabel:
     )
     label.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     return label
+
+
+def at_the_left(widget: QWidget) -> QWidget:
+    """Return a widget as wide as there is room, with ``widget`` as wide as it needs to be."""
+    page = QWidget()
+    layout = QHBoxLayout(page)
+    layout.setContentsMargins(0, 2, 0, 0)
+    layout.addWidget(widget)
+    layout.addStretch(1)
+    return page
 
 
 def heading_label(text: str, points: float = 0.0) -> QLabel:

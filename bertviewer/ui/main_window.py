@@ -9,23 +9,24 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLineEdit,
     QMainWindow,
-    QMessageBox,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from bertviewer import __version__
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import check_writable
 from bertviewer.core.run.device import CPU
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source import ModelSource
 from bertviewer.report.document import draw_run
 from bertviewer.ui.actions import Menus
 from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearance
-from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.checkpoint.banner import RandomBanner
+from bertviewer.ui.dialogs import show_about, show_error
+from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
+from bertviewer.ui.opening import Opening
 from bertviewer.ui.run.run_panel import RunPanel
 from bertviewer.ui.sentence_bar import SentenceBar
 from bertviewer.ui.status import Status
@@ -57,6 +58,7 @@ class MainWindow(QMainWindow):
         self._pages.addWidget(WelcomePage(workspace, icon))
         self._pages.addWidget(self._make_content())
         self.setCentralWidget(self._pages)
+        self.opening = Opening(workspace, self)
         self._menus = Menus(self, self)
         self.setStatusBar(Status(workspace, self))
         self.set_appearance(stored_appearance())
@@ -69,17 +71,11 @@ class MainWindow(QMainWindow):
 
     def open_source(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open."""
-        self.workspace.open(source)
+        self.opening.open_source(source)
 
     def open_named(self, name: str) -> None:
         """Open a preset, the demo or a path with the base task."""
-        self._open(name, "base")
-
-    def choose_folder(self) -> None:
-        """Ask for a model's folder and open it."""
-        folder = QFileDialog.getExistingDirectory(self, self.tr("Open a model's folder"))
-        if folder:
-            self._open(folder, "base")
+        self.opening.open_named(name)
 
     def set_task(self, name: str) -> None:
         """Open the same model again with another head."""
@@ -155,15 +151,7 @@ class MainWindow(QMainWindow):
 
     def show_about(self) -> None:
         """Say what this program is."""
-        text = self.tr(
-            "bertviewer {0}\n\nOpen a BERT-family transformer and understand every number in it."
-        )
-        box = QMessageBox(
-            QMessageBox.Icon.NoIcon, "bertviewer", text.format(__version__), parent=self
-        )
-        box.setIconPixmap(self.windowIcon().pixmap(64, 64))
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.open()
+        show_about(self)
 
     def event(self, event: QEvent) -> bool:
         """Notice the first time that the window is drawn; Qt calls it."""
@@ -190,6 +178,7 @@ class MainWindow(QMainWindow):
         layout = QVBoxLayout(lower)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
+        layout.addWidget(HubBar(self.workspace))
         layout.addWidget(self._sentence_bar)
         layout.addWidget(self._run_panel, 1)
         self._rows = QSplitter(Qt.Orientation.Vertical)
@@ -197,13 +186,13 @@ class MainWindow(QMainWindow):
         self._rows.addWidget(lower)
         self._rows.setChildrenCollapsible(False)
         self._rows.setStretchFactor(0, 1)
-        return self._rows
-
-    def _open(self, name: str, task: str) -> None:
-        try:
-            self.open_source(parse_source(name, task))
-        except UserError as error:
-            show_error(self, str(error))
+        content = QWidget()
+        below = QVBoxLayout(content)
+        below.setContentsMargins(0, 0, 0, 0)
+        below.setSpacing(0)
+        below.addWidget(RandomBanner(self.workspace))
+        below.addWidget(self._rows, 1)
+        return content
 
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture

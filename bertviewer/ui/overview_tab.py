@@ -1,16 +1,20 @@
 """What the selected node is: its counts, its place, its configuration keys, its figures."""
 
 import json
+from functools import partial
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.run.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.weights.rebuilding import note_of
 from bertviewer.report.formats import shape_text
+from bertviewer.ui.checkpoint.dialog import show_key_report
+from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
-from bertviewer.ui.facts import Fact, FactGroup, FactsView
+from bertviewer.ui.facts import Fact, FactGroup, FactsView, at_the_left
 from bertviewer.ui.workspace import Workspace
 
 
@@ -33,9 +37,12 @@ class OverviewTab(QWidget):
             return
         formula = formula_of(row.node, architecture)
         groups = [FactGroup("", [("", formula.summary)])] if formula else []
+        if not row.node.path and (note := note_of(architecture.config)):
+            groups.append(FactGroup("", [("", note)]))
         groups.append(FactGroup(self.tr("Place"), self._place(row, architecture)))
         groups.append(FactGroup(self.tr("Parameters"), self._counts(row, architecture)))
         groups += self._count_facts.groups(row, architecture)
+        groups.append(FactGroup(self.tr("Checkpoint"), self._checkpoint(row)))
         groups.append(FactGroup(self.tr("Output in the last run"), self._figures(row)))
         keys = formula.config_keys if formula else ()
         groups.append(
@@ -94,6 +101,16 @@ class OverviewTab(QWidget):
         facts.append((self.tr("Trainable"), f"{row.trainable:,}"))
         facts.append((self.tr("Share of the model"), f"{row.share:.4%}"))
         return facts
+
+    def _checkpoint(self, row: TreeRow) -> list[Fact]:
+        keys = self._workspace.keys
+        if keys is None or row.node.path:
+            return []
+        button = QPushButton(self.tr("Show all names…"))
+        button.setObjectName("showKeyReport")
+        button.clicked.connect(partial(show_key_report, keys, self.window()))
+        facts = checkpoint_facts(keys)
+        return [*facts, (" ", at_the_left(button))] if keys.has_lists else facts
 
     def _figures(self, row: TreeRow) -> list[Fact]:
         run = self._workspace.run

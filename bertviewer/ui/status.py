@@ -22,6 +22,7 @@ class Status(QStatusBar):
         workspace.activity_changed.connect(self._on_activity)
         workspace.progressed.connect(self._on_progress)
         workspace.exported.connect(self._on_exported)
+        workspace.saved.connect(self._on_saved)
         workspace.cancelled.connect(self._on_cancelled)
 
     def _on_architecture(self) -> None:
@@ -41,12 +42,18 @@ class Status(QStatusBar):
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
         # Deriving formulas goes on in the background, and is nobody's activity.
-        if self._workspace.activity:
+        # A download is told where it was asked for.
+        if self._workspace.activity not in ("", "download"):
             self.showMessage(f"{label} …")
 
     def _on_exported(self, path: str) -> None:
         self.showMessage(self.tr("Report written to {0}").format(path), MESSAGE_TIME)
 
+    def _on_saved(self, path: str) -> None:
+        self.showMessage(self.tr("Written: {0}").format(path), MESSAGE_TIME)
+
     def _on_cancelled(self, activity: str) -> None:
         if activity == "export":
             self.showMessage(self.tr("The report was not written: cancelled"), MESSAGE_TIME)
+        elif activity == "save":
+            self.showMessage(self.tr("The file was not written: cancelled"), MESSAGE_TIME)

@@ -39,7 +39,7 @@ class WelcomePage(QWidget):
         self._say(
             self.tr("Loading")
             if busy
-            else self.tr("No model is open. Choose one from the menu File.")
+            else self.tr("No model is open. Choose one from the menu File, or drop it here.")
         )
 
     def _say(self, text: str) -> None:

@@ -1,5 +1,6 @@
 """What a name on the command line means."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,8 +69,7 @@ def test_task_is_found() -> None:
     ("name", "message"),
     [
         ("no-such-model", "unknown model 'no-such-model'"),
-        ("", "folder has no config.json"),
-        ("hf://org/name", "not supported yet"),
+        ("", "folder has no config.json and no weights"),
         ("a\0b", "unknown model"),
         ("x" * 5000, "name too long"),
     ],
@@ -84,20 +84,55 @@ def test_refused_names(
 
 
 def test_refused_folder_and_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"the folder has no config\.json"):
+    with pytest.raises(UserError, match=r"the folder has no config\.json and no weights"):
         parse_source(str(tmp_path))
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(UserError, match=r"not a model folder and not a config\.json"):
+    with pytest.raises(
+        UserError, match=r"not a model folder, and neither a config\.json nor weights"
+    ):
         parse_source(str(tmp_path / "notes.txt"))
 
 
-@pytest.mark.parametrize("file", ["pytorch_model.bin", "model.safetensors.index.json"])
-def test_weights_that_cannot_be_read_are_not_called_none(tmp_path: Path, file: str) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a configuration alone."""
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    (tmp_path / file).write_bytes(b"")
-    with pytest.raises(UserError, match=f"weights in {file} cannot be read yet"):
-        parse_source(str(tmp_path))
-    assert parse_source(str(tmp_path / "config.json")).kind == "config"
+    return tmp_path
+
+
+@pytest.mark.parametrize("file", ["pytorch_model.bin", "pytorch_model.bin.index.json"])
+def test_a_folder_with_a_pickle(folder: Path, file: str) -> None:
+    (folder / file).write_bytes(b"")
+    for path in (folder, folder / file):
+        source = parse_source(str(path))
+        assert (source.kind, source.has_weights) == ("pickle", False)
+        assert replace(source, pickle_allowed=True).has_weights
+        assert source.config_file == folder / "config.json"
+    assert parse_source(str(folder / "config.json")).kind == "config"
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "model.safetensors.index.json"])
+def test_safetensors_come_before_a_pickle(folder: Path, file: str) -> None:
+    (folder / "pytorch_model.bin").write_bytes(b"")
+    (folder / file).write_bytes(b"")
+    source = parse_source(str(folder))
+    assert (source.kind, source.has_weights) == ("folder", True)
+
+
+def test_one_file_of_weights(folder: Path) -> None:
+    file = folder / "shard.safetensors"
+    file.write_bytes(b"")
+    source = parse_source(str(file))
+    assert (source.kind, source.has_weights, source.folder) == ("weights", True, folder)
+    assert source.config_file == folder / "config.json"
+    (folder / "config.json").unlink()
+    assert parse_source(str(file)).config_file is None
+
+
+def test_shards_without_an_index_are_not_called_no_weights(folder: Path) -> None:
+    (folder / "model-00001-of-00002.safetensors").write_bytes(b"")
+    with pytest.raises(UserError, match=r"model\.safetensors\.index\.json is missing"):
+        assert parse_source(str(folder)).has_weights
 
 
 def test_an_unknown_home_folder_is_one_line() -> None:

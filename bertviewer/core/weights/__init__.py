@@ -1,0 +1,1 @@
+"""What a checkpoint holds: found, checked and read without a library that could run its code."""

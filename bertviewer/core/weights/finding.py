@@ -1,0 +1,148 @@
+"""Finds the safetensors files of a model, and reads what they hold without reading values."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.weights.header import parse_json, read_header, shown_name
+from bertviewer.core.weights.stored import Checkpoint, StoredFile, StoredTensor
+
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+SHARD_PATTERN = "model-*-of-*.safetensors"
+SUFFIX = ".safetensors"
+MAX_INDEX = 50_000_000  # bytes
+MAX_SHARDS = 2_000
+
+
+def has_checkpoint(path: Path) -> bool:
+    """Tell whether there is something for ``find_checkpoint`` to read; it may still be bad.
+
+    Raises:
+        UserError: the folder has shards and no index that says what is in which.
+    """
+    if not path.is_dir():
+        return path.suffix == SUFFIX
+    # A link that leads nowhere is a checkpoint too: one that cannot be read.
+    if any(os.path.lexists(path / name) for name in (SINGLE, INDEX)):
+        return True
+    if shard := next(iter(sorted(path.glob(SHARD_PATTERN))), None):
+        raise UserError(f"{path}: {shard.name} is one of several files, and {INDEX} is missing")
+    return False
+
+
+def find_checkpoint(path: Path) -> Checkpoint | None:
+    """Return what a model's folder, or one safetensors file, holds; ``None`` if no such file.
+
+    A folder has a ``model.safetensors``, or an index that names the file of each tensor. Only
+    files in the folder itself are read: neither an index nor a link leads anywhere else, but for
+    the blobs that the hub's cache links to.
+
+    Raises:
+        UserError: a file is missing, lies elsewhere, or is no good safetensors file.
+    """
+    if not has_checkpoint(path):
+        return None
+    if not path.is_dir():
+        return _checkpoint((path,))
+    if os.path.lexists(path / SINGLE):
+        return _checkpoint((path / SINGLE,))
+    return _sharded(path / INDEX)
+
+
+def _checkpoint(files: tuple[Path, ...]) -> Checkpoint:
+    tensors: dict[str, StoredTensor] = {}
+    sizes = []
+    for file in files:
+        check_inside(file)
+        found = read_header(file)
+        for tensor in found:
+            tensors.setdefault(tensor.name, tensor)
+        # The file ends with its last tensor, or it would have been refused.
+        sizes.append(StoredFile(file, found[-1].offset + found[-1].nbytes))
+    return Checkpoint(tuple(sizes), tensors)
+
+
+def _sharded(index: Path) -> Checkpoint:
+    shard_of = read_index(index)
+    names = dict.fromkeys(shard_of.values())
+    if len(names) > MAX_SHARDS:
+        raise UserError(f"{index}: it names {len(names):,} files, more than any real one")
+    for name in names:
+        if not os.path.lexists(index.parent / name):
+            raise UserError(f"{index}: it names {shown_name(name)}, and there is no such file")
+    found = _checkpoint(tuple(index.parent / name for name in names))
+    held = {tensor.name: tensor.file.name for tensor in found.tensors.values()}
+    for key, name in shard_of.items():
+        if held.get(key) != name:
+            raise UserError(
+                f"{index}: it says that {shown_name(key)} is in {name}, "
+                + (f"but it is in {held[key]}" if key in held else "but it is not")
+            )
+    return found
+
+
+def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
+    """Return the file name of each tensor: names, with this ending, of files beside the index.
+
+    Raises:
+        UserError: it cannot be read, is no index, or names a file that lies elsewhere.
+    """
+    check_inside(index)
+    try:
+        if not index.is_file():
+            raise UserError(f"{index}: not a regular file")
+        if index.stat().st_size > MAX_INDEX:
+            raise UserError(f"{index}: too large for an index")
+        text = index.read_bytes()
+    except OSError as error:
+        raise UserError(f"{index}: {error.strerror or error}") from error
+    data: Any = parse_json(text, index, "index", fractions=True)
+    names = data.get("weight_map") if isinstance(data, dict) else None
+    if not isinstance(names, dict) or not names:
+        raise UserError(f"{index}: bad index: it has no weight_map")
+    for key, name in names.items():
+        if not isinstance(name, str):
+            raise UserError(f"{index}: bad index: the file of {shown_name(key)} is not a name")
+        if not _is_plain(name):
+            raise UserError(
+                f"{index}: bad index: {shown_name(name)} is not the name of a file beside it"
+            )
+        if not name.endswith(suffix):
+            raise UserError(f"{index}: bad index: {shown_name(name)} is no {suffix} file")
+    return names
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name leads nowhere: on no system does it have more than one part."""
+    return (
+        bool(name)
+        and name.isprintable()
+        and name not in (".", "..")
+        and PurePosixPath(name).name == name
+        and PureWindowsPath(name).name == name
+    )
+
+
+def check_inside(file: Path) -> None:
+    """Return if a file is where its name says, or a link of the hub's cache to its own blobs.
+
+    Raises:
+        UserError: it is a link that leaves its folder, or leads nowhere.
+    """
+    try:
+        folder, target = file.parent.resolve(strict=True), file.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        cause = (isinstance(error, OSError) and error.strerror) or "a link that leads in a circle"
+        raise UserError(f"{file}: {cause}") from error
+    # The cache: models--org--name/snapshots/<commit>/<file> -> ../../blobs/<hash>
+    is_snapshot = folder.parent.name == "snapshots" and folder.parents[1].name.startswith(
+        "models--"
+    )
+    blobs = folder.parents[1] / "blobs" if is_snapshot else folder
+    # Those may lead on to a store that all models share: blobs/<two digits>/<hash>
+    is_shared = is_snapshot and target.parents[1] == folder.parents[2] / "blobs"
+    if target.parent not in (folder, blobs) and not is_shared:
+        raise UserError(f"{file}: a link that leaves its folder, which is not followed")

@@ -1,0 +1,258 @@
+"""Reads the header of a safetensors file with suspicion, before any library sees the file.
+
+The format: 8 bytes that say how long the header is (little-endian), the header (JSON: each tensor's
+dtype, shape, and where its bytes begin and end), then the tensors' bytes without gaps.
+"""
+
+import json
+import math
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
+
+PREFIX_BYTES = 8
+MAX_HEADER = 100_000_000
+MAX_DIMENSIONS = 64
+MAX_DIGITS = 18  # of a whole number: below 2^63, and no file is as long
+MAX_NAME = 1_000  # characters of a tensor's name
+MAX_SHOWN = 80  # characters of a name in a message
+
+_METADATA = "__metadata__"
+# What a file of another kind begins with, and what it is then. They are looked for only where
+# the first 8 bytes make no sense as a length, which is always so for these.
+_OTHER_KINDS: tuple[tuple[bytes, str], ...] = (
+    (b"version ", "a Git LFS pointer and not the weights themselves ('git lfs pull' fetches them)"),
+    (b"<!", "a web page and not weights: the download went wrong"),
+    (b"<html", "a web page and not weights: the download went wrong"),
+    (b"<head", "a web page and not weights: the download went wrong"),
+    (b"<?xml", "an XML document and not weights: the download went wrong"),
+    (b"pk\x03\x04", "a zip archive, as PyTorch's pickles are, and not a safetensors file"),
+    (b"\x80\x02", "a Python pickle and not a safetensors file"),
+    (b"\x80\x04", "a Python pickle and not a safetensors file"),
+    (b"\x89hdf", "an HDF5 file, as TensorFlow writes them, and not a safetensors file"),
+    (b"gguf", "a GGUF file and not a safetensors file"),
+    (b"\x1f\x8b", "compressed (gzip); unpack it first"),
+    (b"{", "JSON text and not a safetensors file"),
+)
+# The format has them, and numpy and this program have not.
+_UNREADABLE = frozenset(
+    ("F4", "F6_E2M3", "F6_E3M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "C64", "C128")
+)
+
+
+def read_header(file: Path) -> tuple[StoredTensor, ...]:
+    """Return the tensors of a safetensors file in the order of their bytes, reading no values.
+
+    Raises:
+        UserError: it is no regular file, cannot be read, or breaks the format anywhere.
+    """
+    try:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise UserError(f"{file}: not a regular file")
+        with file.open("rb") as opened:
+            first = opened.read(PREFIX_BYTES)
+            length = header_bytes(first, file, found.st_size)
+            return parse_header(first + opened.read(length - len(first)), file, found.st_size)
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror or error}") from error
+
+
+def header_bytes(first: bytes, file: Path, file_bytes: int | None = None) -> int:
+    """Return how many bytes the header takes, its length included: what has to be read next.
+
+    Args:
+        first: the first 8 bytes of the file, or fewer if it has fewer.
+        file: what the messages name.
+        file_bytes: the size of the whole file, if it is known.
+
+    Raises:
+        UserError: these cannot be the first bytes of a safetensors file of that size.
+    """
+    if not first:
+        raise UserError(f"{file}: the file is empty")
+    start = first.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    other = next((text for magic, text in _OTHER_KINDS if start.startswith(magic)), None)
+    if len(first) < PREFIX_BYTES:
+        raise UserError(f"{file}: {other or f'only {len(first)} bytes, too short for weights'}")
+    length = int.from_bytes(first[:PREFIX_BYTES], "little")
+    if length > MAX_HEADER:
+        cause = f"its header would be {length:,} bytes long, more than any real one"
+        raise UserError(f"{file}: {other or f'not a safetensors file: {cause}'}")
+    if file_bytes is not None and PREFIX_BYTES + length > file_bytes:
+        raise UserError(
+            f"{file}: cut off: the header takes {PREFIX_BYTES + length:,} bytes, and the file has "
+            f"only {file_bytes:,}"
+        )
+    if length < len("{}"):
+        raise UserError(f"{file}: not a safetensors file: its header is empty")
+    return PREFIX_BYTES + length
+
+
+def parse_header(raw: bytes, file: Path, file_bytes: int) -> tuple[StoredTensor, ...]:
+    """Return the tensors that a header describes, in the order of their bytes.
+
+    Args:
+        raw: the file from its first byte on, at least as far as the header goes.
+        file: where the tensors are said to be, and what the messages name.
+        file_bytes: the size of the whole file.
+
+    Raises:
+        UserError: the header is not one, or does not fit the file.
+    """
+    end = header_bytes(raw[:PREFIX_BYTES], file, file_bytes)
+    if len(raw) < end:
+        raise UserError(f"{file}: cut off: {end:,} bytes of header, and only {len(raw):,} came")
+    entries = _entries(raw[PREFIX_BYTES:end], file)
+    metadata = entries.pop(_METADATA, {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise UserError(f"{file}: bad header: {_METADATA} is not a table of texts")
+    tensors = [_tensor(name, entry, file, end) for name, entry in entries.items()]
+    if not tensors:
+        raise UserError(f"{file}: there are no tensors in it")
+    tensors.sort(key=lambda tensor: (tensor.offset, tensor.nbytes))
+    _check_places(tensors, end, file, file_bytes)
+    return tuple(tensors)
+
+
+def shown_name(name: str) -> str:
+    """Return a stranger's name in quotes, on one line and not too long, for a message."""
+    text = repr(name)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…'"
+
+
+def parse_json(text: bytes, file: Path, what: str, fractions: bool = False) -> Any:
+    """Return JSON that has no huge whole numbers, no others but by ``fractions``, no key twice.
+
+    Raises:
+        UserError: it has, or is no JSON; ``what`` names in the message what it was to be.
+    """
+    try:
+        decoded = text.decode("utf-8")
+        data = json.loads(
+            decoded,
+            object_pairs_hook=_table,
+            parse_int=_whole,
+            parse_float=float if fractions else _refused,
+            parse_constant=_refused,
+        )
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: bad {what}: not UTF-8") from error
+    except RecursionError as error:
+        raise UserError(f"{file}: bad {what}: nested too deeply") from error
+    except json.JSONDecodeError as error:
+        place = f"at character {error.pos:,}"
+        raise UserError(f"{file}: bad {what}: not JSON {place}") from error
+    except ValueError as error:
+        raise UserError(f"{file}: bad {what}: {error}") from error
+    return data
+
+
+def _entries(text: bytes, file: Path) -> dict[str, Any]:
+    if not text.startswith(b"{"):
+        raise UserError(f"{file}: not a safetensors file: its header is not a JSON table")
+    entries = parse_json(text, file, "header")
+    assert isinstance(entries, dict)  # it begins with a brace
+    return entries
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"{shown_name(name)} stands in it twice")
+            seen.add(name)
+    return table
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
+
+
+def _refused(text: str) -> None:
+    raise ValueError(f"{text[:MAX_DIGITS]} is not a whole number")
+
+
+def _tensor(name: str, entry: Any, file: Path, data_start: int) -> StoredTensor:
+    def bad(cause: str) -> UserError:
+        return UserError(f"{file}: bad header: {shown_name(name)} {cause}")
+
+    if len(name) > MAX_NAME:
+        raise bad(f"is a name of {len(name):,} characters")
+    if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise bad("is not Unicode text")
+    if not isinstance(entry, Mapping):
+        raise bad("is not a table")
+    dtype, shape = entry.get("dtype"), _whole_numbers(entry.get("shape"))
+    offsets = _whole_numbers(entry.get("data_offsets"))
+    if not isinstance(dtype, str):
+        raise bad("has no dtype")
+    if dtype in _UNREADABLE:
+        raise bad(f"is stored as {dtype}, which cannot be read")
+    if dtype not in ITEM_BYTES:
+        raise bad(f"has the unknown dtype {shown_name(dtype)}")
+    if shape is None:
+        raise bad("has no shape of whole numbers")
+    if len(shape) > MAX_DIMENSIONS:
+        raise bad(f"has {len(shape):,} dimensions")
+    if offsets is None or len(offsets) != 2:
+        raise bad("does not say where its bytes begin and end")
+    begin, end = offsets
+    if begin > end:
+        raise bad(f"ends at byte {end:,}, before it begins at {begin:,}")
+    needed = math.prod(shape) * ITEM_BYTES[dtype]
+    if needed != end - begin:
+        raise bad(
+            f"takes {end - begin:,} bytes, but {dtype} of the shape {_short(shape)} "
+            f"needs {_short_number(needed)}"
+        )
+    return StoredTensor(name, dtype, shape, file, data_start + begin, needed)
+
+
+def _whole_numbers(value: Any) -> tuple[int, ...] | None:
+    """Return a list of whole numbers from 0 on; ``None`` for anything else."""
+    if not isinstance(value, list):
+        return None
+    # JSON's true is a whole number to Python.
+    if any(type(number) is not int or number < 0 for number in value):
+        return None
+    return tuple(value)
+
+
+def _check_places(tensors: list[StoredTensor], start: int, file: Path, file_bytes: int) -> None:
+    """Refuse bytes that belong to two tensors, to none, or that are not there."""
+    at = start
+    for tensor in tensors:
+        if tensor.offset != at:
+            name, gap = shown_name(tensor.name), tensor.offset - at
+            cause = (
+                f"{gap:,} bytes before {name} belong to no tensor"
+                if gap > 0
+                else f"{name} overlaps the tensor before it"
+            )
+            raise UserError(f"{file}: bad header: {cause}")
+        at += tensor.nbytes
+    if at > file_bytes:
+        raise UserError(
+            f"{file}: cut off: its tensors end at byte {at:,}, and the file has only {file_bytes:,}"
+        )
+    if at < file_bytes:
+        raise UserError(f"{file}: {file_bytes - at:,} bytes after its last tensor belong to none")
+
+
+def _short(shape: tuple[int, ...]) -> str:
+    text = str(list(shape))
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…]"
+
+
+def _short_number(value: int) -> str:
+    # 64 dimensions of 18 digits are more than Python turns into decimal digits at once.
+    return f"{value:,}" if value < 10**MAX_DIGITS else "far more"

@@ -1,0 +1,56 @@
+"""What a checkpoint holds of a model, tensor by tensor: plain data, the same as its JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReport:
+    """How a checkpoint's tensors and a model's fit together.
+
+    Attributes:
+        files: the names of the checkpoint's files, and their sizes in bytes.
+        stored_dtypes: how many of its tensors have which dtype, by safetensors' names.
+        dtype: what the model computes in, by torch's name; what is stored otherwise is converted.
+        tensors: how many tensors the model learns, a tied one counted once.
+        stored: the checkpoint's key of each tensor of the model that is stored one to one.
+        renamed: the model's name of each key that has another name in the checkpoint; several
+            keys that are merged into one tensor have the same name.
+        missing: the model's tensors that the checkpoint lacks: they are drawn at random.
+        unexpected: the checkpoint's keys that the model has no place for: they are not read.
+        tied: names of the model that stand for the tensor of another name.
+    """
+
+    files: Mapping[str, int]
+    stored_dtypes: Mapping[str, int]
+    dtype: str
+    tensors: int
+    stored: Mapping[str, str]
+    renamed: Mapping[str, str]
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    tied: Mapping[str, str]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all files together."""
+        return sum(self.files.values())
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether there is anything that is not simply in its place."""
+        return bool(self.missing or self.renamed or self.unexpected or self.tied)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain dicts and lists; ``stored`` is left out, as ``renamed`` tells it."""
+        return {
+            "files": [{"name": name, "bytes": size} for name, size in self.files.items()],
+            "stored_dtypes": dict(self.stored_dtypes),
+            "dtype": self.dtype,
+            "tensors": self.tensors,
+            "renamed": dict(self.renamed),
+            "missing": list(self.missing),
+            "unexpected": list(self.unexpected),
+            "tied": dict(self.tied),
+        }

@@ -1,0 +1,254 @@
+"""What a pickle asks for, read off its instructions without carrying out any of them.
+
+torch saves weights as pickles: small programs that build objects, and may call anything. Here the
+program is only listed, with ``pickletools`` of the standard library. What it asks for is compared
+with the few names that tensors need, and its instructions with those that torch itself reads under
+``weights_only=True``; anything else is refused before torch sees the file.
+"""
+
+import errno
+import io
+import pickletools
+import struct
+import zipfile
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
+from dataclasses import dataclass
+from pathlib import Path
+
+from bertviewer.core.errors import UserError
+
+MAX_PROGRAM_BYTES = 16_000_000
+"""A tensor takes some 130 bytes of the program, so this is room for 100,000 of them."""
+MAX_INSTRUCTIONS = 3_000_000
+NAMES_SHOWN = 4
+NAME_LENGTH = 80
+
+# What torch.save writes at the beginning of a file of its first format, from before version 1.6.
+_MAGIC = 0x1950A86A20F9469CFC6C
+# After the magic number: the protocol's version, the machine, the object, the storages' keys.
+_PICKLES_AFTER_MAGIC = 4
+
+_DTYPES = (
+    "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int64",
+    "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool",
+)  # fmt: skip
+_STORAGES = (
+    "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool",
+)  # fmt: skip
+_NEEDED = frozenset(
+    (
+        "collections.OrderedDict",
+        "torch._utils._rebuild_tensor",
+        "torch._utils._rebuild_tensor_v2",
+        "torch._utils._rebuild_tensor_v3",
+        "torch._utils._rebuild_parameter",
+        "torch.nn.parameter.Parameter",
+        "torch.Size",
+        "torch.Tensor",
+        "torch.device",
+        "torch.storage.UntypedStorage",
+        *(f"torch.{name}" for name in _DTYPES),
+        *(f"torch.{name}Storage" for name in _STORAGES),
+        *(f"torch.{name}Tensor" for name in _STORAGES),
+    )
+)
+"""The names behind tensors, and behind the plain containers that they are saved in."""
+
+_READ_BY_TORCH = (
+    "APPEND", "APPENDS", "BINFLOAT", "BINGET", "BININT", "BININT1", "BININT2", "BINPERSID",
+    "BINPUT", "BINUNICODE", "BUILD", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_SET", "EMPTY_TUPLE",
+    "GLOBAL", "LONG1", "LONG_BINGET", "LONG_BINPUT", "MARK", "NEWFALSE", "NEWOBJ", "NEWTRUE",
+    "NONE", "PROTO", "REDUCE", "SETITEM", "SETITEMS", "SHORT_BINSTRING", "STOP", "TUPLE",
+    "TUPLE1", "TUPLE2", "TUPLE3",
+)  # fmt: skip
+
+_DAMAGED = (
+    zipfile.BadZipFile,
+    ValueError,
+    LookupError,
+    OverflowError,
+    EOFError,
+    NotImplementedError,
+    struct.error,
+    Warning,  # of a backslash in a text instruction, where warnings are made errors
+)
+
+
+_ENCRYPTED = 1  # a zip entry's flag
+
+
+class _TooLongError(Exception):
+    """The pickle is longer than any that saved weights need."""
+
+
+@dataclass(frozen=True, slots=True)
+class PickleContents:
+    """What a file of pickled weights asks for.
+
+    Attributes:
+        file: the file.
+        nbytes: its size.
+        globals: every class and function that it names, sorted: ``torch.FloatStorage``.
+        instructions: instructions in it that torch does not write, sorted; mostly none.
+    """
+
+    file: Path
+    nbytes: int
+    globals: tuple[str, ...]
+    instructions: tuple[str, ...] = ()
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The classes and functions that tensors have no need of."""
+        return tuple(name for name in self.globals if name not in _NEEDED)
+
+    @property
+    def refusal(self) -> str:
+        """Why it will not be read, one line; empty if it holds nothing but tensors."""
+        if self.refused:
+            names = _listed(self.refused)
+            return f"{self.file}: refused: it asks for {names}, which no tensor needs"
+        if self.instructions:
+            return (
+                f"{self.file}: refused: its pickle has instructions that torch does not write "
+                f"({_listed(self.instructions)})"
+            )
+        return ""
+
+
+def read_contents(file: Path) -> PickleContents:
+    """List what a file that torch saved asks for; nothing of it is carried out.
+
+    Raises:
+        UserError: it cannot be read, is damaged, or is something else than saved weights.
+    """
+    walk = _Walk()
+    try:
+        nbytes = file.stat().st_size
+        with file.open("rb") as opened:
+            start = opened.read(MAX_PROGRAM_BYTES)
+        if is_zip := start.startswith(b"PK\x03\x04"):
+            walk.read(io.BytesIO(_program_of_zip(file, nbytes)))
+        else:
+            _refuse_other_files(file, start)
+            walk.read_first_format(io.BytesIO(start))
+    except _TooLongError as error:
+        raise UserError(f"{file}: its list of tensors is too long") from error
+    except OSError as error:
+        # A zip that is cut off may lead to a place before its beginning.
+        cause = "cut off or damaged" if error.errno == errno.EINVAL else error.strerror or error
+        raise UserError(f"{file}: {cause}") from error
+    except _DAMAGED as error:
+        raise UserError(f"{file}: cut off or damaged") from error
+    contents = PickleContents(
+        file, nbytes, tuple(sorted(walk.globals)), tuple(sorted(walk.instructions))
+    )
+    if not (is_zip or walk.has_magic or contents.refusal):
+        raise UserError(f"{file}: a pickle that torch did not save")
+    return contents
+
+
+def _refuse_other_files(file: Path, start: bytes) -> None:
+    text = start[:200].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if not start:
+        raise UserError(f"{file}: the file is empty")
+    if text.startswith(b"version https://git-lfs"):
+        cause = "a Git LFS pointer and not the weights themselves ('git lfs pull' fetches them)"
+        raise UserError(f"{file}: {cause}")
+    if text.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
+        raise UserError(f"{file}: a web page and not weights: the download went wrong")
+    if start[257:262] == b"ustar":
+        raise UserError(f"{file}: in torch's oldest format, a tar archive, which is not read")
+    if start[8:9] == b"{":
+        raise UserError(f"{file}: a safetensors file; name it model.safetensors")
+    # Every protocol from 2 on begins like this, and torch has never saved an older one.
+    if start[:1] != b"\x80":
+        raise UserError(f"{file}: not a file that torch saved")
+
+
+def _program_of_zip(file: Path, nbytes: int) -> bytes:
+    """Return the pickle in a zip of torch's layout, once the zip is known to be a plain one."""
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        names = {entry.filename for entry in entries}
+        # torch stores everything as it is: what is packed was made by something else.
+        if any(e.compress_type != zipfile.ZIP_STORED or e.flag_bits & _ENCRYPTED for e in entries):
+            raise UserError(f"{file}: its parts are compressed or encrypted, as torch saves none")
+        if sum(entry.file_size for entry in entries) > nbytes:
+            raise UserError(f"{file}: its parts claim to be larger than the file")
+        if len(names) < len(entries):
+            raise UserError(f"{file}: two of its parts have one name")
+        folders = {name.partition("/")[0] for name in names}
+        folder = next(iter(folders), "")
+        if len(folders) != 1 or f"{folder}/data.pkl" not in names:
+            raise UserError(f"{file}: a zip, but not one that torch saved weights in")
+        if f"{folder}/constants.pkl" in names:
+            raise UserError(f"{file}: a TorchScript program, not just weights")
+        if archive.getinfo(f"{folder}/data.pkl").file_size > MAX_PROGRAM_BYTES:
+            raise _TooLongError
+        return archive.read(f"{folder}/data.pkl")
+
+
+class _Walk:
+    """Collects the names and the foreign instructions of pickles, one after the other."""
+
+    def __init__(self) -> None:
+        self.globals: set[str] = set()
+        self.instructions: set[str] = set()
+        self.has_magic = False
+        self._left = MAX_INSTRUCTIONS
+
+    def read_first_format(self, stream: io.BytesIO) -> None:
+        """Go through the pickles at the beginning of a file of torch's first format."""
+        self.read(stream)
+        if self.has_magic:
+            for _ in range(_PICKLES_AFTER_MAGIC):
+                self.read(stream)
+
+    def read(self, stream: io.BytesIO) -> None:
+        """Go through one pickle, up to its end.
+
+        Raises:
+            _TooLongError: it has too many instructions.
+            Exception: one of ``_DAMAGED``, where it makes no sense or does not end.
+        """
+        # What a later STACK_GLOBAL takes from the stack are the two texts pushed last.
+        pushed: list[str] = ["?", "?"]
+        memo: dict[int, str] = {}
+        for instruction, argument, _ in pickletools.genops(stream):
+            name = instruction.name
+            self._left -= 1
+            if self._left < 0:
+                raise _TooLongError
+            if name not in _READ_BY_TORCH:
+                self.instructions.add(name)
+            if name in ("GLOBAL", "INST"):
+                self._add(*str(argument).split(" ", 1))
+            elif name == "STACK_GLOBAL":
+                self._add(*pushed)
+            elif name == "LONG1" and argument == _MAGIC:
+                self.has_magic = True
+            if name in ("PUT", "BINPUT", "LONG_BINPUT"):
+                memo[int(argument or 0)] = pushed[-1]
+            elif name == "MEMOIZE":
+                memo[len(memo)] = pushed[-1]
+            elif name in ("GET", "BINGET", "LONG_BINGET"):
+                pushed = [pushed[-1], memo.get(int(argument or 0), "?")]
+            elif instruction.stack_after:
+                pushed = [pushed[-1], argument if isinstance(argument, str) else "?"]
+
+    def _add(self, module: str, name: str = "?") -> None:
+        module, name = NAME_MAPPING.get((module, name), (module, name))
+        self.globals.add(_printable(f"{IMPORT_MAPPING.get(module, module)}.{name}"))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:NAMES_SHOWN])
+    more = len(names) - NAMES_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _printable(text: str) -> str:
+    """Return the text fit for one line: whatever the file put into a name stays harmless."""
+    kept = "".join(character if character.isprintable() else "�" for character in text)
+    return kept if len(kept) <= NAME_LENGTH else f"{kept[:NAME_LENGTH]}…"

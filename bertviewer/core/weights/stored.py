@@ -1,0 +1,66 @@
+"""Tensors as a checkpoint stores them: where their bytes lie, and not yet their values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ITEM_BYTES: Mapping[str, int] = {
+    "F64": 8,
+    "F32": 4,
+    "F16": 2,
+    "BF16": 2,
+    "F8_E4M3": 1,
+    "F8_E5M2": 1,
+    "I64": 8,
+    "I32": 4,
+    "I16": 2,
+    "I8": 1,
+    "U64": 8,
+    "U32": 4,
+    "U16": 2,
+    "U8": 1,
+    "BOOL": 1,
+}
+"""Bytes of one element, by safetensors' names of the dtypes that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """One tensor in a safetensors file.
+
+    Attributes:
+        name: its key in the file.
+        dtype: one of ``ITEM_BYTES``, as safetensors writes it.
+        shape: its dimensions; a scalar has none.
+        file: the file that holds it.
+        offset: where its first byte lies, counted from the start of the file.
+        nbytes: how many bytes it takes: elements, row by row, little-endian.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    file: Path
+    offset: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file of a checkpoint, and its size in bytes."""
+
+    path: Path
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """All files of a checkpoint, and its tensors by their keys."""
+
+    files: tuple[StoredFile, ...]
+    tensors: Mapping[str, StoredTensor]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all files together."""
+        return sum(file.nbytes for file in self.files)

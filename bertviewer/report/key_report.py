@@ -1,0 +1,49 @@
+"""What a checkpoint holds of a model, as lines of plain text."""
+
+from collections.abc import Iterable
+
+from bertviewer.core.weights.keys import KeyReport
+
+LISTED = 12
+"""Names of a group that are listed where there is not room for all."""
+
+
+def key_lines(keys: KeyReport, listed: int | None = LISTED) -> list[str]:
+    """Return a paragraph's lines on files, dtypes and names; ``listed`` ``None`` lists all names.
+
+    What is simply in its place is not listed.
+    """
+    sizes = ", ".join(f"{name} ({size / 1e6:,.2f} MB)" for name, size in keys.files.items())
+    if len(keys.files) > 1:
+        sizes = f"{len(keys.files)} files, {keys.nbytes / 1e6:,.2f} MB together: {sizes}"
+    stored = ", ".join(f"{count} × {dtype}" for dtype, count in keys.stored_dtypes.items())
+    lines = [f"Checkpoint: {sizes}", f"Stored as: {stored}; computed in {keys.dtype}"]
+    groups: list[tuple[str, list[str]]] = [
+        (
+            f"Not in the checkpoint, drawn at RANDOM: {len(keys.missing)} of {keys.tensors}",
+            list(keys.missing),
+        ),
+        (
+            f"Under another name: {len(keys.renamed)}",
+            [f"{name} is stored as {key}" for key, name in keys.renamed.items()],
+        ),
+        (
+            f"In the checkpoint, and not in this model: {len(keys.unexpected)}",
+            list(keys.unexpected),
+        ),
+        (
+            f"The same tensor as another one: {len(keys.tied)}",
+            [f"{name} is {first}" for name, first in keys.tied.items()],
+        ),
+    ]
+    for title, names in groups:
+        if names:
+            lines += [title, *_indented(names, listed)]
+    return lines
+
+
+def _indented(names: list[str], listed: int | None) -> Iterable[str]:
+    shown = names if listed is None or len(names) <= listed else names[: listed - 1]
+    yield from (f"  {name}" for name in shown)
+    if len(shown) < len(names):
+        yield f"  … and {len(names) - len(shown)} more"

@@ -1,0 +1,61 @@
+"""Says above everything, for as long as the model is open, that some of its weights are random."""
+
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+
+from bertviewer.ui.checkpoint.dialog import show_key_report
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.workspace import Workspace
+
+TINT, LINE = 26, 110  # of 255: how much of the warning's colour lies on the window's
+
+
+class RandomBanner(QFrame):
+    """A line with a button that shows which; out of sight where the checkpoint has everything."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.setObjectName("randomBanner")
+        self._text = ElidedLabel()
+        self._text.setObjectName("randomBannerText")
+        self._text.setForegroundRole(QPalette.ColorRole.Link)
+        self._button = QPushButton(self.tr("Show which…"))
+        self._button.setObjectName("randomBannerButton")
+        self._button.clicked.connect(self._show_report)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 5, 8, 5)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(self._button)
+        self.hide()
+        workspace.architecture_changed.connect(self._update)
+        workspace.run_changed.connect(self._update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Tint the window's colour with the warning's; Qt calls it."""
+        super().paintEvent(event)
+        color = QColor(self.palette().color(QPalette.ColorRole.Link))
+        painter = QPainter(self)
+        color.setAlpha(TINT)
+        painter.fillRect(self.rect(), color)
+        color.setAlpha(LINE)
+        painter.setPen(color)
+        painter.drawLine(self.rect().bottomLeft(), self.rect().bottomRight())
+        painter.end()
+
+    def _update(self) -> None:
+        architecture = self._workspace.architecture
+        random = () if architecture is None else architecture.source.random_tensors
+        if architecture is not None and random:
+            text = self.tr(
+                "{0} of {1} tensors are not in the checkpoint and were drawn at random: no figure "
+                "that they are part of comes from training."
+            ).format(len(random), architecture.tensor_count)
+            self._text.setText(text)
+            self._text.setToolTip(text)
+        self._button.setVisible(self._workspace.keys is not None)
+        self.setVisible(bool(random))
+
+    def _show_report(self) -> None:
+        if self._workspace.keys is not None:
+            show_key_report(self._workspace.keys, self.window())

@@ -1,0 +1,116 @@
+"""The key report: every tensor of a checkpoint or a model that is not simply there."""
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QDialog,
+    QDialogButtonBox,
+    QHeaderView,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.report.key_report import key_lines
+from bertviewer.ui.facts import plain_label
+
+SIZE = (820, 560)
+
+
+class KeyReportDialog(QDialog):
+    """Lists of names, one group below the other: the model's name, and the checkpoint's."""
+
+    def __init__(self, keys: KeyReport, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._keys = keys
+        self.setObjectName("keyReportDialog")
+        self.setWindowTitle(self.tr("What is in the checkpoint"))
+        self.resize(*SIZE)
+        files = ", ".join(keys.files)
+        note = self.tr("{0} · {1} MB · stored as {2}, computed in {3}").format(
+            files if len(keys.files) == 1 else self.tr("{0} files").format(len(keys.files)),
+            f"{keys.nbytes / 1e6:,.1f}",
+            ", ".join(keys.stored_dtypes),
+            keys.dtype,
+        )
+        label = plain_label(note)
+        label.setToolTip(files)
+        self._tree = self._make_tree()
+        self._fill()
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        copy = QPushButton(self.tr("&Copy as text"))
+        copy.setObjectName("copyKeyReport")
+        copy.clicked.connect(self._copy)
+        buttons.addButton(copy, QDialogButtonBox.ButtonRole.ActionRole)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addWidget(label)
+        layout.addWidget(self._tree, 1)
+        layout.addWidget(buttons)
+
+    def _make_tree(self) -> QTreeWidget:
+        tree = QTreeWidget()
+        tree.setObjectName("keyReport")
+        tree.setAccessibleName(self.tr("Tensors of the checkpoint and of the model"))
+        tree.setHeaderLabels([self.tr("In the model"), self.tr("In the checkpoint")])
+        tree.setUniformRowHeights(True)
+        tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        tree.setAlternatingRowColors(True)
+        tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        return tree
+
+    def _fill(self) -> None:
+        keys = self._keys
+        self._add(
+            self.tr("Not in the checkpoint, drawn at random"),
+            ((name, "") for name in keys.missing),
+            warns=True,
+        )
+        self._add(
+            self.tr("In the checkpoint under another name"),
+            ((name, key) for key, name in keys.renamed.items()),
+        )
+        self._add(
+            self.tr("In the checkpoint, and not in this model"),
+            (("", key) for key in keys.unexpected),
+        )
+        self._add(
+            self.tr("The same tensor as another one"),
+            (
+                (self.tr("{0} is {1}").format(name, first), keys.stored.get(name, ""))
+                for name, first in keys.tied.items()
+            ),
+        )
+        self._tree.expand(self._tree.model().index(0, 0))
+
+    def _add(self, title: str, rows: Iterable[tuple[str, str]], warns: bool = False) -> None:
+        items = [QTreeWidgetItem([name, key]) for name, key in rows]
+        if not items:
+            return
+        group = QTreeWidgetItem([f"{title} ({len(items):,})"])
+        self._tree.addTopLevelItem(group)
+        group.addChildren(items)
+        group.setFirstColumnSpanned(True)
+        font = group.font(0)
+        font.setBold(True)
+        group.setFont(0, font)
+        if warns:
+            group.setForeground(0, self.palette().color(QPalette.ColorRole.Link))
+
+    def _copy(self) -> None:
+        QApplication.clipboard().setText("\n".join(key_lines(self._keys, None)))
+
+
+def show_key_report(keys: KeyReport, window: QWidget, *_: object) -> None:
+    """Open the dialog over a window."""
+    dialog = KeyReportDialog(keys, window)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()

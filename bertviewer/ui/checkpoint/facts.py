@@ -1,0 +1,50 @@
+"""What the overview tells of the checkpoint, in a few lines."""
+
+from PySide6.QtCore import QCoreApplication
+
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.ui.facts import Fact
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+
+_FILES = QT_TRANSLATE_NOOP("checkpoint", "Files")
+_STORED = QT_TRANSLATE_NOOP("checkpoint", "Stored as")
+_CONVERTED = QT_TRANSLATE_NOOP("checkpoint", "{0}; computed in {1}")
+_SEVERAL = QT_TRANSLATE_NOOP("checkpoint", "{0} files, {1} MB together")
+_ONE = QT_TRANSLATE_NOOP("checkpoint", "{0}, {1} MB")
+_MISSING = QT_TRANSLATE_NOOP("checkpoint", "Missing")
+_MISSING_TEXT = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors, drawn at RANDOM")
+_RENAMED = QT_TRANSLATE_NOOP("checkpoint", "Other names")
+_RENAMED_TEXT = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors, such as {2} for {3}")
+_UNUSED = QT_TRANSLATE_NOOP("checkpoint", "Not in this model")
+_UNUSED_TEXT = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors in the files, such as {2}")
+
+
+def checkpoint_facts(keys: KeyReport) -> list[Fact]:
+    """Return the facts that there are; names in full are in the dialog."""
+    name, size = next(iter(keys.files)), f"{keys.nbytes / 1e6:,.1f}"
+    files = _ONE if len(keys.files) == 1 else _SEVERAL
+    held = sum(keys.stored_dtypes.values())
+    dtypes = ", ".join(
+        dtype if len(keys.stored_dtypes) == 1 else f"{count:,} × {dtype}"
+        for dtype, count in keys.stored_dtypes.items()
+    )
+    facts: list[Fact] = [
+        (_translated(_FILES), _translated(files).format(
+            name if len(keys.files) == 1 else len(keys.files), size)),
+        (_translated(_STORED), _translated(_CONVERTED).format(dtypes, keys.dtype)),
+    ]  # fmt: skip
+    if keys.missing:
+        text = _translated(_MISSING_TEXT).format(len(keys.missing), keys.tensors)
+        facts.append((_translated(_MISSING), text))
+    if keys.renamed:
+        stored, own = next(iter(keys.renamed.items()))
+        text = _translated(_RENAMED_TEXT).format(len(keys.renamed), held, stored, own)
+        facts.append((_translated(_RENAMED), text))
+    if keys.unexpected:
+        text = _translated(_UNUSED_TEXT).format(len(keys.unexpected), held, keys.unexpected[0])
+        facts.append((_translated(_UNUSED), text))
+    return facts
+
+
+def _translated(text: str) -> str:
+    return QCoreApplication.translate("checkpoint", text)

@@ -1,0 +1,99 @@
+"""All ways to open a model: by name, by a dialog, by dropping it on the window, or once more."""
+
+from PySide6.QtCore import QEvent, QMimeData, QObject
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.hub.dialog import HubDialog
+from bertviewer.ui.recent import forget, is_there, recent_names, remember
+from bertviewer.ui.weights_consent import WeightsConsent
+from bertviewer.ui.workspace import Workspace
+
+PATTERNS = "*.json *.safetensors *.bin"
+
+
+class Opening(QObject):
+    """Opens models in a window; what cannot be opened gets a dialog, and nothing changes."""
+
+    def __init__(self, workspace: Workspace, window: QWidget) -> None:
+        super().__init__(window)
+        self._workspace = workspace
+        self._window = window
+        self._consent = WeightsConsent(workspace, window)
+        workspace.architecture_changed.connect(self._on_opened)
+        window.setAcceptDrops(True)
+        window.installEventFilter(self)
+
+    @property
+    def recent(self) -> list[tuple[str, bool]]:
+        """The models that were opened last, and whether each is still there."""
+        return [(name, is_there(name)) for name in recent_names()]
+
+    def open_source(self, source: ModelSource) -> None:
+        """Open a model in place of the one that is open."""
+        self._consent.open(source)
+
+    def open_named(self, name: str) -> None:
+        """Open a preset, the demo or a path with the base task."""
+        try:
+            self.open_source(parse_source(name))
+        except UserError as error:
+            show_error(self._window, str(error))
+
+    def open_recent(self, name: str) -> None:
+        """Open a model once more, or say that it is gone and take it off the list."""
+        if is_there(name):
+            self.open_named(name)
+            return
+        forget(name)
+        text = self.tr("{0} is not there any more; it has been taken off the list")
+        show_error(self._window, text.format(name))
+
+    def choose_folder(self) -> None:
+        """Ask for a model's folder and open it."""
+        folder = QFileDialog.getExistingDirectory(self._window, self.tr("Open a model's folder"))
+        if folder:
+            self.open_named(folder)
+
+    def choose_file(self) -> None:
+        """Ask for a configuration or for weights, and open them."""
+        file, _ = QFileDialog.getOpenFileName(
+            self._window,
+            self.tr("Open a config.json, a .safetensors or a .bin file"),
+            "",
+            self.tr("Models ({0});;All files (*)").format(PATTERNS),
+        )
+        if file:
+            self.open_named(file)
+
+    def choose_hub(self) -> None:
+        """Ask for a model of the hub and open it."""
+        dialog = HubDialog(self._window)
+        dialog.chosen.connect(self.open_named)
+        dialog.failed.connect(self._workspace.failed)
+        dialog.open()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take a file or folder that is dropped on the window; Qt calls it."""
+        if event.type() in (QEvent.Type.DragEnter, QEvent.Type.Drop):
+            assert isinstance(event, QDropEvent)  # what enters is one too
+            path = _dropped(event.mimeData())
+            if path:
+                event.acceptProposedAction()
+                if event.type() == QEvent.Type.Drop:
+                    self.open_named(path)
+                return True
+        return super().eventFilter(watched, event)
+
+    def _on_opened(self) -> None:
+        if self._workspace.source is not None:
+            remember(self._workspace.source)
+
+
+def _dropped(data: QMimeData) -> str:
+    """Return the path of the one thing that is dropped; empty for several, or for no file."""
+    paths = [url.toLocalFile() for url in data.urls()]
+    return paths[0] if len(paths) == 1 else ""

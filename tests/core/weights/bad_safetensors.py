@@ -1,0 +1,219 @@
+"""Files that no library may see: safetensors files and indexes that are broken, one way each."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+F32 = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
+
+
+@dataclass(frozen=True, slots=True)
+class BadFile:
+    """A content, and what must be said of it after the file's name."""
+
+    name: str
+    content: bytes
+    message: str
+
+
+def packed(header: bytes | Mapping[str, Any], data: bytes = b"\0" * 16) -> bytes:
+    """Return a file with that header, JSON or not, and its right length."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def entry(**changes: Any) -> bytes:
+    """Return a file with one tensor of four floats, after these changes."""
+    return packed({"a": {key: v for key, v in {**F32, **changes}.items() if v is not ...}})
+
+
+GOOD = packed({"__metadata__": {"format": "pt"}, "a": F32})
+LFS = (
+    b"version https://git-lfs.github.com/spec/v1\n"
+    b"oid sha256:53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db\n"
+    b"size 90864192\n"
+)
+_POINTER = "a Git LFS pointer and not the weights themselves ('git lfs pull' fetches them)"
+_PAGE = "a web page and not weights: the download went wrong"
+_HUGE = "not a safetensors file: its header would be {} bytes long, more than any real one"
+
+BAD_SAFETENSORS = (
+    # What is no safetensors file at all.
+    BadFile("empty", b"", "the file is empty"),
+    BadFile("one byte", b"\x08", "only 1 bytes, too short for weights"),
+    BadFile("seven bytes", b"\x08" + b"\0" * 6, "only 7 bytes, too short for weights"),
+    BadFile("LFS pointer", LFS, _POINTER),
+    BadFile("HTML", b"<!DOCTYPE html>\n<html><body>Not found</body></html>", _PAGE),
+    BadFile("HTML in small letters", b"\n <!doctype html><html></html>", _PAGE),
+    BadFile("HTML without a doctype", b"<html lang=en><head></head></html>", _PAGE),
+    BadFile("HTML after a byte order mark", b"\xef\xbb\xbf<html></html>", _PAGE),
+    BadFile(
+        "XML",
+        b'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>',
+        "an XML document and not weights: the download went wrong",
+    ),
+    BadFile(
+        "zip",
+        b"PK\x03\x04\x00\x00\x08\x08" + b"\0" * 40,
+        "a zip archive, as PyTorch's pickles are, and not a safetensors file",
+    ),
+    BadFile(
+        "pickle", b"\x80\x02}q\x00X\x01\x00\x00\x00aq\x01K\x01s.",
+        "a Python pickle and not a safetensors file",
+    ),
+    BadFile(
+        "newer pickle", b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00}\x94\x8c\x01a\x94K\x01s.",
+        "a Python pickle and not a safetensors file",
+    ),
+    BadFile(
+        "HDF5", b"\x89HDF\r\n\x1a\n" + b"\0" * 40,
+        "an HDF5 file, as TensorFlow writes them, and not a safetensors file",
+    ),
+    BadFile("GGUF", b"GGUF\x03\0\0\0" + b"\xff" * 40, "a GGUF file and not a safetensors file"),
+    BadFile("gzip", b"\x1f\x8b\x08\x08abcdefgh", "compressed (gzip); unpack it first"),
+    BadFile("JSON", b'{"error": "Repository not found"}', "JSON text and not a safetensors file"),
+    BadFile(
+        "plain text", b"these are not the weights that you are looking for",
+        _HUGE.format(f"{0x72612065_73656874:,}"),
+    ),
+    BadFile("header length 2^63", b"\0" * 7 + b"\x80{}", _HUGE.format(f"{2**63:,}")),
+    BadFile("header length 2^64 - 1", b"\xff" * 8 + b"{}", _HUGE.format(f"{2**64 - 1:,}")),
+    BadFile(
+        "header over the cap", (100_000_001).to_bytes(8, "little") + b"{}",
+        _HUGE.format("100,000,001"),
+    ),
+    BadFile("no header", b"\0" * 8, "not a safetensors file: its header is empty"),
+    BadFile(
+        "header of a byte", packed(b"{", b""), "not a safetensors file: its header is empty"
+    ),
+    # What is cut off, or too long.
+    BadFile(
+        "cut off in the header", GOOD[:40],
+        f"cut off: the header takes {len(GOOD) - 16} bytes, and the file has only 40",
+    ),
+    BadFile(
+        "cut off in the data", GOOD[:-4],
+        f"cut off: its tensors end at byte {len(GOOD)}, and the file has only {len(GOOD) - 4}",
+    ),
+    BadFile("trailing bytes", GOOD + b"xyz", "3 bytes after its last tensor belong to none"),
+    # Headers that are no JSON, or not of that kind.
+    BadFile("a list", packed(b'[{"a": 1}]'),
+            "not a safetensors file: its header is not a JSON table"),
+    BadFile("a byte order mark", packed(b"\xef\xbb\xbf{}"),
+            "not a safetensors file: its header is not a JSON table"),
+    BadFile("not JSON", packed(b'{"a": }'), "bad header: not JSON at character 6"),
+    BadFile("JSON and more", packed(b"{} {}"), "bad header: not JSON at character 3"),
+    BadFile("not UTF-8", packed(b'{"\xff": 1}'), "bad header: not UTF-8"),
+    BadFile("NaN", packed(b'{"a": NaN}'), "bad header: NaN is not a whole number"),
+    BadFile("a fraction", entry(shape=[2.5]), "bad header: 2.5 is not a whole number"),
+    BadFile("a huge number", packed(b'{"a": ' + b"9" * 10_000 + b"}"),
+            "bad header: a number of 10,000 digits"),
+    BadFile("nested deeply", packed(b'{"a": ' + b"[" * 200_000), "bad header: nested too deeply"),
+    BadFile("the same name twice", packed(b'{"a": {}, "a": {}}'),
+            "bad header: 'a' stands in it twice"),
+    BadFile("the same key twice", packed(b'{"a": {"dtype": "F32", "dtype": "F16"}}'),
+            "bad header: 'dtype' stands in it twice"),
+    BadFile("no tensors", packed({}), "there are no tensors in it"),
+    BadFile("nothing but metadata", packed({"__metadata__": {}}), "there are no tensors in it"),
+    BadFile("metadata of numbers", packed({"__metadata__": {"a": 1}, "a": F32}),
+            "bad header: __metadata__ is not a table of texts"),
+    BadFile("metadata as a list", packed({"__metadata__": [], "a": F32}),
+            "bad header: __metadata__ is not a table of texts"),
+    # Tensors that are described badly.
+    BadFile("a tensor as a number", packed({"a": 1}), "bad header: 'a' is not a table"),
+    BadFile("a lone surrogate", packed(b'{"\\ud800": {}}'),
+            r"bad header: '\ud800' is not Unicode text"),
+    BadFile("a long name", packed({"x" * 5_000: F32}),
+            f"bad header: '{'x' * 79}…' is a name of 5,000 characters"),
+    BadFile("no dtype", entry(dtype=...), "bad header: 'a' has no dtype"),
+    BadFile("a dtype as a number", entry(dtype=32), "bad header: 'a' has no dtype"),
+    BadFile("an unknown dtype", entry(dtype="F31"), "bad header: 'a' has the unknown dtype 'F31'"),
+    BadFile("a dtype in small letters", entry(dtype="f32"),
+            "bad header: 'a' has the unknown dtype 'f32'"),
+    BadFile("a dtype that cannot be read", entry(dtype="F4", shape=[32]),
+            "bad header: 'a' is stored as F4, which cannot be read"),
+    BadFile("no shape", entry(shape=...), "bad header: 'a' has no shape of whole numbers"),
+    BadFile("a negative shape", entry(shape=[-2, -2]),
+            "bad header: 'a' has no shape of whole numbers"),
+    BadFile("a shape of truths", entry(shape=[True, 4]),
+            "bad header: 'a' has no shape of whole numbers"),
+    BadFile("a shape of texts", entry(shape=["2", "2"]),
+            "bad header: 'a' has no shape of whole numbers"),
+    BadFile("65 dimensions", entry(shape=[1] * 65), "bad header: 'a' has 65 dimensions"),
+    BadFile("a shape too large", entry(shape=[2, 3]),
+            "bad header: 'a' takes 16 bytes, but F32 of the shape [2, 3] needs 24"),
+    BadFile("a shape past 64 bits", entry(shape=[2**32, 2**30, 4]),
+            "bad header: 'a' takes 16 bytes, but F32 of the shape [4294967296, 1073741824, 4] "
+            "needs far more"),
+    BadFile("no offsets", entry(data_offsets=...),
+            "bad header: 'a' does not say where its bytes begin and end"),
+    BadFile("three offsets", entry(data_offsets=[0, 8, 16]),
+            "bad header: 'a' does not say where its bytes begin and end"),
+    BadFile("negative offsets", entry(data_offsets=[-16, 0]),
+            "bad header: 'a' does not say where its bytes begin and end"),
+    BadFile("offsets turned round", entry(data_offsets=[16, 0]),
+            "bad header: 'a' ends at byte 0, before it begins at 16"),
+    BadFile("offsets past the end", entry(shape=[4, 2], data_offsets=[0, 32]),
+            "cut off: its tensors end at byte 105, and the file has only 89"),
+    BadFile("a hole at the start", packed({"a": {**F32, "data_offsets": [16, 32]}}, b"\0" * 32),
+            "bad header: 16 bytes before 'a' belong to no tensor"),
+    BadFile("a hole between two",
+            packed({"a": F32, "b": {**F32, "data_offsets": [20, 36]}}, b"\0" * 36),
+            "bad header: 4 bytes before 'b' belong to no tensor"),
+    BadFile("an overlap", packed({"a": F32, "b": {**F32, "data_offsets": [8, 24]}}, b"\0" * 24),
+            "bad header: 'b' overlaps the tensor before it"),
+    BadFile("the same bytes twice", packed({"a": F32, "b": F32}),
+            "bad header: 'b' overlaps the tensor before it"),
+)  # fmt: skip
+"""One file ``model.safetensors`` each."""
+
+
+def index(weight_map: Any, **more: Any) -> bytes:
+    """Return an index that says which file holds which tensor."""
+    return json.dumps({"metadata": {"total_size": 16}, "weight_map": weight_map, **more}).encode()
+
+
+BAD_INDEXES = (
+    BadFile("empty", b"", "bad index: not JSON at character 0"),
+    BadFile("a list", b"[]", "bad index: it has no weight_map"),
+    BadFile("null", b"null", "bad index: it has no weight_map"),
+    BadFile("no weight_map", b"{}", "bad index: it has no weight_map"),
+    BadFile("an empty weight_map", index({}), "bad index: it has no weight_map"),
+    BadFile("a weight_map as a list", index(["a"]), "bad index: it has no weight_map"),
+    BadFile("LFS pointer", LFS, "bad index: not JSON at character 0"),
+    BadFile("not UTF-8", b'{"\xff": 1}', "bad index: not UTF-8"),
+    BadFile("nested deeply", b"[" * 200_000, "bad index: nested too deeply"),
+    BadFile("a tensor twice", b'{"weight_map": {"a": "x", "a": "y"}}',
+            "bad index: 'a' stands in it twice"),
+    BadFile("a file as a number", index({"a": 1}), "bad index: the file of 'a' is not a name"),
+    BadFile("a file as null", index({"a": None}), "bad index: the file of 'a' is not a name"),
+    BadFile("a folder above", index({"a": "../model.safetensors"}),
+            "bad index: '../model.safetensors' is not the name of a file beside it"),
+    BadFile("a folder below", index({"a": "other/model.safetensors"}),
+            "bad index: 'other/model.safetensors' is not the name of a file beside it"),
+    BadFile("an absolute path", index({"a": "/etc/passwd"}),
+            "bad index: '/etc/passwd' is not the name of a file beside it"),
+    BadFile("a path of Windows", index({"a": r"..\model.safetensors"}),
+            r"bad index: '..\\model.safetensors' is not the name of a file beside it"),
+    BadFile("a drive of Windows", index({"a": "C:model.safetensors"}),
+            "bad index: 'C:model.safetensors' is not the name of a file beside it"),
+    BadFile("the folder itself", index({"a": ".."}),
+            "bad index: '..' is not the name of a file beside it"),
+    BadFile("no name", index({"a": ""}), "bad index: '' is not the name of a file beside it"),
+    BadFile("a NUL", index({"a": "x\0.safetensors"}),
+            r"bad index: 'x\x00.safetensors' is not the name of a file beside it"),
+    BadFile("a pickle", index({"a": "pytorch_model.bin"}),
+            "bad index: 'pytorch_model.bin' is no .safetensors file"),
+    BadFile("a missing file", index({"a": "absent.safetensors"}),
+            "it names 'absent.safetensors', and there is no such file"),
+    BadFile("a tensor that is not there", index({"a": "good.safetensors", "b": "good.safetensors"}),
+            "it says that 'b' is in good.safetensors, but it is not"),
+    BadFile("a tensor in another file", index({"a": "good.safetensors", "b": "good.safetensors",
+                                               "c": "other.safetensors"}),
+            "it says that 'b' is in good.safetensors, but it is in other.safetensors"),
+)  # fmt: skip
+"""One file ``model.safetensors.index.json`` each.
+
+Beside it ``good.safetensors`` holds a tensor ``a``, and ``other.safetensors`` ``b`` and ``c``.
+"""

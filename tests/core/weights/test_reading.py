@@ -1,0 +1,113 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from safetensors.torch import save_file
+
+from bertviewer.core.backend import torch
+from bertviewer.core.errors import UserError
+from bertviewer.core.weights.decoding import TORCH_NAMES, decode
+from bertviewer.core.weights.reading import matrix_shape, read_block, read_rows
+from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
+from tests.core.tensors.made_up import stored_in
+
+ALL_16 = np.arange(1 << 16, dtype=np.uint16)
+ALL_8 = np.arange(256, dtype=np.uint8)
+HALVES = (("BF16", torch.bfloat16), ("F16", torch.float16))
+EIGHTHS = (("F8_E4M3", torch.float8_e4m3fn), ("F8_E5M2", torch.float8_e5m2))
+
+
+@pytest.mark.parametrize(("name", "dtype"), HALVES)
+def test_every_pattern_of_16_bits_is_read_as_torch_reads_it(name: str, dtype: torch.dtype) -> None:
+    expected = torch.from_numpy(ALL_16.view(np.int16)).view(dtype).float().numpy()
+    found = decode(ALL_16.tobytes(), name)
+    assert found.dtype == np.float32
+    assert_array_equal(np.isnan(found), np.isnan(expected))
+    numbers = ~np.isnan(expected)
+    # Bit by bit: -0 is not 0.
+    assert_array_equal(found[numbers].view(np.uint32), expected[numbers].view(np.uint32))
+
+
+@pytest.mark.parametrize(("name", "dtype"), EIGHTHS)
+def test_every_pattern_of_8_bits_is_read_as_torch_reads_it(name: str, dtype: torch.dtype) -> None:
+    expected = torch.from_numpy(ALL_8).view(dtype).float().numpy()
+    found = decode(ALL_8.tobytes(), name)
+    assert found.dtype == np.float32
+    assert_array_equal(np.isnan(found), np.isnan(expected))
+    numbers = ~np.isnan(expected)
+    assert_array_equal(found[numbers].view(np.uint32), expected[numbers].view(np.uint32))
+
+
+def test_every_dtype_has_torchs_name() -> None:
+    assert TORCH_NAMES.keys() == ITEM_BYTES.keys()
+    for code, name in TORCH_NAMES.items():
+        assert getattr(torch, name).itemsize == ITEM_BYTES[code]
+
+
+@pytest.mark.parametrize("name", list(TORCH_NAMES.values()))
+def test_each_dtype_comes_back_from_a_file(name: str, tmp_path: Path) -> None:
+    numbers = torch.tensor([[0, 1, 2], [3, 0, 100]])
+    wanted = numbers.to(getattr(torch, name))
+    save_file({"first": torch.ones(3), "weight": wanted}, tmp_path / "m.safetensors")
+    found = read_rows(stored_in(tmp_path / "m.safetensors")["weight"], 0, 2)
+    assert_array_equal(found, wanted.to(torch.float64).numpy())
+
+
+def test_rows_and_blocks_are_those_of_the_file(tmp_path: Path) -> None:
+    values = torch.randn(50, 40)
+    save_file({"a": torch.ones(7), "w": values, "z": torch.ones(7)}, tmp_path / "m.safetensors")
+    stored = stored_in(tmp_path / "m.safetensors")["w"]
+    assert_array_equal(read_rows(stored, 13, 17), values[13:17].numpy())
+    # A narrow block is read row by row, a wide one in one go.
+    for columns in ((3, 5), (3, 39), (0, 40), (39, 40)):
+        expected = values[10:50, slice(*columns)].numpy()
+        assert_array_equal(read_block(stored, (10, 50), columns), expected)
+    assert read_block(stored, (50, 50), (0, 40)).shape == (0, 40)
+    assert read_block(stored, (0, 50), (4, 4)).shape == (50, 0)
+    for rows, columns in (((0, 51), (0, 40)), ((0, 1), (-1, 2)), ((3, 2), (0, 1))):
+        with pytest.raises(IndexError):
+            read_block(stored, rows, columns)
+
+
+@pytest.mark.parametrize(
+    ("shape", "matrix"),
+    [((), (1, 1)), ((5,), (5, 1)), ((5, 3), (5, 3)), ((2, 3, 4), (6, 4)), ((0, 3), (0, 3))],
+)
+def test_tensors_are_matrices(
+    shape: tuple[int, ...], matrix: tuple[int, int], tmp_path: Path
+) -> None:
+    assert matrix_shape(shape) == matrix
+    values = torch.randn(shape)
+    save_file({"w": values}, tmp_path / "m.safetensors")
+    found = read_rows(stored_in(tmp_path / "m.safetensors")["w"], 0, matrix[0])
+    assert_array_equal(found, values.numpy().reshape(matrix))
+
+
+def test_a_file_that_is_cut_off_while_it_is_open_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "m.safetensors"
+    save_file({"w": torch.ones(100, 10)}, file)
+    stored = stored_in(file)["w"]
+    with file.open("r+b") as opened:
+        opened.truncate(stored.offset + 60)
+    assert read_rows(stored, 0, 1).sum() == 10
+    with pytest.raises(UserError, match=r"m\.safetensors: ends in the middle of w; it has been"):
+        read_rows(stored, 1, 2)
+    with pytest.raises(UserError, match="ends in the middle of w"):
+        read_block(stored, (0, 100), (2, 3))
+    file.unlink()
+    with pytest.raises(UserError, match=r"m\.safetensors: w cannot be read: No such file"):
+        read_rows(stored, 0, 1)
+
+
+def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
+    # 4 TB by name, a hole on the disk.
+    file = tmp_path / "holes"
+    rows, columns = 1 << 20, 1 << 20
+    with file.open("wb") as opened:
+        opened.truncate(rows * columns * 4)
+        opened.seek((rows * columns - 2) * 4)
+        opened.write(np.array([2.5, 3.5], dtype=np.float32).tobytes())
+    stored = StoredTensor("w", "F32", (rows, columns), file, 0, rows * columns * 4)
+    last = read_block(stored, (rows - 1, rows), (columns - 3, columns))
+    assert last.tolist() == [[0.0, 2.5, 3.5]]

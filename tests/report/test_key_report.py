@@ -1,0 +1,50 @@
+"""The checkpoint in lines of text."""
+
+from dataclasses import replace
+
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.report.key_report import LISTED, key_lines
+
+KEYS = KeyReport(
+    files={"a.safetensors": 1_500_000, "b.safetensors": 500_000},
+    stored_dtypes={"F16": 3, "I64": 1},
+    dtype="float32",
+    tensors=4,
+    stored={"x.weight": "x.gamma", "x.bias": "x.bias"},
+    renamed={"x.gamma": "x.weight"},
+    missing=("y", "z"),
+    unexpected=("old",),
+    tied={"w": "x.bias"},
+)
+
+
+def test_everything_is_told() -> None:
+    assert key_lines(KEYS) == [
+        "Checkpoint: 2 files, 2.00 MB together: a.safetensors (1.50 MB), b.safetensors (0.50 MB)",
+        "Stored as: 3 × F16, 1 × I64; computed in float32",
+        "Not in the checkpoint, drawn at RANDOM: 2 of 4",
+        "  y",
+        "  z",
+        "Under another name: 1",
+        "  x.weight is stored as x.gamma",
+        "In the checkpoint, and not in this model: 1",
+        "  old",
+        "The same tensor as another one: 1",
+        "  w is x.bias",
+    ]
+
+
+def test_what_is_in_its_place_is_not_listed() -> None:
+    whole = replace(KEYS, renamed={}, missing=(), unexpected=(), tied={}, files={"m": 1})
+    assert len(key_lines(whole)) == 2
+    assert not whole.has_lists
+
+
+def test_long_lists_are_cut_or_whole() -> None:
+    many = replace(KEYS, unexpected=tuple(f"u{number}" for number in range(LISTED + 1)))
+    cut, whole = key_lines(many), key_lines(many, None)
+    assert f"  … and {2} more" in cut
+    assert "  u12" not in cut
+    assert "  u12" in whole
+    exact = key_lines(replace(KEYS, unexpected=many.unexpected[:-1]))
+    assert not any("more" in line for line in exact)

@@ -1,0 +1,111 @@
+"""Random tensors are told for as long as the model is open, and every name can be read."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QTreeWidget
+from pytestqt.qtbot import QtBot
+from safetensors.torch import load_file, save_file
+
+from bertviewer.core.source import parse_source
+from bertviewer.ui.checkpoint.banner import RandomBanner
+from bertviewer.ui.checkpoint.dialog import KeyReportDialog
+from bertviewer.ui.checkpoint.facts import checkpoint_facts
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, is_drawn
+
+
+@pytest.fixture
+def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
+    """Return the tiny model in float16, with old names and one name that nobody knows."""
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_bert_folder, folder)
+    file = folder / "model.safetensors"
+    tensors = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma"): tensor.half()
+        for name, tensor in load_file(file).items()
+    }
+    save_file(tensors | {"<b>stray</b>": tensors["pooler.dense.bias"].clone()}, file)
+    return folder
+
+
+def opened(window: MainWindow, lane: Lane, qtbot: QtBot, path: Path, task: str) -> RandomBanner:
+    with qtbot.waitSignal(window.workspace.architecture_changed, timeout=OPEN_TIMEOUT):
+        window.open_source(parse_source(str(path), task))
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    return find(window, RandomBanner, "randomBanner")
+
+
+def test_the_banner_lasts_while_tensors_are_random(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+) -> None:
+    banner = opened(window, lane, qtbot, folder, "masked-lm")
+    text = find(window, QLabel, "randomBannerText").text()
+    assert text.startswith("5 of 42 tensors are not in the checkpoint and were drawn at random")
+    assert banner.isVisible()
+    window.set_sentence("the cat sat", None)
+    window.run()
+    qtbot.waitUntil(lambda: is_drawn(window) and not lane.busy, timeout=60_000)
+    window.enlarge_views()
+    assert banner.isVisible()
+    assert not opened(window, lane, qtbot, folder, "base").isVisible()
+
+
+def test_the_lists_of_the_banner(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+) -> None:
+    opened(window, lane, qtbot, folder, "masked-lm")
+    find(window, QPushButton, "randomBannerButton").click()
+    dialog = find(window, QDialog, "keyReportDialog")
+    assert isinstance(dialog, KeyReportDialog)
+    tree = find(dialog, QTreeWidget, "keyReport")
+    groups = {}
+    for number in range(tree.topLevelItemCount()):
+        group = tree.topLevelItem(number)
+        assert group is not None
+        rows = [group.child(row) for row in range(group.childCount())]
+        groups[group.text(0)] = [(row.text(0), row.text(1)) for row in rows if row is not None]
+    assert list(groups) == [
+        "Not in the checkpoint, drawn at random (5)",
+        "In the checkpoint under another name (37)",
+        "In the checkpoint, and not in this model (3)",
+        "The same tensor as another one (2)",
+    ]
+    missing, renamed, unexpected, tied = groups.values()
+    assert ("cls.predictions.bias", "") in missing
+    assert ("bert.embeddings.LayerNorm.weight", "embeddings.LayerNorm.gamma") in renamed
+    assert ("", "<b>stray</b>") in unexpected
+    word = "bert.embeddings.word_embeddings.weight"
+    assert (f"cls.predictions.decoder.weight is {word}", "") in tied
+    find(dialog, QPushButton, "copyKeyReport").click()
+    copied = QApplication.clipboard().text()
+    assert "bert.embeddings.LayerNorm.weight is stored as embeddings.LayerNorm.gamma" in copied
+    dialog.close()
+
+
+def test_the_overview_tells_of_the_checkpoint(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+) -> None:
+    opened(window, lane, qtbot, folder, "base")
+    keys = window.workspace.keys
+    assert keys is not None
+    facts = dict(checkpoint_facts(keys))
+    assert facts["Stored as"] == "F16; computed in float32"
+    assert facts["Files"] == f"model.safetensors, {keys.nbytes / 1e6:.1f} MB"
+    assert "Missing" not in facts
+    assert facts["Not in this model"] == "1 of 40 tensors in the files, such as <b>stray</b>"
+    find(window, QPushButton, "showKeyReport").click()
+    find(window, QDialog, "keyReportDialog").close()
+    window.workspace.select("pooler")
+    qtbot.waitUntil(lambda: not window.findChildren(QPushButton, "showKeyReport"))
+
+
+def test_a_model_without_weights_has_no_report(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+) -> None:
+    assert not opened(window, lane, qtbot, folder / "config.json", "base").isVisible()
+    assert window.workspace.keys is None
+    assert not window.findChildren(QPushButton, "showKeyReport")

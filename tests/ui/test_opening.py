@@ -1,0 +1,177 @@
+"""Opening by dialogs, by dropping on the window, and once more."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
+from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source import parse_source
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recent import REMEMBERED, SETTING, recent_names, remember
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find
+
+Wait = Callable[[Path], None]
+
+
+@pytest.fixture
+def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_bert_folder, tmp_path / "a & b 模型"))
+
+
+@pytest.fixture
+def wait(window: MainWindow, lane: Lane, qtbot: QtBot) -> Wait:
+    """Return what waits until the model of a path is open."""
+
+    def is_open(path: Path) -> bool:
+        source = window.workspace.source
+        return source is not None and source.name == str(path)
+
+    def wait(path: Path) -> None:
+        qtbot.waitUntil(lambda: is_open(path), timeout=OPEN_TIMEOUT)
+        qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+
+    return wait
+
+
+def drop(window: MainWindow, *urls: str) -> bool:
+    """Drop something on the window, and return whether it was taken."""
+    data = QMimeData()
+    data.setUrls([QUrl(url) for url in urls])
+    actions, button, keys = (
+        Qt.DropAction.CopyAction,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    entered = QDragEnterEvent(QPoint(200, 200), actions, data, button, keys)
+    entered.ignore()
+    QApplication.sendEvent(window, entered)
+    if entered.isAccepted():
+        dropped = QDropEvent(QPointF(200, 200), actions, data, button, keys)
+        QApplication.sendEvent(window, dropped)
+    return entered.isAccepted()
+
+
+def recent(window: MainWindow) -> list[QAction]:
+    """Return the actions of the menu as they are when it comes up."""
+    menu = find(window, QMenu, "openRecent")
+    above = menu.parentWidget()
+    file = window.menuBar().actions()[0].menu()
+    assert isinstance(file, QMenu)
+    assert above is not None
+    file.aboutToShow.emit()
+    return menu.actions()
+
+
+def test_dropping_a_folder_or_a_file(window: MainWindow, folder: Path, wait: Wait) -> None:
+    for path in (folder, folder / "config.json", folder / "model.safetensors"):
+        assert drop(window, path.as_uri())
+        wait(path)
+
+
+def test_what_is_no_file_is_not_taken(window: MainWindow, folder: Path) -> None:
+    assert not drop(window, "https://example.org/model")
+    assert not drop(window)
+    assert not drop(window, folder.as_uri(), (folder / "config.json").as_uri())
+
+
+def test_dropping_something_else_is_told(window: MainWindow, folder: Path) -> None:
+    assert drop(window, (folder / "vocab.txt").as_uri())
+    box = find(window, QMessageBox, "errorDialog")
+    assert "not a model folder, and neither a config.json nor weights" in box.text()
+    box.close()
+
+
+def test_the_dialogs(
+    window: MainWindow, folder: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
+    find(window, QAction, "openFolder").trigger()
+    wait(folder)
+    file = folder / "model.safetensors"
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(file), ""))
+    find(window, QAction, "openFile").trigger()
+    wait(file)
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("", ""))
+    find(window, QAction, "openFile").trigger()
+    wait(file)
+
+
+def test_what_was_open_can_be_opened_again(
+    window: MainWindow, folder: Path, wait: Wait, qtbot: QtBot
+) -> None:
+    assert recent(window) == []
+    assert not find(window, QMenu, "openRecent").isEnabled()
+    paths = [folder / "config.json", folder]
+    for path in paths:
+        window.open_named(str(path))
+        wait(path)
+    first, second = recent(window)
+    assert (first.data(), second.data()) == (str(folder), str(folder / "config.json"))
+    assert "a && b 模型" in first.text()
+    second.trigger()
+    wait(folder / "config.json")
+    assert [action.data() for action in recent(window)] == [str(paths[0]), str(paths[1])]
+
+
+def test_what_is_gone_is_said(window: MainWindow, folder: Path, wait: Wait) -> None:
+    window.open_named(str(folder))
+    wait(folder)
+    shutil.rmtree(folder)
+    (action,) = recent(window)
+    assert action.text().endswith("(not found)")
+    action.trigger()
+    box = find(window, QMessageBox, "errorDialog")
+    assert box.text() == f"{folder} is not there any more; it has been taken off the list"
+    box.close()
+    assert recent(window) == []
+    assert window.workspace.architecture is not None
+
+
+def test_a_model_that_does_not_open_is_not_remembered(
+    window: MainWindow, folder: Path, lane: Lane, qtbot: QtBot
+) -> None:
+    (folder / "model.safetensors").write_bytes(b"")
+    window.open_named(str(folder))
+    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
+    box = find(window, QMessageBox, "errorDialog")
+    assert box.text() == f"{folder / 'model.safetensors'}: the file is empty"
+    box.close()
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    assert recent(window) == []
+
+
+def test_the_list_is_short_and_holds_no_twins(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    for number in range(REMEMBERED + 3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        remember(parse_source(str(folder)))
+    assert recent_names() == [str(tmp_path / str(number)) for number in range(10, 2, -1)]
+    remember(parse_source(str(tmp_path / "5")))
+    assert recent_names()[0] == str(tmp_path / "5")
+    assert len(set(recent_names())) == REMEMBERED
+    remember(parse_source("bert-base-uncased"))
+    assert recent_names()[0] == str(tmp_path / "5")
+
+
+def test_a_name_that_settings_cannot_hold(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    remember(parse_source(str(folder)))
+    assert recent_names() == []
+
+
+@pytest.mark.parametrize("stored", [5, "", ["", 3], {"a": 1}, None])
+def test_settings_may_hold_anything(stored: object) -> None:
+    QSettings().setValue(SETTING, stored)
+    assert [name for name in recent_names() if name not in ("3", "5")] == []
