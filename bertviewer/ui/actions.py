@@ -27,11 +27,20 @@ class Opens(Protocol):
     def choose_hub(self) -> None: ...  # noqa: D102
 
 
+class Compares(Protocol):
+    """What the actions call to compare the open model."""
+
+    def choose_folder(self) -> None: ...  # noqa: D102
+    def choose_file(self) -> None: ...  # noqa: D102
+
+
 class Commands(Protocol):
     """What the actions call: the main window."""
 
     @property
     def opening(self) -> Opens: ...  # noqa: D102
+    @property
+    def comparing(self) -> Compares: ...  # noqa: D102
     def set_task(self, name: str) -> None: ...  # noqa: D102
     def choose_report(self) -> None: ...  # noqa: D102
     def set_appearance(self, name: str) -> None: ...  # noqa: D102
@@ -69,6 +78,10 @@ ACTIONS = (
            lambda c: c.opening.choose_file()),
     Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &hub…"), "Ctrl+Shift+O",
            lambda c: c.opening.choose_hub()),
+    Action("compareFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Compare with a folder…"), "Ctrl+D",
+           lambda c: c.comparing.choose_folder()),
+    Action("compareFile", FILE, QT_TRANSLATE_NOOP("actions", "Co&mpare with a file…"), "",
+           lambda c: c.comparing.choose_file()),
     Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"), "Ctrl+E",
            lambda c: c.choose_report()),
     Action("quit", FILE, QT_TRANSLATE_NOOP("actions", "&Quit"), "Ctrl+Q", lambda c: c.close()),
@@ -88,6 +101,9 @@ ACTIONS = (
            lambda c: c.show_about()),
 )  # fmt: skip
 
+NEEDS_A_MODEL = ("compareFolder", "compareFile", "exportPdf", "runSentence")
+DISABLED_AT_FIRST = (*NEEDS_A_MODEL, "cancel", "keepAsA", "enlargeViews")
+
 
 class Menus:
     """The window's menu bar, filled from the table."""
@@ -105,12 +121,12 @@ class Menus:
             self._actions[action.name] = made
         self._recent = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "Open &recent")), window)
         self._recent.setObjectName("openRecent")
-        menus[FILE].insertMenu(self._actions["exportPdf"], self._recent)
+        menus[FILE].insertMenu(self._actions["compareFolder"], self._recent)
         self._opening = commands.opening
         # Whether there is anything to choose is known when the menu above comes up.
         menus[FILE].aboutToShow.connect(self._show_recent)
         heads = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Head")), window)
-        menus[FILE].insertMenu(self._actions["exportPdf"], heads)
+        menus[FILE].insertMenu(self._actions["compareFolder"], heads)
         self._tasks = _add_choices(heads, TASK_CHOICES, commands.set_task)
         menus[VIEW].addSeparator()
         looks = menus[VIEW].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Appearance")))
@@ -119,7 +135,7 @@ class Menus:
         self._devices = menus[RUN].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Device")))
         self._choose_device = commands.set_device
         self.show_devices((), "")
-        for name in ("exportPdf", "runSentence", "cancel", "keepAsA", "enlargeViews"):
+        for name in DISABLED_AT_FIRST:
             self.enable(name, False)
 
     def enable(self, name: str, enabled: bool) -> None:

@@ -20,9 +20,10 @@ from bertviewer.core.files import check_writable
 from bertviewer.core.run.device import CPU
 from bertviewer.core.source import ModelSource
 from bertviewer.report.document import draw_run
-from bertviewer.ui.actions import Menus
+from bertviewer.ui.actions import NEEDS_A_MODEL, Menus
 from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearance
 from bertviewer.ui.checkpoint.banner import RandomBanner
+from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about, show_error
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
@@ -59,6 +60,7 @@ class MainWindow(QMainWindow):
         self._pages.addWidget(self._make_content())
         self.setCentralWidget(self._pages)
         self.opening = Opening(workspace, self)
+        self.comparing = Comparing(workspace, self)
         self._menus = Menus(self, self)
         self.setStatusBar(Status(workspace, self))
         self.set_appearance(stored_appearance())
@@ -212,8 +214,8 @@ class MainWindow(QMainWindow):
     def _update_menus(self) -> None:
         architecture, activity = self.workspace.architecture, self.workspace.activity
         # A report of a run that is still going on would be one without it.
-        self._menus.enable("exportPdf", architecture is not None and not activity)
-        self._menus.enable("runSentence", architecture is not None and not activity)
+        for name in NEEDS_A_MODEL:
+            self._menus.enable(name, architecture is not None and not activity)
         self._menus.enable("cancel", bool(activity))
         has_run = self.workspace.run is not None
         self._menus.enable("keepAsA", has_run)

@@ -1,0 +1,59 @@
+"""Asks for the model that the open one is compared with, and shows what came of it."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.core.errors import UserError
+from bertviewer.core.source import parse_source
+from bertviewer.plots.chart import Place
+from bertviewer.ui import tasks
+from bertviewer.ui.comparing.window import ComparisonWindow
+from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.opening import PATTERNS
+from bertviewer.ui.workspace import Workspace
+
+
+class Comparing(QObject):
+    """Compares models with the open one, which is the left one of both and stays open."""
+
+    def __init__(self, workspace: Workspace, window: QWidget) -> None:
+        super().__init__(window)
+        self._workspace = workspace
+        self._window = window
+
+    def choose_folder(self) -> None:
+        """Ask for a model's folder and compare it."""
+        folder = QFileDialog.getExistingDirectory(self._window, self.tr("Compare with a folder"))
+        if folder:
+            self.compare_with(folder)
+
+    def choose_file(self) -> None:
+        """Ask for a configuration or for weights, and compare them."""
+        file, _ = QFileDialog.getOpenFileName(
+            self._window,
+            self.tr("Compare with a config.json or a .safetensors file"),
+            "",
+            self.tr("Models ({0});;All files (*)").format(PATTERNS),
+        )
+        if file:
+            self.compare_with(file)
+
+    def compare_with(self, name: str) -> None:
+        """Compare a preset, the demo or a path, with the head that is open."""
+        left = self._workspace.source
+        if left is None:
+            return
+        try:
+            right = parse_source(name, left.task.name)
+        except UserError as error:
+            show_error(self._window, str(error))
+            return
+        self._workspace.carry_out("compare", partial(tasks.compare, left, right), self._show)
+
+    def _show(self, comparison: Comparison) -> None:
+        window = ComparisonWindow(comparison, self._window)
+        window.chosen.connect(lambda path: self._workspace.go(Place(path)))
+        window.show()

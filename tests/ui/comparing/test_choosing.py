@@ -1,0 +1,73 @@
+"""The open model is compared with another one, which is chosen in a dialog."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QTableView
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source import parse_source
+from bertviewer.ui.comparing.window import ComparisonWindow
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find
+
+
+@pytest.fixture
+def tiny_window(window: MainWindow, lane: Lane, tiny_bert_folder: Path, qtbot: QtBot) -> MainWindow:
+    """Return the main window with the tiny BERT open."""
+    assert not find(window, QAction, "compareFolder").isEnabled()
+    window.open_source(parse_source(str(tiny_bert_folder)))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    return window
+
+
+def choose(monkeypatch: pytest.MonkeyPatch, path: Path | str) -> None:
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(path))
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+
+
+@pytest.mark.parametrize("action", ["compareFolder", "compareFile"])
+def test_the_open_model_and_its_copy(
+    action: str,
+    tiny_window: MainWindow,
+    tiny_bert_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> None:
+    file = "" if action == "compareFolder" else "model.safetensors"
+    choose(monkeypatch, tiny_bert_folder / file)
+    find(tiny_window, QAction, action).trigger()
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
+    )
+    window = find(tiny_window, ComparisonWindow)
+    table = find(window, QTableView, "comparedTensors")
+    assert table.model().rowCount() == 39
+    table.doubleClicked.emit(table.model().index(1, 0))
+    assert tiny_window.workspace.row is not None
+    assert tiny_window.workspace.row.node.path == "embeddings.position_embeddings"
+    # The open model is still the open one.
+    assert tiny_window.workspace.source is not None
+    assert tiny_window.workspace.source.name == str(tiny_bert_folder)
+
+
+def test_what_is_no_model_gets_a_dialog(
+    tiny_window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(monkeypatch, tmp_path)
+    find(tiny_window, QAction, "compareFolder").trigger()
+    box = find(tiny_window, QMessageBox, "errorDialog")
+    assert "no config.json" in box.text()
+    assert tiny_window.findChild(ComparisonWindow) is None
+
+
+def test_no_choice_is_no_comparison(
+    tiny_window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(monkeypatch, "")
+    find(tiny_window, QAction, "compareFolder").trigger()
+    assert tiny_window.workspace.activity == ""
