@@ -22,12 +22,13 @@ from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.tasks import TASKS
 from bertviewer.core.weights.pickle_consent import refusal_of
 from bertviewer.report import formats
+from bertviewer.report.comparison_text import comparison_text
 from bertviewer.report.key_report import key_lines
 
 if TYPE_CHECKING:
     from bertviewer.core.loading import LoadedModel
 
-COMMANDS = ("summary", "run", "report", "presets")
+COMMANDS = ("summary", "run", "report", "compare", "presets")
 
 _USAGE = """\
 bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle]
@@ -36,6 +37,7 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle
                          [--format FORMAT]
        bertviewer report MODEL -o FILE.pdf [--sentence TEXT] [--pair TEXT] [--task TASK]
                          [--random-weights] [--check]
+       bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
        bertviewer presets"""
 
 _EPILOG = """\
@@ -84,6 +86,13 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     parser = _Parser(prog=f"bertviewer {command}", description=_DESCRIPTIONS[command])
     if command == "presets":
         return parser
+    if command == "compare":
+        parser.add_argument("left", metavar="LEFT", help="a model, as of the other commands")
+        parser.add_argument("right", metavar="RIGHT", help="the model to compare it with")
+        _add_task(parser)
+        _add_consent(parser)
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+        return parser
     parser.add_argument("model", metavar="MODEL", help="demo, a preset's name, or a path")
     _add_task(parser)
     _add_consent(parser)
@@ -122,6 +131,7 @@ _DESCRIPTIONS = {
     "summary": "Print a model's modules, shapes and parameter counts.",
     "run": "Run a sentence through a model and print the activation statistics of every module.",
     "report": "Write a PDF report: architecture, formulas and, with a sentence, activations.",
+    "compare": "Compare two models: counts, configuration, and the values of every tensor.",
     "presets": "List the configurations that come with the program.",
 }
 
@@ -169,20 +179,22 @@ def execute(options: argparse.Namespace) -> None:
         _summary(options)
     elif options.command == "run":
         _run(options)
+    elif options.command == "compare":
+        _compare(options)
     else:
         _report(options)
 
 
-def _source(options: argparse.Namespace) -> ModelSource:
-    """Return the model that was asked for, once a pickle is agreed to."""
-    source = parse_source(options.model, options.task)
+def _source(options: argparse.Namespace, name: str) -> ModelSource:
+    """Return the model of that name, once a pickle is agreed to."""
+    source = parse_source(name, options.task)
     if source.kind == "pickle" and not options.allow_pickle:
         raise UserError(refusal_of(source))
     return replace(source, pickle_allowed=options.allow_pickle)
 
 
 def _summary(options: argparse.Namespace) -> None:
-    source = _source(options)
+    source = _source(options, options.model)
 
     from bertviewer.core.loading import open_model
 
@@ -203,7 +215,7 @@ def _summary(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    source = _source(options)
+    source = _source(options, options.model)
     sentence = Sentence(options.text, options.pair)
     check_text(sentence)
 
@@ -234,8 +246,21 @@ def _run_sentence(
     return replace(run, check=check_run(model, capture))
 
 
+def _compare(options: argparse.Namespace) -> None:
+    left, right = (_source(options, name) for name in (options.left, options.right))
+
+    from bertviewer.core.comparing.comparing import compare_models
+    from bertviewer.core.loading import open_model
+
+    comparison = compare_models(open_model(left), open_model(right))
+    if options.format == "json":
+        _print_json(comparison.to_json())
+    else:
+        _print(comparison_text(comparison))
+
+
 def _report(options: argparse.Namespace) -> None:
-    source = _source(options)
+    source = _source(options, options.model)
     sentence = optional_sentence(options.sentence, options.pair)
     if options.check and sentence is None:
         raise UserError("--check needs --sentence: what a run gave is what is checked")

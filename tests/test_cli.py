@@ -222,6 +222,17 @@ def test_a_cross_is_a_result_and_no_error(
     assert "✗ encoder.layer.1.attention.self: head 3: |Δ| " in out
 
 
+def test_two_models_side_by_side(elsewhere: Path, tiny_bert_folder: Path) -> None:
+    model = str(tiny_bert_folder)
+    text = output_of(elsewhere, "compare", model, model)
+    assert text.splitlines()[2:] == ["Tensors: 39 same"]
+    document = json.loads(output_of(elsewhere, "compare", "demo", model, "--format", "json"))
+    assert document["schema"] == "bertviewer.comparison/1"
+    assert document["left"]["parameters"] == 22_713_216
+    assert document["config"]["num_hidden_layers"] == [6, 2]
+    assert document["counts"]["only left"] == 4 * 16
+
+
 def test_presets(elsewhere: Path) -> None:
     lines = output_of(elsewhere, "presets").splitlines()
     assert [line.split()[0] for line in lines] == [preset.name for preset in PRESETS]

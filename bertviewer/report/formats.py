@@ -27,10 +27,10 @@ def text(architecture: Architecture, depth: int | None, with_parameters: bool) -
         provenance(architecture.source),
         *filter(None, [note_of(architecture.config)]),
         "",
-        _aligned(MODULE_HEADER, _rows(architecture, depth)),
+        aligned(MODULE_HEADER, _rows(architecture, depth)),
     ]
     if with_parameters:
-        parts += ["", _aligned(TENSOR_HEADER, _tensors(architecture))]
+        parts += ["", aligned(TENSOR_HEADER, _tensors(architecture))]
     parts += ["", *(f"{name}: {value}" for name, value in totals(architecture))]
     return "\n".join(parts)
 
@@ -95,9 +95,9 @@ def run_text(run: ActivationRun) -> str:
         provenance(run.source),
         tokenizer_note(run),
         "",
-        _aligned(("Id", "Token", "Segment"), tokens, right=(0,)),
+        aligned(("Id", "Token", "Segment"), tokens, right=(0,)),
         "",
-        _aligned(header, modules, right=range(2, len(header))),
+        aligned(header, modules, right=range(2, len(header))),
         "",
         f"Forward: {run.seconds_forward * 1000:.1f} ms",
     ]
@@ -128,7 +128,7 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
         for summary in summarise(run, check)
     ]
     header = ("Check", "Steps", "Crosses", "Worst |Δ|", "Tolerance")
-    lines = [_aligned(header, rows, right=range(1, 5))] if rows else []
+    lines = [aligned(header, rows, right=range(1, 5))] if rows else []
     lines += ["", check_verdict(check)]
     lines += [
         f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| {deviation(step.max_abs_error)}, "
@@ -231,7 +231,8 @@ def _tensors(architecture: Architecture) -> Table:
     ]
 
 
-def _aligned(header: tuple[str, ...], rows: Table, right: Sequence[int] = (2, 3)) -> str:
+def aligned(header: tuple[str, ...], rows: Table, right: Sequence[int] = (2, 3)) -> str:
+    """Return a table as text; the columns ``right`` hold numbers and stand to the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = [header, tuple("─" * width for width in widths), *rows]
     return "\n".join(

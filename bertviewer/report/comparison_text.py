@@ -1,0 +1,45 @@
+"""Two models side by side, as text for a terminal."""
+
+import json
+
+from bertviewer.core.architecture import TensorInfo
+from bertviewer.core.comparing.comparison import ComparedTensor, Comparison
+from bertviewer.report.formats import aligned, deviation, provenance, shape_text
+
+_TENSORS = ("Tensor", "State", "Left", "Right", "|Δ|/|left|", "Max |Δ|", "Changed")
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Return totals, the keys that differ, and the tensors that are not the same."""
+    counts = ", ".join(f"{count:,} {state}" for state, count in comparison.counts.items() if count)
+    lines = [
+        f"Left:  {provenance(comparison.left)} · {comparison.left_parameters:,} parameters",
+        f"Right: {provenance(comparison.right)} · {comparison.right_parameters:,} parameters",
+        f"Tensors: {counts}",
+    ]
+    if comparison.keys:
+        keys: list[tuple[str, ...]] = [
+            (key.key, _value(key.left), _value(key.right)) for key in comparison.keys
+        ]
+        lines += ["", aligned(("Key", "Left", "Right"), keys, right=())]
+    others = [_row(tensor) for tensor in comparison.tensors if tensor.state != "same"]
+    if others:
+        lines += ["", aligned(_TENSORS, others, right=(4, 5, 6))]
+    return "\n".join(lines)
+
+
+def _row(tensor: ComparedTensor) -> tuple[str, ...]:
+    forms = (_form(tensor.left), _form(tensor.right))
+    change = tensor.change
+    if change is None:
+        return (tensor.name, tensor.state, *forms, "", "", "")
+    figures = (deviation(change.relative), deviation(change.max_abs))
+    return (tensor.name, tensor.state, *forms, *figures, f"{change.count - change.equal:,}")
+
+
+def _form(tensor: TensorInfo | None) -> str:
+    return "" if tensor is None else f"{shape_text(tensor.shape)} {tensor.dtype}"
+
+
+def _value(value: object) -> str:
+    return "–" if value is None else json.dumps(value, ensure_ascii=False)
