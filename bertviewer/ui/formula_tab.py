@@ -49,6 +49,8 @@ class FormulaTab(QScrollArea):
         self._maths(layout, parts)
         for note in parts.notes:
             layout.addWidget(plain_label(note))
+        if parts.source == parts.title:
+            return  # no class is known, only the names of tensors
         text = self.tr("How {0} uses its parts stands in its code: see the tab Source.")
         layout.addWidget(plain_label(text.format(parts.title)))
         self._muted(layout, self.tr("Defined in {0}").format(parts.source))

@@ -92,7 +92,10 @@ class WalkTab(QWidget):
 
     def _show_page(self) -> None:
         self._pages.setCurrentIndex(self._switch.currentIndex())
-        if self._switch.currentIndex() == 0:
+        architecture = self._workspace.architecture
+        if architecture is not None and "model_type" not in architecture.config:
+            text = self.tr("In the order of the names: what is done with them is not known.")
+        elif self._switch.currentIndex() == 0:
             text = self.tr(
                 "From the inputs on. Select a step to see its module; its tip explains it."
             )

@@ -77,7 +77,9 @@ class _Walker:
     """Goes through the modules once, from the root on."""
 
     def __init__(self, architecture: Architecture, run: ActivationRun | None) -> None:
-        self.parts = [_Part("embeddings", "Embeddings")]
+        # Of a checkpoint without a configuration only names are known, and they stand in order.
+        is_known = "model_type" in architecture.config
+        self.parts = [_Part("embeddings", "Embeddings" if is_known else "Modules by their names")]
         self._architecture = architecture
         self._ledger = Ledger(architecture)
         self._shapes = Shapes(architecture, run)

@@ -127,7 +127,8 @@ def _reason(file: Path, status: int, output: IO[bytes], errors: IO[bytes]) -> st
     output.seek(0)
     errors.seek(0)
     if status == REFUSED and (said := output.read(MAX_ANSWER)):
-        return said.decode("utf-8", "replace")
+        # In the words of whoever opened it: not the file behind a link, nor the whole path.
+        return said.decode("utf-8", "replace").replace(str(file.resolve()), str(file))
     if status in _KILLS:
         name = Signals(-status).name
         return f"{file}: reading it was stopped by the system ({name}): too much memory or time"

@@ -1,0 +1,99 @@
+"""Asks before pickled weights are read: says what is in them, and remembers who agreed to what."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QObject, QSettings, Qt
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from bertviewer.core.source import ModelSource
+from bertviewer.core.weights.pickle_consent import Examined, examine
+from bertviewer.ui.workspace import Workspace
+
+SETTING = "allowedPickles"
+REMEMBERED = 200
+
+
+class WeightsConsent(QObject):
+    """Opens models; where the weights are a pickle, only after it has been agreed to."""
+
+    def __init__(self, workspace: Workspace, window: QWidget) -> None:
+        super().__init__(window)
+        self._workspace = workspace
+        self._window = window
+
+    def open(self, source: ModelSource) -> None:
+        """Open a model, or look into its pickle first and ask."""
+        if source.kind != "pickle" or source.pickle_allowed:
+            self._workspace.open(source)
+            return
+        task = partial(examine, source.path)
+        self._workspace.carry_out("examine", task, partial(self._on_examined, source))
+
+    def _on_examined(self, source: ModelSource, examined: Examined) -> None:
+        if not examined.refusal and examined.key in _allowed():
+            self._workspace.open(replace(source, pickle_allowed=True))
+        else:
+            self._ask(source, examined)
+
+    def _ask(self, source: ModelSource, examined: Examined) -> None:
+        box = QMessageBox(self._window)
+        box.setObjectName("consentDialog")
+        box.setIcon(QMessageBox.Icon.Warning)
+        box.setWindowTitle(self.tr("bertviewer"))
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setText(self._text(source, examined))
+        box.setInformativeText(self._explanation(examined))
+        box.setDetailedText(self._details(examined))
+        answers: dict[object, Callable[[], None]] = {}
+        if not examined.refusal:
+            read = box.addButton(self.tr("&Read the tensors"), QMessageBox.ButtonRole.AcceptRole)
+            answers[read] = partial(self._agree, source, examined.key)
+        if source.config_file is not None:
+            plain = box.addButton(self.tr("&Architecture only"), QMessageBox.ButtonRole.ActionRole)
+            answers[plain] = partial(self._workspace.open, source)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(cancel)
+        box.setEscapeButton(cancel)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.buttonClicked.connect(lambda button: answers.get(button, _nothing)())
+        box.open()
+
+    def _agree(self, source: ModelSource, key: str) -> None:
+        QSettings().setValue(SETTING, [*_allowed(), key][-REMEMBERED:])
+        self._workspace.open(replace(source, pickle_allowed=True))
+
+    def _text(self, source: ModelSource, examined: Examined) -> str:
+        if examined.refusal:
+            return self.tr("The weights of {0} are refused").format(source.name)
+        return self.tr("Read the pickled weights of {0}?").format(source.name)
+
+    def _explanation(self, examined: Examined) -> str:
+        danger = self.tr("A pickle is a small program: reading it can run what its author wants.")
+        if examined.refusal:
+            return f"{danger}\n\n{examined.refusal}."
+        found = self.tr(
+            "This one was looked through, not run: it asks for tensors and nothing else."
+        )
+        how = self.tr(
+            "If you agree, a process of its own reads them, with limits on its memory and time, "
+            "and saves them as safetensors in your cache. You are asked once for these bytes."
+        )
+        return f"{danger}\n\n{found}\n\n{how}"
+
+    def _details(self, examined: Examined) -> str:
+        lines = [f"{file.file}  {file.nbytes / 1e6:,.1f} MB" for file in examined.files]
+        names = sorted({name for file in examined.files for name in file.globals})
+        lines += ["", f"SHA-256 {examined.key}", "", self.tr("It asks for:"), *names]
+        return "\n".join(lines)
+
+
+def _allowed() -> list[str]:
+    stored = QSettings().value(SETTING)
+    # A list of one comes back as its one text.
+    return list(map(str, stored)) if isinstance(stored, list) else [str(stored or "")]
+
+
+def _nothing() -> None:
+    """Cancelled: what is open stays open."""

@@ -1,0 +1,154 @@
+"""The window asks before it reads a pickle, says what is in it, and remembers the answer."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QAbstractButton, QMessageBox
+from pytestqt.qtbot import QtBot
+from safetensors.torch import load_file
+
+from bertviewer.core.weights import pickle_consent
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.weights_consent import SETTING
+from tests.core.weights.bad_pickles import SYSTEM
+
+TIMEOUT = 120_000
+
+
+@pytest.fixture
+def folder(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the tiny BERT with its weights as a pickle; converting it takes no process here."""
+    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    monkeypatch.setattr(pickle_consent, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+
+    def convert(_path: Path, work: Path, _progress: object) -> Path:
+        shutil.copy(tiny_bert_folder / "model.safetensors", work)
+        return work
+
+    monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
+    return folder
+
+
+@pytest.fixture
+def ask(window: MainWindow, lane: Lane, qtbot: QtBot) -> Callable[[Path], QMessageBox]:
+    """Give a function that opens a path and returns the question that follows."""
+
+    def opened(path: Path) -> QMessageBox:
+        window.open_named(str(path))
+        qtbot.waitUntil(lambda: bool(questions(window)), timeout=TIMEOUT)
+        qtbot.waitUntil(lambda: not lane.busy, timeout=TIMEOUT)
+        return questions(window)[0]
+
+    return opened
+
+
+def questions(window: MainWindow) -> list[QMessageBox]:
+    boxes = window.findChildren(QMessageBox, "consentDialog")
+    return [box for box in boxes if isinstance(box, QMessageBox) and box.isVisible()]
+
+
+def buttons(box: QMessageBox) -> dict[str, QAbstractButton]:
+    return {button.text().replace("&", ""): button for button in box.buttons()}
+
+
+def answer(box: QMessageBox, text: str, window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    button = buttons(box)[text]
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not questions(window) and not lane.busy, timeout=TIMEOUT)
+
+
+def weights(window: MainWindow) -> str | None:
+    architecture = window.workspace.architecture
+    return None if architecture is None else architecture.source.weights
+
+
+def test_agreed_and_remembered(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+) -> None:
+    box = ask(folder)
+    assert window.workspace.architecture is None
+    assert box.text() == f"Read the pickled weights of {folder}?"
+    assert "asks for tensors and nothing else" in box.informativeText()
+    assert "torch.FloatStorage" in box.detailedText()
+    assert box.textFormat() == Qt.TextFormat.PlainText
+    default = box.defaultButton()
+    assert default is not None
+    assert default.text() == "Cancel"
+    answer(box, "Read the tensors", window, lane, qtbot)
+    assert weights(window) == "pretrained"
+    # The same bytes are not asked about again, wherever they lie; another file is.
+    window.workspace.architecture = None
+    window.open_named(str(folder / "pytorch_model.bin"))
+    qtbot.waitUntil(lambda: weights(window) is not None and not lane.busy, timeout=TIMEOUT)
+    assert weights(window) == "pretrained"
+    assert not questions(window)
+    torch.save({"a": torch.ones(2)}, folder / "pytorch_model.bin")
+    answer(ask(folder), "Cancel", window, lane, qtbot)
+
+
+def test_cancelled(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+) -> None:
+    answer(ask(folder), "Cancel", window, lane, qtbot)
+    for key in (Qt.Key.Key_Escape, Qt.Key.Key_Return):
+        qtbot.keyClick(ask(folder), key)
+        qtbot.waitUntil(lambda: not questions(window), timeout=TIMEOUT)
+    assert window.workspace.architecture is None
+    assert not lane.busy
+    assert QSettings().value(SETTING) is None
+
+
+def test_the_architecture_alone(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+) -> None:
+    answer(ask(folder), "Architecture only", window, lane, qtbot)
+    assert weights(window) == "none"
+    assert QSettings().value(SETTING) is None
+
+
+def test_one_that_calls_something_cannot_be_agreed_to(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+) -> None:
+    torch.save({"a": torch.ones(2), "b": SYSTEM}, folder / "pytorch_model.bin")
+    box = ask(folder)
+    assert box.text() == f"The weights of {folder} are refused"
+    assert "refused: it asks for posix.system, which no tensor needs" in box.informativeText()
+    assert "Read the tensors" not in buttons(box)
+    answer(box, "Architecture only", window, lane, qtbot)
+    assert weights(window) == "none"
+
+
+def test_without_a_configuration_there_is_no_architecture_alone(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+) -> None:
+    (folder / "config.json").unlink()
+    box = ask(folder / "pytorch_model.bin")
+    assert "Architecture only" not in buttons(box)
+    answer(box, "Read the tensors", window, lane, qtbot)
+    architecture = window.workspace.architecture
+    assert architecture is not None
+    assert architecture.config["model_type"] == "bert"
+
+
+def test_a_damaged_one_is_told_at_once(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+) -> None:
+    file = folder / "pytorch_model.bin"
+    file.write_bytes(file.read_bytes()[:-100])
+    window.open_named(str(folder))
+    qtbot.waitUntil(
+        lambda: window.findChild(QMessageBox, "errorDialog") is not None, timeout=TIMEOUT
+    )
+    box = window.findChild(QMessageBox, "errorDialog")
+    assert isinstance(box, QMessageBox)
+    assert box.text() == f"{file}: cut off or damaged"
+    box.close()
+    assert not questions(window)
+    qtbot.waitUntil(lambda: not lane.busy, timeout=TIMEOUT)
