@@ -19,24 +19,28 @@ def log_height(value: float) -> float:
 
 
 class PowerAxis(pg.AxisItem):  # type: ignore[misc]
-    """An axis that, once it is logarithmic, labels the powers of ten."""
+    """An axis that, once it is logarithmic, labels the powers of ten from ``lowest`` on."""
+
+    lowest = 0
 
     def logTickValues(
         self, minVal: float, maxVal: float, size: float, stdTicks: object
     ) -> list[tuple[float, list[float]]]:
         """Return the powers of ten, as many as there is room for; of few, some numbers between."""
         del stdTicks
-        powers = range(max(0, ceil(minVal)), floor(maxVal) + 1)
+        powers = range(max(self.lowest, ceil(minVal)), floor(maxVal) + 1)
         step = max(1, ceil(len(powers) * ROOM / max(1.0, size)))
         major = [float(power) for power in powers if power % step == 0]
         if len(powers) > FEW:
             return [(float(step), major)]
-        between = range(max(0, floor(minVal)), floor(maxVal) + 1)
+        between = range(max(self.lowest, floor(minVal)), floor(maxVal) + 1)
         heights = [power + log10(part) for power in between for part in (2, 5)]
         minor = [height for height in heights if minVal <= height <= maxVal]
         return [(float(step), major), (1.0, minor)]
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """Return 1, 10, 100, 1,000 and so on."""
+        """Return 1, 10, 100, 1,000 and so on, and 0.1, 0.01 … below."""
         del scale, spacing
-        return [f"{round(10**value):,}" for value in values]
+        return [
+            f"{round(10**value):,}" if value > -0.01 else f"{10**value:.1g}" for value in values
+        ]

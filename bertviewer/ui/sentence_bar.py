@@ -109,7 +109,8 @@ class SentenceBar(QWidget):
         self._count.set_ready(ready and not activity)
         self._run.setToolTip(self._why_not(architecture is not None, ready))
         self._cancel.setEnabled(bool(activity))
-        self._progress.setVisible(bool(activity))
+        # A download has a bar of its own.
+        self._progress.setVisible(activity not in ("", "download"))
         # Of unknown length until the first report.
         self._progress.setRange(0, 0)
 

@@ -10,7 +10,7 @@ from bertviewer.ui.configuration_tab import ConfigurationTab
 from bertviewer.ui.formula_tab import FormulaTab
 from bertviewer.ui.overview_tab import OverviewTab
 from bertviewer.ui.source_tab import SourceTab
-from bertviewer.ui.tensors_tab import TensorsTab
+from bertviewer.ui.tensors.tab import TensorsTab
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.what_if.tab import WhatIfTab

@@ -18,12 +18,23 @@ from bertviewer.core.analysis.outliers import (
     state_levels,
 )
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture import Architecture, TensorInfo
 from bertviewer.core.check_step import Check
+from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.core.hub.cache import CachedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.device import Device
+from bertviewer.core.run.statistics import Statistics
 from bertviewer.core.source import ModelSource
+from bertviewer.core.tensors import reduction, saving
+from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.reduction import TensorMap
+from bertviewer.core.tensors.spectrum import Spectrum
+from bertviewer.core.tensors.survey_data import Survey
+from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.values import TensorValues
+from bertviewer.core.weights.reading import Span
 from bertviewer.plots.attentions import Attended, HeadFigures
 from bertviewer.plots.layers import Measured
 from bertviewer.report import typesetting
@@ -32,6 +43,7 @@ from bertviewer.report.pdf import write_document
 from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
+    from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading import LoadedModel
     from bertviewer.core.run.capture import Capture
 
@@ -56,6 +68,15 @@ def open_model(source: ModelSource, progress: Progress) -> Opened:
     typesetting.prepare()
     model = loading.open_model(source, progress)
     return Opened(model, available_devices(), heads_of(model.config))
+
+
+def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Comparison:
+    """Open two models once more, which takes no weights, and compare them."""
+    from bertviewer.core import loading
+    from bertviewer.core.comparing.comparing import compare_models
+
+    models = [loading.open_model(source, progress) for source in (left, right)]
+    return compare_models(*models, progress)
 
 
 def derive_counts(model: "LoadedModel", progress: Progress) -> Architecture:
@@ -172,3 +193,67 @@ def write_report(
     progress(0, 0, "Typesetting the report")
     write_document(path, build_document(architecture, drawn))
     return path
+
+
+def tensor_values(name: str, model: "LoadedModel", progress: Progress) -> TensorValues | None:
+    """Find where a tensor's values are; ``None`` for a model without weights."""
+    from bertviewer.core.tensors import finding
+
+    return finding.tensor_values(model, name, progress)
+
+
+def token_rows(tensor: TensorInfo, model: "LoadedModel", progress: Progress) -> TokenIndex:
+    """Find which tokens a tensor's rows stand for, if they do."""
+    from bertviewer.core.tensors import row_names
+
+    return row_names.token_rows(model, tensor, progress)
+
+
+def survey(matrix: Matrix, _model: "LoadedModel", progress: Progress) -> Survey:
+    """Measure a tensor and the norms of its rows and columns."""
+    from bertviewer.core.tensors import survey as module
+
+    return module.survey(matrix, progress, "Measuring")
+
+
+def distribution(
+    matrix: Matrix, model: "LoadedModel", progress: Progress
+) -> tuple[Statistics, Histogram]:
+    """Measure a tensor, and count its elements in bins."""
+    from bertviewer.core.tensors.survey import matrix_histogram
+
+    statistics = survey(matrix, model, progress).statistics
+    return statistics, matrix_histogram(matrix, statistics, progress, "Counting")
+
+
+def tensor_map(
+    matrix: Matrix, rows: Span, columns: Span, _model: "LoadedModel", progress: Progress
+) -> TensorMap:
+    """Reduce a region of a tensor to as many blocks as can be seen."""
+    return reduction.tensor_map(matrix, rows, columns, progress, "Drawing")
+
+
+def singular_values(matrix: Matrix, _model: "LoadedModel", progress: Progress) -> Spectrum:
+    """Calculate the singular values of a tensor."""
+    from bertviewer.core.tensors import singular_values as module
+
+    return module.singular_values(matrix, progress, "Singular values")
+
+
+def save_tensor(matrix: Matrix, path: Path, progress: Progress) -> Path:
+    """Write a tensor as .npy or CSV; the path comes back."""
+    return saving.save(matrix, path, progress)
+
+
+def cached_models(progress: Progress) -> tuple[CachedModel, ...]:
+    """List the models of the hub that are on this disk."""
+    from bertviewer.core.hub import cache
+    from bertviewer.core.hub.connection import cache_folder
+
+    progress(0, 0, "Looking for models")
+    return cache.cached_models(cache_folder())
+
+
+def fetch_weights(remote: "HubModel", progress: Progress) -> None:
+    """Download the weights of an open model of the hub."""
+    remote.fetch(progress)

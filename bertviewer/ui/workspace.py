@@ -18,6 +18,7 @@ from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source import ModelSource
 from bertviewer.core.tasks import find_task
+from bertviewer.core.weights.keys import KeyReport
 from bertviewer.plots.chart import Place
 from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
@@ -28,6 +29,7 @@ from bertviewer.ui.turns import Turns
 from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
+    from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loading import LoadedModel
 
 
@@ -51,6 +53,8 @@ class Workspace(Selection):
     activity_changed = Signal()
     progressed = Signal(int, int, str)
     exported = Signal(str)
+    saved = Signal(str)
+    weights_arrived = Signal()
     cancelled = Signal(str)
     failed = Signal(object)
 
@@ -59,9 +63,11 @@ class Workspace(Selection):
         self.architecture: Architecture | None = None
         self.source: ModelSource | None = None  # of the open model
         self.watched: WatchedRun | None = None  # the last run
+        self.remote: HubModel | None = None  # where its weights come from, if it is of the hub
         self.kept: WatchedRun | None = None  # run A, to compare the last one with
         self.comparison: Comparison = "overlay"  # how, if there is a run A
         self.devices: tuple[Device, ...] = ()  # known once a model is open
+        self.keys: KeyReport | None = None  # how the open model's checkpoint fits it
         self.heads: tuple[str, ...] = ()  # the tasks that it can be opened for
         self.device_wish = CPU  # where sentences shall run, if they can
         self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
@@ -105,6 +111,12 @@ class Workspace(Selection):
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
         self._start("open", partial(tasks.open_model, source), self._on_opened)
 
+    def carry_out(
+        self, activity: str, task: Callable[[Progress], Any], done: Callable[[Any], None]
+    ) -> None:
+        """Have the worker do what a person waits for; a newer wish takes its place."""
+        self._start(activity, task, done)
+
     def open_head(self, task: str) -> None:
         """Open the same model with another head."""
         if self.source is not None:
@@ -142,6 +154,20 @@ class Workspace(Selection):
 
         Each view has one wish at a time, under its own name; a new one takes the old one's place.
         """
+
+        def take(model: "LoadedModel", progress: Progress) -> Any:
+            return task(model, watched, progress)
+
+        self.look_into(view, take, done, failed)
+
+    def look_into(
+        self,
+        view: str,
+        task: Callable[["LoadedModel", Progress], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        """Have the worker look at the model itself, likewise. A new run gives such wishes up."""
         if self._model is None:
             return
 
@@ -150,7 +176,7 @@ class Workspace(Selection):
             if not isinstance(error, UserError):
                 self.failed.emit(error)
 
-        self._looks.ask(view, Look(partial(task, self._model, watched), done, tell))
+        self._looks.ask(view, Look(partial(task, self._model), done, tell))
         self._look()
 
     def forget_look(self, view: str | None = None) -> None:
@@ -224,7 +250,8 @@ class Workspace(Selection):
         model = opened.model
         self._model = model
         self.devices, self.heads = opened.devices, opened.heads
-        self.source = model.source
+        self.keys = model.keys
+        self.source, self.remote = model.source, model.remote
         self._to_derive = [tasks.derive_counts, tasks.derive_costs]
         self.architecture = model.architecture
         self.set_tree(fold(model.architecture))
@@ -249,6 +276,9 @@ class Workspace(Selection):
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)
+        if self.keys is not None:
+            # What the names had promised may not have come true when the weights were loaded.
+            self.keys = replace(self.keys, missing=run.source.random_tensors)
         self.run_changed.emit()
 
     def _on_lane_busy(self, busy: bool) -> None:

@@ -11,12 +11,14 @@ import torch
 
 from tests.benchmarks.derive import derive_all
 from tests.benchmarks.run import run_ratios
+from tests.benchmarks.tensors import tensors
 from tests.benchmarks.what_if import what_if
 from tests.benchmarks.window import window
 
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "derive": derive_all,
     "run": run_ratios,
+    "tensors": tensors,
     "what_if": what_if,
     "window": window,
 }

@@ -87,7 +87,7 @@ def expected_places(run: ActivationRun, architecture: Architecture) -> dict[int,
     that the encoder's token is the next one, and its last one is predicted too.
     """
     places = predicted_places(run, architecture)
-    if not predicts_next(architecture):
+    if not places or not predicts_next(architecture):
         return dict(zip(places, places, strict=True))
     if architecture.config.get("is_encoder_decoder"):
         return {place: row for row, place in enumerate(places)}

@@ -67,7 +67,8 @@ def find_tokenizer(source: ModelSource, config: Mapping[str, Any]) -> Tokenizer:
     apart = source.task.name == "base" and bool(config.get("is_encoder_decoder"))
     if source.kind != "preset" and any((folder / name).is_file() for name in TOKENIZER_FILES):
         return ModelTokenizer(folder, config, reads_apart=apart)
-    if source.has_weights:
+    # Weights from the hub come with the first run: a stand-in's tokens would mean nothing to them.
+    if source.has_weights or source.kind == "hub":
         raise UserError(f"{source.name}: the folder has no tokenizer, so no sentence can be run")
     if not isinstance(config.get("vocab_size"), int):
         raise UserError(f"{source.name}: the model has no vocabulary, so no sentence can be run")

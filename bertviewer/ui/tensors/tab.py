@@ -1,28 +1,54 @@
-"""The tensors in the selected node."""
+"""The tensors in the selected node, and a look into one of them."""
 
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QAbstractItemView, QLabel, QSplitter, QVBoxLayout, QWidget
 
+from bertviewer.core.folding import TreeRow
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.tensor_table import TensorTableModel
+from bertviewer.ui.tensors.inspector import Inspector
+from bertviewer.ui.tensors.tensor_table import TensorTableModel
 from bertviewer.ui.workspace import Workspace
+
+LIST = 0.3
+"""The part of the height that the list has beside an open tensor."""
 
 
 class TensorsTab(QWidget):
-    """A table of the tensors in and below the node, in the order of ``named_parameters()``."""
+    """A table of the tensors in and below the node, in the order of ``named_parameters()``.
+
+    The one that is chosen is shown below; in another layer it is the tensor of the same name.
+    """
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
+        self._prefix = ""
+        self._chosen = ""  # the name of the tensor in its module, "" if none is chosen
         self._model = TensorTableModel(self)
         self._summary: QLabel = plain_label("")
         self._summary.setContentsMargins(16, 10, 16, 4)
-        layout = QVBoxLayout(self)
+        self._table = make_table(self._model, "tensorTable", self.tr("Tensors of the module"))
+        self._table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self._inspector = Inspector(workspace)
+        self._inspector.hide()
+        listed = QWidget()
+        layout = QVBoxLayout(listed)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._summary)
-        table = make_table(self._model, "tensorTable", self.tr("Tensors of the module"))
-        layout.addWidget(table, 1)
+        layout.addWidget(self._table, 1)
+        self._rows = QSplitter(Qt.Orientation.Vertical)
+        self._rows.addWidget(listed)
+        self._rows.addWidget(self._inspector)
+        self._rows.setChildrenCollapsible(False)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._rows)
+        self._table.selectionModel().currentRowChanged.connect(self._on_current)
+        self._inspector.closed.connect(self._close)
+        workspace.architecture_changed.connect(self._close)
 
     def refresh(self) -> None:
         """List the tensors of the selected row."""
@@ -31,16 +57,63 @@ class TensorsTab(QWidget):
             return
         path = row.node.path
         tensors = architecture.tensors_below(path)
-        random = architecture.source.random_tensors
-        self._model.set_tensors(tensors, f"{path}." if path else "", random)
-        if not tensors:
-            text = self.tr("{0} has no tensors: nothing in it is learnt.").format(row.class_label)
-        else:
-            text = self.tr("{0} tensors, {1} elements").format(
-                len(tensors), f"{row.node.parameters:,}"
+        self._prefix = f"{path}." if path else ""
+        chosen = self._chosen
+        self._model.set_tensors(tensors, self._prefix, architecture.source.random_tensors)
+        self._summary.setText(self._text(row, len(tensors)))
+        # What can be done is said where it is not seen.
+        self._table.setToolTip(self.tr("Choose a tensor to look into it") if tensors else "")
+        self._choose(chosen)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Want nothing more while out of sight; Qt calls it."""
+        super().hideEvent(event)
+        self._inspector.leave()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Go on where the tab was left; Qt calls it."""
+        super().showEvent(event)
+        self._choose(self._chosen)
+
+    def _text(self, row: TreeRow, count: int) -> str:
+        if not count:
+            return self.tr("{0} has no tensors: nothing in it is learnt.").format(row.class_label)
+        text = self.tr("{0} tensors, {1} elements").format(count, f"{row.node.parameters:,}")
+        if row.is_folded:
+            text += self.tr(" in each of the {0} layers; those of layer {1} are shown").format(
+                len(row.members), row.node.name
             )
-            if row.is_folded:
-                text += self.tr(" in each of the {0} layers; those of layer {1} are shown").format(
-                    len(row.members), row.node.name
-                )
-        self._summary.setText(text)
+        return text
+
+    def _choose(self, name: str) -> None:
+        """Select the tensor of that name in the module; none if there is no such tensor."""
+        place = self._model.place(self._prefix + name) if name else None
+        if place is None:
+            self._close()
+            return
+        index = self._model.index(place, 0)
+        if self._table.currentIndex().row() != place:
+            self._table.setCurrentIndex(index)
+        else:
+            self._on_current(index)
+
+    def _on_current(self, index: QModelIndex) -> None:
+        tensor = self._model.tensor(index.row())
+        if tensor is None:
+            return
+        self._chosen = tensor.name.removeprefix(self._prefix)
+        is_new = self._inspector.isHidden()
+        self._inspector.show()
+        if is_new:
+            height = self._rows.height()
+            self._rows.setSizes([int(height * LIST), int(height * (1 - LIST))])
+            self._table.scrollTo(index)
+        if self.isVisible():
+            self._inspector.show_tensor(tensor)
+
+    def _close(self) -> None:
+        self._chosen = ""
+        self._table.clearSelection()
+        self._table.selectionModel().clearCurrentIndex()
+        self._inspector.leave()
+        self._inspector.hide()

@@ -14,6 +14,7 @@ class TensorTableModel(TableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__((), parent)
+        self._tensors: tuple[TensorInfo, ...] = ()
         self._columns = (
             Column(self.tr("Name")),
             Column(self.tr("Shape")),
@@ -29,12 +30,22 @@ class TensorTableModel(TableModel):
     ) -> None:
         """Show other tensors; ``prefix`` is cut off their names, ``random`` ones are marked."""
         marked = frozenset(random)
+        self._tensors = tuple(tensors)
         self.set_rows(
             [
                 Row(self._cells(tensor, prefix, tensor.name in marked), hint=tensor.name)
                 for tensor in tensors
             ]
         )
+
+    def tensor(self, row: int) -> TensorInfo | None:
+        """Return the tensor of a row, ``None`` if there is no such row."""
+        return self._tensors[row] if 0 <= row < len(self._tensors) else None
+
+    def place(self, name: str) -> int | None:
+        """Return the row of the tensor of that name, ``None`` if it is not shown."""
+        names = (row for row, tensor in enumerate(self._tensors) if tensor.name == name)
+        return next(names, None)
 
     def _cells(self, tensor: TensorInfo, prefix: str, is_random: bool) -> tuple[str, ...]:
         symbolic = tensor.symbolic_shape

@@ -205,11 +205,17 @@ def test_a_vocabulary_of_few_tokens() -> None:
 
 @pytest.mark.parametrize(
     ("family", "task"),
-    [("bert", "base"), ("bert", "sequence-classification"), ("bert", "token-classification")],
+    [
+        ("bert", "base"),
+        ("gpt2", "base"),
+        ("bert", "sequence-classification"),
+        ("bert", "token-classification"),
+    ],
 )
 def test_models_without_a_vocabulary_say_so(family: str, task: str) -> None:
     it = known(family, task)
     assert predicted_places(it.run, it.model.architecture) == ()
+    assert mask_places(it.run, it.model.architecture) == ()
     with pytest.raises(UserError, match="no head that predicts words"):
         at(it, 0)
 

@@ -1,0 +1,93 @@
+"""The hub as it is reached from here: its address, its cache on this disk, what requests carry."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bertviewer import __version__
+from bertviewer.core.errors import UserError
+
+DEFAULT_ENDPOINT = "https://huggingface.co"
+_BAD_TOKEN = "the token for the hub cannot be read; store it anew with: hf auth login"
+PATIENCE = 20.0  # seconds without a byte after which a connection counts as lost
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """Where the hub is, and where what comes from it is kept.
+
+    Attributes:
+        endpoint: its address, as the environment's ``HF_ENDPOINT`` or ``DEFAULT_ENDPOINT``.
+        cache: the folder that all programs using the hub share.
+        patience: seconds without a byte after which a connection counts as lost.
+        headers: what every request to the endpoint carries; a person's token may be among them,
+            so they are never shown, and never sent elsewhere.
+    """
+
+    endpoint: str
+    cache: Path
+    patience: float = PATIENCE
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def host(self) -> str:
+        """The endpoint's host, for messages."""
+        return urlsplit(self.endpoint).netloc.rpartition("@")[2]
+
+    @property
+    def has_token(self) -> bool:
+        """Whether a token of the person's goes along."""
+        return any(name.lower() == "authorization" for name in self.headers)
+
+    def headers_for(self, url: str) -> dict[str, str]:
+        """Return the headers of a request: the token goes to the endpoint and nowhere else."""
+        headers = {"accept-encoding": "identity"}
+        if _origin(url) == _origin(self.endpoint):
+            headers |= self.headers
+        elif agent := self.headers.get("user-agent"):
+            headers["user-agent"] = agent
+        return headers
+
+
+def connect() -> Hub:
+    """Return the hub that this machine is set up for; nothing is sent yet.
+
+    Raises:
+        UserError: ``HF_ENDPOINT`` is no address, or the stored token cannot be read.
+    """
+    from huggingface_hub import constants, get_token
+
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or DEFAULT_ENDPOINT
+    try:
+        address = urlsplit(endpoint)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise ValueError(endpoint)
+        _origin(endpoint)
+    except ValueError as error:
+        raise UserError("HF_ENDPOINT is not the address of a hub") from error
+    headers = {"user-agent": f"bertviewer/{__version__}"}
+    try:
+        token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token()
+    except Exception as error:
+        # Many things can go wrong with a token, and their texts may hold it.
+        raise UserError(_BAD_TOKEN) from error
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise UserError(_BAD_TOKEN)
+    if token:
+        headers["authorization"] = f"Bearer {token}"
+    return Hub(endpoint, cache_folder(), headers=headers)
+
+
+def cache_folder() -> Path:
+    """Return the folder of the hub's cache on this machine, whether it exists or not."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or default

@@ -1,0 +1,117 @@
+"""Where a tensor's values are: in a file, or in memory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from bertviewer.core.weights.decoding import TORCH_NAMES, Values, decode
+from bertviewer.core.weights.reading import Span, matrix_shape, read_block
+from bertviewer.core.weights.stored import StoredTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where values come from.
+
+    Attributes:
+        kind: "file" for what is stored, "drawn" for what was drawn at random.
+        file: the file, ``None`` for what was drawn.
+        key: the tensor's name in the file.
+    """
+
+    kind: Literal["file", "drawn"]
+    file: Path | None = None
+    key: str = ""
+
+
+class TensorValues(Protocol):
+    """A tensor that gives the part of its values that is asked for, as a matrix.
+
+    Its last dimension is the columns, all others together are the rows; see ``matrix_shape``.
+    """
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+
+    @property
+    def dtype(self) -> str:
+        """The type of its elements where they are, by torch's name."""
+
+    @property
+    def origin(self) -> Origin:
+        """Where they are."""
+
+    def block(self, rows: Span, columns: Span) -> Values:
+        """Return a part as [rows, columns]; floats of 16 and 8 bits as float32.
+
+        Raises:
+            UserError: the file cannot be read any more.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class FileValues:
+    """The values of a tensor in a file, read whenever they are asked for."""
+
+    name: str
+    stored: StoredTensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its dimensions."""
+        return self.stored.shape
+
+    @property
+    def dtype(self) -> str:
+        """The type of its elements in the file."""
+        return TORCH_NAMES[self.stored.dtype]
+
+    @property
+    def origin(self) -> Origin:
+        """The file."""
+        return Origin("file", self.stored.file, self.stored.name)
+
+    def block(self, rows: Span, columns: Span) -> Values:
+        """Read a part.
+
+        Raises:
+            UserError: the file cannot be read any more.
+        """
+        return read_block(self.stored, rows, columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryValues:
+    """The values of a tensor that lies in memory.
+
+    Attributes:
+        name: the parameter's name.
+        shape: its dimensions.
+        dtype: the type of its elements, by torch's name.
+        origin: where they come from.
+        elements: [rows, columns], shared with the model; two bytes of bfloat16 are one integer.
+        code: safetensors' name of a dtype whose bits the elements are, "" for plain numbers.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    origin: Origin
+    elements: Values
+    code: str = ""
+
+    def __post_init__(self) -> None:
+        if self.elements.shape != matrix_shape(self.shape):
+            raise ValueError(f"{self.elements.shape} elements for {self.shape}")
+
+    def block(self, rows: Span, columns: Span) -> Values:
+        """Return a copy of a part."""
+        part = self.elements[rows[0] : rows[1], columns[0] : columns[1]]
+        if self.code:
+            return decode(part.tobytes(), self.code).reshape(part.shape)
+        return part.copy()

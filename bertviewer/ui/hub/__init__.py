@@ -1,0 +1,1 @@
+"""Models from the hub: choosing one, and how far its weights are."""

@@ -1,0 +1,81 @@
+"""Says that a model's weights are still on the hub, and downloads them."""
+
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
+
+from bertviewer.ui import tasks
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.workspace import Workspace
+
+DOWNLOAD = "download"
+"""What goes on while the button's wish is carried out."""
+
+
+class HubBar(QWidget):
+    """A line that is there as long as weights of the open model are still to be downloaded."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.setObjectName("hubBar")
+        self._text = ElidedLabel()
+        self._text.setObjectName("hubText")
+        self._progress = QProgressBar()
+        self._progress.setObjectName("hubProgress")
+        self._progress.setTextVisible(False)
+        self._progress.setFixedSize(200, 6)
+        self._download = QPushButton(self.tr("Download"))
+        self._download.setObjectName("hubDownload")
+        self._cancel = QPushButton(self.tr("Cancel"))
+        self._cancel.setObjectName("hubCancel")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 6, 8, 6)
+        layout.setSpacing(12)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(self._progress, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self._download)
+        layout.addWidget(self._cancel)
+        self._download.clicked.connect(self._on_download)
+        self._cancel.clicked.connect(workspace.cancel)
+        workspace.architecture_changed.connect(self._update)
+        workspace.activity_changed.connect(self._update)
+        workspace.progressed.connect(self._on_progress)
+        self._update()
+
+    def _on_download(self) -> None:
+        if (remote := self._workspace.remote) is not None:
+            arrived = self._workspace.weights_arrived
+            task = partial(tasks.fetch_weights, remote)
+            self._workspace.carry_out(DOWNLOAD, task, lambda _: arrived.emit())
+
+    def _update(self) -> None:
+        remote = self._workspace.remote
+        missing = 0 if remote is None else remote.missing_bytes()
+        self.setVisible(missing > 0 or bool(remote and remote.why_no_weights))
+        is_coming = self._workspace.activity == DOWNLOAD
+        self._download.setVisible(missing > 0 and not is_coming)
+        self._download.setEnabled(not self._workspace.activity)
+        self._cancel.setVisible(is_coming)
+        self._progress.setVisible(is_coming)
+        self._progress.setRange(0, 0)
+        if missing:
+            self._say(
+                self.tr(
+                    "The weights are not on this disk yet: {0} MB. They come with the first run."
+                ).format(f"{missing / 1e6:,.1f}")
+            )
+        elif remote is not None:
+            self._say(remote.why_no_weights)
+
+    def _on_progress(self, done: int, total: int, label: str) -> None:
+        # A run downloads what it lacks, too; the sentence's own bar tells how far that is.
+        if self.isVisible() and self._workspace.activity in (DOWNLOAD, "run"):
+            self._progress.setRange(0, total)
+            self._progress.setValue(done)
+            self._say(label)
+
+    def _say(self, text: str) -> None:
+        self._text.setText(text)
+        self._text.setToolTip(text)

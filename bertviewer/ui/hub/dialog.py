@@ -1,0 +1,135 @@
+"""The dialog in which a model of the hub is chosen."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.hub.cache import CachedModel
+from bertviewer.core.hub.name import HubName, parse_hub_name
+from bertviewer.ui import tasks
+from bertviewer.ui.facts import plain_label
+from bertviewer.ui.hub.cached_table import CachedTableModel
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.tables import make_table
+
+
+class HubDialog(QDialog):
+    """A field for a name, and the models that are on this disk already.
+
+    ``chosen`` brings the name of the one to open. Nothing is sent before that.
+    """
+
+    chosen = Signal(str)
+    failed = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("hubDialog")
+        self.setWindowTitle(self.tr("Open from the hub"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(760, 440)
+        # Nobody's child: its thread keeps it alive until it has ended.
+        self._lane = Lane()
+        self._name = QLineEdit()
+        self._name.setObjectName("hubName")
+        self._name.setPlaceholderText(self.tr("org/name or org/name@revision"))
+        self._name.setAccessibleName(self.tr("Name of the model"))
+        self._name.setClearButtonEnabled(True)
+        self._message = plain_label("")
+        self._message.setObjectName("hubMessage")
+        self._message.setWordWrap(True)
+        self._models = CachedTableModel(self)
+        self._table = make_table(self._models, "hubModels", self.tr("Models on this disk"))
+        self._heading = plain_label(self.tr("On this disk, to be opened without a connection:"))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self._open = buttons.addButton(self.tr("Open"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self._open.setObjectName("hubOpen")
+
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 16, 16, 16)
+        layout.setSpacing(6)
+        layout.addWidget(self._name)
+        layout.addWidget(self._message)
+        layout.addSpacing(10)
+        layout.addWidget(self._heading)
+        layout.addWidget(self._table, 1)
+        layout.addSpacing(6)
+        layout.addWidget(buttons)
+        # Only now: before it stands in a dialog, a button cannot be the dialog's default.
+        self._open.setDefault(True)
+
+        self._name.textEdited.connect(self._on_edited)
+        self._table.selectionModel().currentRowChanged.connect(self._on_row)
+        self._table.doubleClicked.connect(lambda _index: self.accept())
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        self._explain()
+        self._open.setEnabled(False)
+        self._lane.start(tasks.cached_models, self._on_models, self._on_failed)
+        self._heading.setText(self.tr("Looking for models on this disk …"))
+        self._name.setFocus()
+
+    def accept(self) -> None:
+        """Give the name to whoever opens it, or say what is wrong with it."""
+        try:
+            name = parse_hub_name(self._name.text())
+        except UserError as error:
+            self._say(str(error), QPalette.ColorRole.Link)
+            return
+        self.chosen.emit(str(name))
+        super().accept()
+
+    def done(self, result: int) -> None:
+        """End the search too; Qt calls it however the dialog is closed."""
+        self._lane.stop(0)
+        super().done(result)
+
+    def _on_models(self, models: Sequence[CachedModel]) -> None:
+        self._models.set_models(models)
+        self._heading.setText(
+            self.tr("On this disk, to be opened without a connection:")
+            if models
+            else self.tr("No model of the hub is on this disk yet.")
+        )
+        self._table.setVisible(bool(models))
+
+    def _on_failed(self, error: BaseException) -> None:
+        if isinstance(error, UserError):
+            self._heading.setText(str(error))
+        elif not isinstance(error, Cancelled):
+            self.failed.emit(error)
+
+    def _on_edited(self) -> None:
+        self._table.clearSelection()
+        self._open.setEnabled(bool(self._name.text().strip()))
+        self._explain()
+
+    def _on_row(self, index: QModelIndex) -> None:
+        if index.isValid():
+            name: HubName = self._models.name(index.row())
+            self._name.setText(f"{name.repo}@{name.revision}")
+            self._open.setEnabled(True)
+            self._explain()
+
+    def _explain(self) -> None:
+        self._say(
+            self.tr(
+                "Opening downloads the configuration and the tokenizer, and reads the weights' "
+                "headers. The weights themselves come when you ask for them or run a sentence. "
+                "No code is downloaded."
+            ),
+            QPalette.ColorRole.PlaceholderText,
+        )
+
+    def _say(self, text: str, role: QPalette.ColorRole) -> None:
+        self._message.setText(text)
+        self._message.setForegroundRole(role)

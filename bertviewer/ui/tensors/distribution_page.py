@@ -1,0 +1,56 @@
+"""How a tensor's values are spread: statistics and histogram."""
+
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
+
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.histograms import histogram_chart
+from bertviewer.plots.theme import PlotTheme
+from bertviewer.ui import tasks
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.run.statistics_table import tensor_statistics_table
+from bertviewer.ui.tensors.asking import ModelTask
+from bertviewer.ui.tensors.page import Page
+from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.workspace import Workspace
+
+TABLE = 190  # pixels
+
+
+class DistributionPage(Page):
+    """A histogram beside the statistics of the same values."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._log = QCheckBox(self.tr("Log counts"))
+        self._log.setObjectName("tensorLogCounts")
+        self._log.setToolTip(self.tr("Draw the counts on a logarithmic axis: few are seen then"))
+        self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
+        self._panel.plot.setObjectName("tensorHistogram")
+        self._statistics = FigureView("tensorStatistics", self.tr("Statistics of the tensor"))
+        columns = QSplitter(Qt.Orientation.Horizontal)
+        columns.addWidget(self._panel)
+        columns.addWidget(self._statistics)
+        columns.setChildrenCollapsible(False)
+        columns.setStretchFactor(0, 1)
+        columns.setSizes([600, TABLE])
+        self.set_content(columns)
+        self._log.toggled.connect(self.refresh)
+
+    def task(self, subject: Subject) -> ModelTask:
+        """Return two passes over the tensor."""
+        return lambda model, progress: tasks.distribution(subject.matrix, model, progress)
+
+    def draw(self, subject: Subject, result: Any) -> None:
+        """Show histogram and statistics."""
+        statistics, counted = result
+        is_log = self._log.isChecked()
+        self._panel.show_charts(histogram_chart(counted, statistics, self.tr("Elements"), is_log))
+        self._statistics.show_table(tensor_statistics_table(statistics))
+
+    def set_theme(self, theme: PlotTheme) -> None:
+        """Draw in other colours."""
+        self._panel.set_theme(theme)

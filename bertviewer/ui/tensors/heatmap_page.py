@@ -1,0 +1,153 @@
+"""A tensor as a picture: all of it in blocks, single cells from near."""
+
+from typing import Any
+
+from PySide6.QtWidgets import QComboBox, QToolButton, QWidget
+
+from bertviewer.core.tensors.reduction import TensorMap
+from bertviewer.core.weights.reading import Span
+from bertviewer.plots.tensor_charts import map_chart
+from bertviewer.plots.theme import PlotTheme
+from bertviewer.plots.zoom_plot import ZoomPlot
+from bertviewer.ui import tasks
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.tensors.asking import ModelTask
+from bertviewer.ui.tensors.page import Page
+from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.workspace import Workspace
+
+STEP = 1.5
+"""By what a notch of the wheel goes nearer."""
+LEAST = 8
+"""Cells either way that are left at the nearest."""
+
+
+class HeatmapPage(Page):
+    """The map of a region; the wheel goes nearer, a drag moves it, and a button shows all."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._region: tuple[Span, Span] = (0, 0), (0, 0)
+        self._shown = QComboBox()
+        self._shown.setObjectName("heatmapShown")
+        self._shown.setAccessibleName(self.tr("What a block of cells shows"))
+        self._shown.setToolTip(
+            self.tr("What a block of cells shows: its mean, or the value farthest from 0")
+        )
+        self._shown.addItem(self.tr("mean"), "mean")
+        self._shown.addItem(self.tr("extreme"), "extreme")
+        self._nearer = self._button("+", self.tr("Nearer (turn the wheel)"), "heatmapNearer")
+        self._farther = self._button("−", self.tr("Farther (turn the wheel)"), "heatmapFarther")
+        self._all = self._button(self.tr("All"), self.tr("Show all of it"), "heatmapAll")
+        controls = (self._shown, self._nearer, self._farther, self._all)
+        self._panel = ChartPanel(workspace, "", ZoomPlot, controls)
+        self._plot = self._panel.plot
+        assert isinstance(self._plot, ZoomPlot)
+        self._plot.setObjectName("tensorHeatmap")
+        self.set_content(self._panel)
+        self._shown.currentIndexChanged.connect(self.refresh)
+        self._nearer.clicked.connect(lambda: self.zoom(0.5, 0.5, 2))
+        self._farther.clicked.connect(lambda: self.zoom(0.5, 0.5, -2))
+        self._all.clicked.connect(self.show_all)
+        self._plot.zoomed.connect(self.zoom)
+        self._plot.dragged.connect(self.move_by)
+
+    @property
+    def region(self) -> tuple[Span, Span]:
+        """The rows and the columns that are shown."""
+        return self._region
+
+    def on_subject(self) -> None:
+        """Show all of the new tensor."""
+        if self.subject is not None:
+            rows, columns = self.subject.matrix.shape
+            self._region = (0, rows), (0, columns)
+
+    def show_all(self) -> None:
+        """Show all of it."""
+        self.on_subject()
+        self.refresh()
+
+    def zoom(self, x: float, y: float, notches: int) -> None:
+        """Go nearer to a place, given in parts of what is seen, or away from it."""
+        if self.subject is None:
+            return
+        rows, columns = self.subject.matrix.shape
+        factor = STEP**-notches
+        self._region = (
+            _zoomed(self._region[0], y, factor, rows),
+            _zoomed(self._region[1], x, factor, columns),
+        )
+        self.refresh()
+
+    def move_by(self, x: float, y: float) -> None:
+        """Move the picture by parts of what is seen."""
+        if self.subject is None:
+            return
+        rows, columns = self.subject.matrix.shape
+        self._region = _moved(self._region[0], y, rows), _moved(self._region[1], x, columns)
+        self.refresh()
+
+    def key(self, subject: Subject) -> object:
+        """Return tensor and region."""
+        return subject.matrix, self._region
+
+    def task(self, subject: Subject) -> ModelTask:
+        """Return the reduction of the region."""
+        rows, columns = self._region
+        return lambda model, progress: tasks.tensor_map(
+            subject.matrix, rows, columns, model, progress
+        )
+
+    def draw(self, subject: Subject, result: Any) -> None:
+        """Show a map."""
+        assert isinstance(result, TensorMap)
+        self._shown.setEnabled(not result.is_exact)
+        whole = tuple((0, size) for size in subject.matrix.shape)
+        self._all.setEnabled(self._region != whole)
+        self._farther.setEnabled(self._region != whole)
+        self._panel.set_title(self._title(result))
+        self._panel.show_charts(map_chart(result, subject.matrix, self._shown.currentData()))
+
+    def why_not(self, subject: Subject) -> str:
+        """Say that a vector is no picture."""
+        if subject.is_vector and min(subject.matrix.shape):
+            return self.tr("A vector is no picture: see its values or its histogram.")
+        return super().why_not(subject)
+
+    def set_theme(self, theme: PlotTheme) -> None:
+        """Draw in other colours."""
+        self._panel.set_theme(theme)
+
+    def _title(self, found: TensorMap) -> str:
+        if found.is_exact:
+            return self.tr("each cell")
+        sizes = [int(edges[1] - edges[0]) for edges in (found.row_edges, found.column_edges)]
+        return self.tr("blocks of {0} × {1}").format(*sizes)
+
+    def _button(self, text: str, tip: str, name: str) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(name)
+        button.setText(text)
+        button.setToolTip(tip)
+        button.setAccessibleName(tip)
+        button.setAutoRaise(True)
+        return button
+
+
+def _zoomed(span: Span, place: float, factor: float, size: int) -> Span:
+    """Return a span longer or shorter by a factor, the same index at the same place."""
+    length = span[1] - span[0]
+    wanted = round(length * factor)
+    if factor > 1:
+        wanted = max(wanted, length + 1)
+    wanted = min(size, max(min(LEAST, size), wanted))
+    start = round(span[0] + place * (length - wanted))
+    start = min(max(0, start), size - wanted)
+    return start, start + wanted
+
+
+def _moved(span: Span, part: float, size: int) -> Span:
+    length = span[1] - span[0]
+    start = min(max(0, span[0] - round(part * length)), size - length)
+    return start, start + length

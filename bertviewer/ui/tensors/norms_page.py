@@ -1,0 +1,89 @@
+"""The norm of each row or column, to be sorted."""
+
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.tensors.survey_data import Survey
+from bertviewer.ui import tasks
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.run.chart_menu import choose_data
+from bertviewer.ui.share_bar import ShareBarDelegate
+from bertviewer.ui.tables import make_table
+from bertviewer.ui.tensors.asking import ModelTask
+from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
+from bertviewer.ui.tensors.page import Page
+from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.workspace import Workspace
+
+WIDTHS = {NUMBER: 80, NAME: 150}  # pixels
+
+
+class NormsPage(Page):
+    """Euclidean norms with bars; ``chosen`` carries the tensor's row that was double-clicked."""
+
+    chosen = Signal(int)
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
+        self._model = NormsModel(self)
+        self._axis = QComboBox()
+        self._axis.setObjectName("normsAxis")
+        self._axis.setAccessibleName(self.tr("Norms of rows or of columns"))
+        self._axis.addItem(self.tr("of each row"), True)
+        self._axis.addItem(self.tr("of each column"), False)
+        self._told = ElidedLabel()
+        save = QPushButton(self.tr("Save as CSV…"))
+        save.setObjectName("saveNorms")
+        save.clicked.connect(lambda: choose_data(self, self._model, "norms.csv"))
+        line = QHBoxLayout()
+        line.setContentsMargins(0, 1, 0, 3)
+        line.setSpacing(10)
+        line.addWidget(self._axis)
+        line.addWidget(self._told, 1)
+        line.addWidget(save)
+        self._table = table = make_table(self._model, "normsTable", self.tr("Norms"))
+        self._bars = ShareBarDelegate(self)  # views do not own their delegates
+        table.setItemDelegateForColumn(NORM, self._bars)
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        for column, width in WIDTHS.items():
+            table.setColumnWidth(column, width)
+        header.setSortIndicator(NUMBER, Qt.SortOrder.AscendingOrder)
+        table.setSortingEnabled(True)
+        content = QWidget()
+        layout = QVBoxLayout(content)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(line)
+        layout.addWidget(table, 1)
+        self.set_content(content)
+        self._axis.currentIndexChanged.connect(self.refresh)
+        table.doubleClicked.connect(self._on_double_click)
+
+    def task(self, subject: Subject) -> ModelTask:
+        """Return one pass over the tensor."""
+        return lambda model, progress: tasks.survey(subject.matrix, model, progress)
+
+    def draw(self, subject: Subject, result: Any) -> None:
+        """Show the norms."""
+        assert isinstance(result, Survey)
+        is_rows = bool(self._axis.currentData())
+        norms = result.row_norms if is_rows else result.column_norms
+        self._model.show_norms(subject, norms, is_rows)
+        self._table.setColumnHidden(NAME, not self._model.has_names)
+        self._told.setText(
+            self.tr("double click: to the row") if is_rows else self.tr("click on a title: sort")
+        )
+
+    def _on_double_click(self, index: QModelIndex) -> None:
+        if self._axis.currentData():
+            self.chosen.emit(self._model.number(index.row()))

@@ -1,0 +1,125 @@
+"""What the views of a tensor share: what they show comes from the worker."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from bertviewer.plots.theme import PlotTheme
+from bertviewer.ui.tensors.asking import Asking, ModelTask
+from bertviewer.ui.tensors.notice import Notice
+from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.workspace import Workspace
+
+
+class Page(QWidget):
+    """A view of one tensor, or of the slice that is chosen.
+
+    A subclass says in ``key()`` and ``task()`` what it needs of the worker, and draws that in
+    ``draw()``; ``why_not()`` says why a subject cannot be shown.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.workspace = workspace
+        self.subject: Subject | None = None
+        self.asking = Asking(workspace, type(self).__name__, self)
+        self._is_stopped = False
+        self._notice = Notice()
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self._notice)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._pages)
+        self.asking.came.connect(self.refresh)
+        self.asking.late.connect(self._on_late)
+        self.asking.progressed.connect(self._notice.show_progress)
+        self._notice.pressed.connect(self._on_pressed)
+
+    def set_content(self, content: QWidget) -> None:
+        """Take the widget that shows the results."""
+        content.setContentsMargins(8, 2, 8, 4)
+        self._pages.addWidget(content)
+
+    def show_subject(self, subject: Subject) -> None:
+        """Show another tensor or slice; the page is in sight."""
+        if subject is not self.subject:
+            self._is_stopped = False
+            self.subject = subject
+            self.on_subject()
+        self.refresh()
+
+    def leave(self) -> None:
+        """Want nothing more: the page is out of sight."""
+        self.asking.give_up()
+
+    def forget(self) -> None:
+        """Keep nothing: the model is another one."""
+        self.subject = None
+        self.asking.forget()
+        self._pages.setCurrentIndex(0)
+        self._notice.say("")
+
+    def refresh(self) -> None:
+        """Show the subject, or ask for what that takes."""
+        subject = self.subject
+        if subject is None:
+            return
+        if why := self.why_not(subject):
+            self.asking.give_up()
+            self._notice.say(why, self.way_out(subject))
+            self._pages.setCurrentIndex(0)
+        elif self._is_stopped:
+            self._notice.say(self.tr("Cancelled."), self.tr("Compute"))
+            self._pages.setCurrentIndex(0)
+        elif not self.asking.want(self.key(subject), self.task(subject)):
+            return
+        elif self.asking.error:
+            self._notice.say(self.asking.error)
+            self._pages.setCurrentIndex(0)
+        else:
+            self.draw(subject, self.asking.result)
+            self._pages.setCurrentIndex(1)
+
+    def on_subject(self) -> None:
+        """Prepare for a new subject."""
+
+    def key(self, subject: Subject) -> Hashable:
+        """Return what tells this result from others."""
+        return subject.matrix
+
+    def task(self, subject: Subject) -> ModelTask:
+        """Return what the worker has to do."""
+        raise NotImplementedError
+
+    def draw(self, subject: Subject, result: Any) -> None:
+        """Show a result."""
+        raise NotImplementedError
+
+    def why_not(self, subject: Subject) -> str:
+        """Return why a subject cannot be shown, "" if it can."""
+        return "" if min(subject.matrix.shape) else self.tr("The tensor has no elements.")
+
+    def way_out(self, subject: Subject) -> str:
+        """Return the title of a button that shows it all the same, "" if nothing does."""
+        del subject
+        return ""
+
+    def insist(self) -> None:
+        """Show what ``why_not()`` has warned of."""
+
+    def set_theme(self, theme: PlotTheme) -> None:
+        """Draw in other colours."""
+
+    def _on_late(self) -> None:
+        self._notice.say(self.tr("computing…"), self.tr("Cancel"), is_computing=True)
+        self._pages.setCurrentIndex(0)
+
+    def _on_pressed(self) -> None:
+        if self.asking.is_waiting:
+            self.asking.give_up()
+            self._is_stopped = True
+        else:
+            self._is_stopped = False
+            self.insist()
+        self.refresh()

@@ -1,0 +1,67 @@
+"""A button that writes the values that are shown to a file."""
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.files import check_writable
+from bertviewer.ui import tasks
+from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.workspace import Workspace
+
+
+class SaveButton(QToolButton):
+    """Asks for a file, and has the worker write it; without a subject it is off."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._subject: Subject | None = None
+        self.setObjectName("saveTensor")
+        self.setText(self.tr("Save…"))
+        self.setAutoRaise(True)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        # The dots say that there is more to come; Qt's arrow would hang below the text.
+        self.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        menu = QMenu(self)
+        for suffix, title in ((".npy", self.tr("As .npy…")), (".csv", self.tr("As CSV…"))):
+            action = menu.addAction(title)
+            action.setObjectName(f"save{suffix}")
+            action.triggered.connect(partial(self._choose_file, suffix))
+        self.setMenu(menu)
+        self.set_subject(None)
+
+    def set_subject(self, subject: Subject | None) -> None:
+        """Take what there is to save, or nothing."""
+        self._subject = subject
+        self.setEnabled(subject is not None)
+
+    def save(self, path: Path) -> None:
+        """Write the values to a file, in the background."""
+        if self._subject is None:
+            return
+        try:
+            check_writable(path)
+        except UserError as error:
+            show_error(self, str(error))
+            return
+        saved = self._workspace.saved
+        task = partial(tasks.save_tensor, self._subject.matrix, path)
+        self._workspace.carry_out("save", task, lambda written: saved.emit(str(written)))
+
+    def _choose_file(self, suffix: str) -> None:
+        if self._subject is None:
+            return
+        name, _ = QFileDialog.getSaveFileName(
+            self,
+            self.tr("Save the values"),
+            f"{self._subject.matrix.values.name}{suffix}",
+            f"{suffix[1:].upper()} (*{suffix})",
+        )
+        if name:
+            path = Path(name)
+            # What was chosen in the menu is what is written, whatever was typed.
+            self.save(path if path.suffix.lower() == suffix else Path(f"{name}{suffix}"))

@@ -1,0 +1,134 @@
+"""The values of a tensor as a table of any size: what is in sight is read, and no more."""
+
+from collections import OrderedDict
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.weights.decoding import Values
+from bertviewer.ui.tables import Index, alignment
+from bertviewer.ui.tensors.subject import Subject
+
+ROWS, COLUMNS = 128, 256
+"""The size of a piece that is read at once."""
+MOST_PIECES = 64
+MOST = 1_000_000
+"""Qt keeps a few bytes for each row and column, so there is an end to them."""
+
+
+class ValuesModel(QAbstractTableModel):
+    """Shows a subject; ``failed`` tells, once, why its values cannot be read any more."""
+
+    failed = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._subject: Subject | None = None
+        self._pieces: OrderedDict[tuple[int, int], Values] = OrderedDict()
+        self._is_broken = False
+
+    @property
+    def subject(self) -> Subject | None:
+        """What is shown."""
+        return self._subject
+
+    def show_subject(self, subject: Subject | None) -> None:
+        """Show another tensor or slice."""
+        self.beginResetModel()
+        self._subject = subject
+        self._pieces.clear()
+        self._is_broken = False
+        self.endResetModel()
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        """Return the number of rows; Qt calls it."""
+        return 0 if parent is not None and parent.isValid() else self._size(0)
+
+    def columnCount(self, parent: Index | None = None) -> int:
+        """Return the number of columns; Qt calls it."""
+        return 0 if parent is not None and parent.isValid() else self._size(1)
+
+    def value(self, row: int, column: int) -> Any:
+        """Return a value as a plain number, ``None`` if it cannot be read."""
+        if self._subject is None or self._is_broken:
+            return None
+        place = row // ROWS, column // COLUMNS
+        piece = self._pieces.get(place)
+        if piece is None:
+            piece = self._read(self._subject, *place)
+            if piece is None:
+                return None
+            self._pieces[place] = piece
+            if len(self._pieces) > MOST_PIECES:
+                self._pieces.popitem(last=False)
+        else:
+            self._pieces.move_to_end(place)
+        return piece[row % ROWS, column % COLUMNS].item()
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return what a cell shows; Qt calls it."""
+        if not index.isValid():
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            value = self.value(index.row(), index.column())
+            return None if value is None else cell_text(value)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return alignment(is_number=True)
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Return the index of a row or column in the tensor, and a row's token; Qt calls it."""
+        subject = self._subject
+        if subject is None:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            has_words = orientation == Qt.Orientation.Vertical and len(subject.tokens) > 0
+            return alignment(is_number=not has_words)
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        if orientation == Qt.Orientation.Horizontal:
+            return str(subject.matrix.column_span[0] + section)
+        number, name = subject.matrix.row_span[0] + section, subject.row_name(section)
+        return f"{number}  {name}" if name else str(number)
+
+    def _size(self, axis: int) -> int:
+        return 0 if self._subject is None else min(MOST, self._subject.matrix.shape[axis])
+
+    def _read(self, subject: Subject, down: int, across: int) -> Values | None:
+        rows, columns = subject.matrix.shape
+        try:
+            return subject.matrix.block(
+                (down * ROWS, min(rows, (down + 1) * ROWS)),
+                (across * COLUMNS, min(columns, (across + 1) * COLUMNS)),
+            )
+        except UserError as error:
+            # Told once, and not for each of the cells that Qt asks for.
+            self._is_broken = True
+            self.failed.emit(str(error))
+            return None
+
+
+def cell_text(value: float | bool) -> str:
+    """Return a number with six digits behind the point, so that they stand below one another.
+
+    Very small and very large ones have an exponent; integers and booleans are as they are.
+    """
+    if isinstance(value, bool | int):
+        text = str(value)
+    elif value == 0 or 1e-4 <= abs(value) < 1e5:
+        text = f"{value:.6f}"
+    else:
+        text = f"{value:.3e}"
+    return text.replace("-", "−")
+
+
+def exact_text(value: float | bool) -> str:
+    """Return a number with seven digits, and with all of them where that is more."""
+    if isinstance(value, bool | int):
+        return str(value).replace("-", "−")
+    seven, every = f"{value:.7g}", repr(value)
+    same = float(seven) == value or value != value  # noqa: PLR0124 - NaN is not itself
+    return (seven if same else f"{seven}  ({every})").replace("-", "−")

@@ -1,0 +1,171 @@
+"""A tensor's values in a table: what is under the mouse is told with all its digits."""
+
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHBoxLayout,
+    QHeaderView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.core.errors import UserError
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.tables import make_table
+from bertviewer.ui.tensors.go_to import GoTo
+from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.values_model import MOST, ValuesModel, exact_text
+
+GO_TO = 170  # pixels
+NAME = 84  # pixels that a token has beside its number
+SAMPLE = "−0.000000"
+PADDING = 18  # pixels beside a number
+MOST_COPIED = 1_000_000
+
+
+class ValuesPage(QWidget):
+    """The table, a field to go to a row, and the exact value of a cell."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = ValuesModel(self)
+        self._table = table = make_table(self._model, "valuesTable", self.tr("Values"))
+        self._dress_table()
+        self._go_to = GoTo()
+        self._go_to.setFixedWidth(GO_TO)
+        self._told = ElidedLabel()
+        self._told.setObjectName("cellValue")
+        self._told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        line = QHBoxLayout()
+        line.setContentsMargins(8, 3, 8, 3)
+        line.setSpacing(10)
+        line.addWidget(self._go_to)
+        line.addWidget(self._told, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(line)
+        layout.addWidget(table, 1)
+        copy = QAction(self.tr("Copy"), table)
+        copy.setObjectName("copyValues")
+        copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
+        copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        copy.triggered.connect(self.copy)
+        table.addAction(copy)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        table.entered.connect(self._tell)
+        table.selectionModel().currentChanged.connect(self._tell)
+        self._model.modelReset.connect(self._told.clear)
+        self._model.failed.connect(self._told.setText)
+        self._go_to.chosen.connect(self.go_to)
+        self._go_to.missed.connect(self._on_missed)
+
+    def show_subject(self, subject: Subject) -> None:
+        """Show another tensor or slice; one of the same size stays where it is scrolled to."""
+        before = self._model.subject
+        if subject is before:
+            return
+        is_alike = before is not None and before.matrix.shape == subject.matrix.shape
+        down, right = self._table.verticalScrollBar(), self._table.horizontalScrollBar()
+        scrolled = down.value(), right.value()
+        if before is None or before.tokens is not subject.tokens:
+            self._go_to.set_tokens(subject.tokens)
+        self._model.show_subject(subject)
+        header, width = self._table.verticalHeader(), self._header_width(subject)
+        if header.minimumWidth() != width:
+            header.setFixedWidth(width)
+            header.geometriesChanged.emit()  # so that the table makes room for it
+        down.setValue(scrolled[0] if is_alike else 0)
+        right.setValue(scrolled[1] if is_alike else 0)
+        if max(subject.matrix.shape) > MOST:
+            self._told.setText(
+                self.tr("The first {0} rows and columns are shown; a file can have all").format(
+                    f"{MOST:,}"
+                )
+            )
+
+    def forget(self) -> None:
+        """Show nothing."""
+        self._model.show_subject(None)
+
+    def go_to(self, row: int) -> None:
+        """Select a row, by its index in the tensor, and bring it into sight."""
+        subject = self._model.subject
+        if subject is None:
+            return
+        place = row - subject.matrix.row_span[0]
+        if not 0 <= place < self._model.rowCount():
+            first, stop = subject.matrix.row_span
+            self._told.setText(
+                self.tr("There is no row {0} here: they go from {1} to {2}").format(
+                    row, first, stop - 1
+                )
+            )
+            return
+        column = max(0, self._table.currentIndex().column())
+        index = self._model.index(place, min(column, self._model.columnCount() - 1))
+        self._table.setCurrentIndex(index)
+        self._table.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+
+    def copy(self) -> None:
+        """Copy the selected cells as lines with tabs between the values, all digits of them."""
+        ranges = self._table.selectionModel().selection()
+        subject = self._model.subject
+        if subject is None or ranges.isEmpty():
+            return
+        chosen = ranges.first()
+        rows = chosen.top(), chosen.bottom() + 1
+        columns = chosen.left(), chosen.right() + 1
+        count = (rows[1] - rows[0]) * (columns[1] - columns[0])
+        if count > MOST_COPIED:
+            self._told.setText(
+                self.tr("{0} cells are too many to copy: save them as a file").format(f"{count:,}")
+            )
+            return
+        try:
+            block = subject.matrix.block(rows, columns).tolist()
+        except UserError as error:
+            self._told.setText(str(error))
+            return
+        text = "\n".join("\t".join(map(repr, row)) for row in block)
+        QApplication.clipboard().setText(text)
+        self._told.setText(self.tr("Copied {0} values").format(f"{count:,}"))
+
+    def _dress_table(self) -> None:
+        table = self._table
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectItems)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
+        table.setMouseTracking(True)
+        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        across, down = table.horizontalHeader(), table.verticalHeader()
+        # Of one width, whatever they hold: to ask for it would read the whole tensor.
+        across.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        across.setStretchLastSection(False)
+        width = table.fontMetrics().horizontalAdvance(SAMPLE) + PADDING
+        across.setDefaultSectionSize(width)
+        down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        down.setHighlightSections(True)
+        down.show()
+
+    def _header_width(self, subject: Subject) -> int:
+        """Return room for the largest number, and for tokens where there are any."""
+        number = self._table.fontMetrics().horizontalAdvance(str(subject.matrix.row_span[1]))
+        return number + PADDING + (NAME if len(subject.tokens) else 0)
+
+    def _tell(self, index: QModelIndex) -> None:
+        subject = self._model.subject
+        if subject is None or not index.isValid():
+            return
+        value = self._model.value(index.row(), index.column())
+        if value is None:
+            return
+        place = ", ".join(map(str, subject.matrix.index(index.row(), index.column())))
+        name = subject.row_name(index.row())
+        where = f"{name}  [{place}]" if name else f"[{place}]"
+        self._told.setText(f"{where} = {exact_text(value)}")
+
+    def _on_missed(self, text: str) -> None:
+        self._told.setText(self.tr("No token begins with {0}").format(text))

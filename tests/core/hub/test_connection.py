@@ -1,0 +1,39 @@
+"""The hub that this machine is set up for, and the token that goes there."""
+
+import traceback
+
+import pytest
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.hub.connection import connect
+from tests.core.hub.conftest import TOKEN
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["ftp://example.org", "example.org", "http://", "http://[", "http://x:y"]
+)
+def test_an_endpoint_that_is_none(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    with pytest.raises(UserError, match="HF_ENDPOINT is not the address of a hub"):
+        connect()
+
+
+def test_the_endpoint_and_the_token_are_the_environments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1/")
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    hub = connect()
+    assert hub.endpoint == "http://127.0.0.1:1"
+    assert hub.headers_for("http://127.0.0.1:1/x")["authorization"] == f"Bearer {TOKEN}"
+    for other in ("http://127.0.0.1:2/x", "https://127.0.0.1:1/x", "http://localhost:1/x"):
+        assert TOKEN not in repr(hub.headers_for(other))
+    monkeypatch.delenv("HF_ENDPOINT")
+    assert connect().endpoint == "https://huggingface.co"
+
+
+def test_a_token_that_no_header_can_carry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_naïve")
+    with pytest.raises(UserError, match="token for the hub cannot be read") as error:
+        connect()
+    assert "naïve" not in "".join(traceback.format_exception(error.value))

@@ -1,0 +1,43 @@
+"""Tensors that tests make: in memory, and in a file."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.values import MemoryValues, Origin
+from bertviewer.core.weights.reading import matrix_shape
+from bertviewer.core.weights.stored import StoredTensor
+
+
+def in_memory(values: ArrayLike, name: str = "made.up") -> MemoryValues:
+    """Return an array as a tensor's values."""
+    array = np.asarray(values)
+    elements = array.reshape(matrix_shape(array.shape))
+    return MemoryValues(name, array.shape, str(array.dtype), Origin("drawn"), elements)
+
+
+def matrix(values: ArrayLike) -> Matrix:
+    """Return an array of at most two dimensions as what is looked at."""
+    return Matrix(in_memory(values))
+
+
+def stored_in(file: Path) -> dict[str, StoredTensor]:
+    """Return the tensors of a safetensors file that a test has written itself."""
+    with file.open("rb") as opened:
+        size = int.from_bytes(opened.read(8), "little")
+        header = json.loads(opened.read(size))
+    header.pop("__metadata__", None)
+    return {
+        name: StoredTensor(
+            name,
+            entry["dtype"],
+            tuple(entry["shape"]),
+            file,
+            8 + size + entry["data_offsets"][0],
+            entry["data_offsets"][1] - entry["data_offsets"][0],
+        )
+        for name, entry in header.items()
+    }

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from bertviewer.core.backend import torch
+from bertviewer.core.tensors import matrix as module
+from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.values import MemoryValues, Origin
+from tests.core.tensors.made_up import in_memory, matrix
+
+
+def test_a_matrix_is_the_whole_tensor_or_a_slice_of_it() -> None:
+    values = np.arange(60.0).reshape(10, 6)
+    whole = matrix(values)
+    assert whole.shape == (10, 6)
+    assert whole.is_whole
+    assert_array_equal(whole.block((2, 5)), values[2:5])
+    part = Matrix(in_memory(values), rows=(4, 8), columns=(1, 3))
+    assert part.shape == (4, 2)
+    assert not part.is_whole
+    assert_array_equal(part.block((0, 4)), values[4:8, 1:3])
+    assert_array_equal(part.block((1, 3), (1, 2)), values[5:7, 2:3])
+    assert part.index(1, 1) == (5, 2)
+
+
+def test_more_than_two_dimensions_need_leading_indices() -> None:
+    values = np.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5)
+    part = Matrix(in_memory(values), leading=(1, 2))
+    assert_array_equal(part.block((0, 4)), values[1, 2])
+    assert part.index(3, 4) == (1, 2, 3, 4)
+    assert not part.is_whole
+    with pytest.raises(ValueError, match="leads to no matrix"):
+        Matrix(in_memory(values), leading=(1,))
+
+
+def test_vectors_and_scalars_are_columns_and_cells() -> None:
+    vector = matrix(np.arange(7.0))
+    assert vector.shape == (7, 1)
+    assert vector.index(3, 0) == (3,)
+    assert vector.is_whole
+    scalar = matrix(np.float64(2.5))
+    assert scalar.shape == (1, 1)
+    assert scalar.index(0, 0) == ()
+    assert scalar.block((0, 1)).tolist() == [[2.5]]
+
+
+@pytest.mark.parametrize("shape", [(10, 6), (3, 50), (1, 1), (0, 5), (70, 1)])
+def test_tiles_cover_everything_once(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TILE", 16)
+    seen = np.zeros(shape, dtype=int)
+    for rows, columns in matrix(np.zeros(shape)).tiles():
+        part = seen[slice(*rows), slice(*columns)]
+        assert 0 < part.size <= 16
+        part += 1
+    assert (seen == 1).all()
+
+
+def test_values_in_memory_are_decoded_like_those_of_files() -> None:
+    numbers = torch.randn(4, 3).bfloat16()
+    bits = numbers.view(torch.int16).numpy()
+    values = MemoryValues("w", (4, 3), "bfloat16", Origin("drawn"), bits, "BF16")
+    assert_array_equal(values.block((1, 3), (0, 2)), numbers[1:3, :2].float().numpy())
+
+
+def test_a_copy_is_given_and_not_the_model_itself() -> None:
+    own = np.zeros((2, 2))
+    in_memory(own).block((0, 2), (0, 2))[:] = 1
+    assert not own.any()
