@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import parse_source
+from bertviewer.core.weights import pickle_child
+from bertviewer.core.weights.pickle_contents import read_contents
 from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
 
 Damage = Callable[[bytes, random.Random], bytes]
@@ -45,6 +48,7 @@ def sound_folder(folder: Path) -> None:
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     fast = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
     fast.save_pretrained(folder)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
     shards = folder / "shards"
     model.save_pretrained(shards, max_shard_size="3KB")
 
@@ -66,6 +70,15 @@ def _run(folder: Path) -> object:
     return run_sentence(open_model(parse_source(str(folder))), Sentence("a cab", "bed"))
 
 
+def _unpickle(folder: Path) -> object:
+    """Do what the window does to a pickle, but in this process instead of one for each case."""
+    file = folder / "pytorch_model.bin"
+    if read_contents(file).refusal:
+        raise UserError("what it asks for is refused")
+    pickle_child.convert(file, folder / "converted.safetensors")
+    return None
+
+
 TARGETS: Mapping[str, Target] = {
     "config": Target("config.json", one_of(mutated, mutated_json, mutated_json), _open),
     "tokenizer": Target("tokenizer.json", one_of(mutated, mutated_json, mutated_json), _run),
@@ -75,6 +88,7 @@ TARGETS: Mapping[str, Target] = {
         one_of(mutated, mutated_json, mutated_json),
         lambda folder: _load(folder / "shards"),
     ),
+    "pickle": Target("pytorch_model.bin", mutated, _unpickle),
 }
 
 
