@@ -1,0 +1,124 @@
+"""What a view of a tensor does where there is nothing to see, or not yet."""
+
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QTableView, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.progress import Progress
+from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.survey import survey
+from bertviewer.core.tensors.survey_data import Survey
+from bertviewer.plots.spectrum_plot import SpectrumPlot
+from bertviewer.ui import tasks
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.tensors import spectrum_page
+from bertviewer.ui.tensors.notice import Notice
+from tests.ui.finding import find
+from tests.ui.tensors.test_tensors_tab import (
+    HEATMAP,
+    NORMS,
+    QUERY,
+    SPECTRUM,
+    VALUES,
+    choose,
+    open_named,
+    rest,
+    told,
+    view,
+)
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
+    """Return a copy of the small BERT that a test may break."""
+    return Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
+
+
+@pytest.fixture
+def chosen(window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path) -> MainWindow:
+    """Return the window with a tensor of it chosen."""
+    open_named(window, lane, qtbot, str(folder))
+    choose(window, lane, qtbot, QUERY)
+    return window
+
+
+def notice(window: MainWindow) -> Notice:
+    shown = [one for one in window.findChildren(Notice) if one.isVisible()]
+    assert len(shown) == 1
+    return shown[0]
+
+
+def words(window: MainWindow) -> str:
+    return find(notice(window), QLabel, "tensorNotice").text()
+
+
+def press(window: MainWindow, qtbot: QtBot, title: str) -> None:
+    button = find(notice(window), QPushButton, "tensorNoticeButton")
+    assert button.isVisible()
+    assert button.text() == title
+    qtbot.mouseClick(button, LEFT)
+
+
+def test_what_takes_long_is_begun_only_when_asked_for(
+    chosen: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spectrum_page, "MOST_COST", 1000)
+    view(chosen, lane, qtbot, SPECTRUM)
+    assert words(chosen).startswith("The singular values of 32 × 32 elements take about")
+    assert find(chosen, SpectrumPlot, "spectrumPlot").chart is None
+    press(chosen, qtbot, "Compute all the same")
+    rest(lane, qtbot)
+    plot = find(chosen, SpectrumPlot, "spectrumPlot")
+    assert plot.chart is not None
+    assert plot.isVisible()
+
+
+def test_what_is_being_computed_can_be_cancelled(
+    chosen: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_quick = threading.Event()
+
+    def slow(matrix: Matrix, _model: object, progress: Progress) -> Survey:
+        while not is_quick.is_set():
+            progress(3, 10, "Measuring")
+            time.sleep(0.005)
+        return survey(matrix, progress)
+
+    monkeypatch.setattr(tasks, "survey", slow)
+    button = f"tensorView{NORMS}"
+    find(chosen, QToolButton, button).click()
+    qtbot.waitUntil(lambda: words(chosen) == "computing…", timeout=5000)
+    bar = find(notice(chosen), QProgressBar, "tensorProgress")
+    qtbot.waitUntil(lambda: bar.maximum() == 10 and bar.value() == 3, timeout=5000)
+    press(chosen, qtbot, "Cancel")
+    assert words(chosen) == "Cancelled."
+    rest(lane, qtbot)
+    is_quick.set()
+    press(chosen, qtbot, "Compute")
+    rest(lane, qtbot)
+    assert find(chosen, QTableView, "normsTable").isVisible()
+    assert find(chosen, QTableView, "normsTable").model().rowCount() == 32
+
+
+def test_a_file_that_is_cut_off_is_told_in_every_view(
+    chosen: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+) -> None:
+    with (folder / "model.safetensors").open("r+b") as file:
+        file.truncate(40_000)
+    for number in (HEATMAP, SPECTRUM, NORMS):
+        view(chosen, lane, qtbot, number)
+        assert f"ends in the middle of {QUERY}" in words(chosen)
+    # The values that were in sight are known still; others of the model are not.
+    view(chosen, lane, qtbot, VALUES)
+    choose(chosen, lane, qtbot, QUERY.replace("query", "key"))
+    assert find(chosen, QTableView, "valuesTable").model().index(0, 0).data() is None
+    assert "ends in the middle of" in told(chosen)

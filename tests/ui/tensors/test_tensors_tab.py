@@ -1,0 +1,263 @@
+"""The tab in the window, on a small model in a folder and on a preset."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QTableView,
+    QTabWidget,
+    QToolButton,
+)
+from pytestqt.qtbot import QtBot
+from safetensors.numpy import load_file
+
+from bertviewer.core.source import parse_source
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.spectrum_plot import SpectrumPlot
+from bertviewer.plots.zoom_plot import ZoomPlot
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.tensors.inspector import Inspector
+from bertviewer.ui.tensors.save_button import SaveButton
+from bertviewer.ui.tensors.values_model import cell_text
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, is_drawn
+
+VALUES, HEATMAP, HISTOGRAM, SPECTRUM, NORMS = range(5)
+QUERY = "encoder.layer.1.attention.self.query.weight"
+WORDS = "embeddings.word_embeddings.weight"
+
+
+@pytest.fixture
+def tiny_window(window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path) -> MainWindow:
+    """Return the window with the small BERT open, its tensors' tab in sight."""
+    open_named(window, lane, qtbot, str(tiny_bert_folder))
+    return window
+
+
+def open_named(window: MainWindow, lane: Lane, qtbot: QtBot, name: str) -> None:
+    window.open_source(parse_source(name))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    find(window, QTabWidget, "detailTabs").setCurrentIndex(2)
+
+
+def choose(window: MainWindow, lane: Lane, qtbot: QtBot, tensor: str) -> None:
+    """Select a tensor's module, and the tensor in the list."""
+    module, _, name = tensor.rpartition(".")
+    window.workspace.select(module)
+    table = find(window, QTableView, "tensorTable")
+    model = table.model()
+    row = next(n for n in range(model.rowCount()) if model.index(n, 0).data() == name)
+    table.setCurrentIndex(model.index(row, 0))
+    rest(lane, qtbot)
+
+
+def rest(lane: Lane, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not lane.busy, timeout=30_000)
+
+
+def view(window: MainWindow, lane: Lane, qtbot: QtBot, number: int) -> None:
+    qtbot.mouseClick(find(window, QToolButton, f"tensorView{number}"), Qt.MouseButton.LeftButton)
+    rest(lane, qtbot)
+
+
+def told(window: MainWindow) -> str:
+    return find(window, QLabel, "cellValue").text()
+
+
+def test_all_views_of_a_tensor(
+    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+) -> None:
+    window = tiny_window
+    stored = load_file(tiny_bert_folder / "model.safetensors")[QUERY]
+    assert find(window, Inspector).isHidden()
+    choose(window, lane, qtbot, QUERY)
+    title = find(window, QLabel, "tensorTitle").text()
+    assert title == "query.weight · [32, 32]  float32 · from model.safetensors"
+    table = find(window, QTableView, "valuesTable")
+    model = table.model()
+    assert (model.rowCount(), model.columnCount()) == (32, 32)
+    assert model.index(7, 9).data() == cell_text(stored[7, 9].item())
+    table.setCurrentIndex(model.index(7, 9))
+    assert told(window).startswith(f"[7, 9] = {stored[7, 9]:.7g}".replace("-", "−"))
+
+    view(window, lane, qtbot, HEATMAP)
+    heatmap = find(window, ZoomPlot, "tensorHeatmap")
+    assert heatmap.chart is not None
+    assert_array_equal(heatmap.chart.values, stored)
+    heatmap.zoomed.emit(0.5, 0.5, 2)
+    rest(lane, qtbot)
+    assert_array_equal(heatmap.chart.values, stored[9:23, 9:23])
+    heatmap.dragged.emit(0.5, 1.0)
+    rest(lane, qtbot)
+    assert heatmap.chart.rows[0] == "0"
+    assert heatmap.chart.columns[0] == "2"
+    qtbot.mouseClick(find(window, QToolButton, "heatmapAll"), Qt.MouseButton.LeftButton)
+    rest(lane, qtbot)
+    assert heatmap.chart.values.shape == (32, 32)
+
+    view(window, lane, qtbot, HISTOGRAM)
+    bars = find(window, HistogramPlot, "tensorHistogram").chart
+    assert bars is not None
+    assert_array_equal(bars.series[0].counts, np.histogram(stored, 64)[0])
+    statistics = find(window, QTableView, "tensorStatistics").model()
+    mean = statistics.index(0, 1).data().replace("−", "-")
+    assert float(mean) == pytest.approx(stored.mean(dtype=float), rel=1e-4)
+
+    view(window, lane, qtbot, SPECTRUM)
+    lines = find(window, SpectrumPlot, "spectrumPlot").chart
+    assert lines is not None
+    expected = np.linalg.svd(stored.astype(float), compute_uv=False)
+    assert_allclose(np.array(lines.lines[0].values, dtype=float), expected, rtol=1e-9)
+    assert "effective rank" in find(window, QLabel, "spectrumFacts").text()
+
+    view(window, lane, qtbot, NORMS)
+    norms = find(window, QTableView, "normsTable").model()
+    largest = int(np.linalg.norm(stored, axis=1).argmax())
+    norms.sort(2, Qt.SortOrder.DescendingOrder)
+    assert norms.index(0, 0).data() == str(largest)
+
+
+def test_a_head_is_a_slice_in_every_view_and_stays_chosen_in_the_next_layer(
+    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+) -> None:
+    window = tiny_window
+    every = load_file(tiny_bert_folder / "model.safetensors")
+    choose(window, lane, qtbot, QUERY)
+    find(window, QComboBox, "headChoice").setCurrentText("head 2")
+    rest(lane, qtbot)
+    model = find(window, QTableView, "valuesTable").model()
+    assert (model.rowCount(), model.columnCount()) == (8, 32)
+    assert model.headerData(0, Qt.Orientation.Vertical) == "16"
+    assert model.index(3, 5).data() == cell_text(every[QUERY][19, 5].item())
+    view(window, lane, qtbot, SPECTRUM)
+    chart = find(window, SpectrumPlot, "spectrumPlot").chart
+    assert chart is not None
+    assert len(chart.lines[0].values) == 8
+    # The same tensor in another layer, the same head of it.
+    window.workspace.select("encoder.layer.0.attention.self.query")
+    rest(lane, qtbot)
+    chart = find(window, SpectrumPlot, "spectrumPlot").chart
+    assert chart is not None
+    other = every["encoder.layer.0.attention.self.query.weight"][16:24].astype(float)
+    assert chart.lines[0].values[0] == pytest.approx(np.linalg.norm(other, 2))
+    # Where there is no such tensor, nothing is shown.
+    window.workspace.select("embeddings.dropout")
+    assert find(window, Inspector).isHidden()
+
+
+def test_rows_of_the_vocabulary_are_found_by_their_tokens(
+    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+) -> None:
+    window = tiny_window
+    choose(window, lane, qtbot, WORDS)
+    words = (tiny_bert_folder / "vocab.txt").read_text().split()
+    row = words.index("cat")
+    table = find(window, QTableView, "valuesTable")
+    assert table.model().headerData(row, Qt.Orientation.Vertical) == f"{row}  cat"
+    edit = find(window, QLineEdit, "goToRow")
+    edit.setText("cat")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert table.currentIndex().row() == row
+    assert told(window).startswith(f"cat  [{row}, 0] = ")
+    edit.setText("12")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert table.currentIndex().row() == 12
+    edit.setText("200")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert told(window) == "There is no row 200 here: they go from 0 to 199"
+    edit.setText("nothing")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert told(window) == "No token begins with nothing"
+
+
+def test_values_are_copied_and_saved(
+    tiny_window: MainWindow,
+    lane: Lane,
+    qtbot: QtBot,
+    tiny_bert_folder: Path,
+    tmp_path: Path,
+) -> None:
+    window = tiny_window
+    stored = load_file(tiny_bert_folder / "model.safetensors")[QUERY]
+    choose(window, lane, qtbot, QUERY)
+    table = find(window, QTableView, "valuesTable")
+    table.setCurrentIndex(table.model().index(3, 4))
+    qtbot.keyClick(table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClick(table, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    table.actions()[0].trigger()
+    lines = [line.split("\t") for line in QApplication.clipboard().text().split("\n")]
+    assert_array_equal(np.array(lines, dtype=np.float32), stored[3:5, 4:6])
+    button = find(window, SaveButton)
+    with qtbot.waitSignal(window.workspace.saved, timeout=10_000) as saved:
+        button.save(tmp_path / "query.npy")
+    assert saved.args == [str(tmp_path / "query.npy")]
+    assert_array_equal(np.load(tmp_path / "query.npy"), stored)
+    assert window.statusBar().currentMessage() == f"Written: {tmp_path / 'query.npy'}"
+    button.save(tmp_path / "missing" / "query.npy")
+    dialog = window.findChild(QLabel, "qt_msgbox_label")
+    assert dialog is not None
+    assert "there is no folder" in dialog.text()
+    rest(lane, qtbot)
+
+
+def test_a_vector_says_what_it_is_not(tiny_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    window = tiny_window
+    choose(window, lane, qtbot, "embeddings.LayerNorm.weight")
+    model = find(window, QTableView, "valuesTable").model()
+    assert (model.rowCount(), model.columnCount()) == (32, 1)
+    assert model.index(31, 0).data() == "1.000000"
+    for number, words in ((HEATMAP, "A vector is no picture"), (SPECTRUM, "one singular value")):
+        view(window, lane, qtbot, number)
+        shown = [
+            label.text()
+            for label in window.findChildren(QLabel, "tensorNotice")
+            if label.isVisible()
+        ]
+        assert len(shown) == 1
+        assert words in shown[0]
+
+
+def test_a_model_without_weights_has_values_once_they_are_drawn(
+    window: MainWindow, lane: Lane, qtbot: QtBot, tmp_path: Path, tiny_bert_folder: Path
+) -> None:
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    for name in ("config.json", "vocab.txt", "tokenizer_config.json"):
+        (folder / name).write_bytes((tiny_bert_folder / name).read_bytes())
+    open_named(window, lane, qtbot, str(folder))
+    choose(window, lane, qtbot, QUERY)
+    inspector = find(window, Inspector)
+    notice = next(n for n in window.findChildren(QLabel, "tensorNotice") if n.isVisible())
+    assert notice.text().startswith("This model has no weights.")
+    assert inspector.subject is None
+    find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
+    find(window, QLineEdit, "sentenceEdit").setText("the cat")
+    qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: inspector.subject is not None, timeout=10_000)
+    rest(lane, qtbot)
+    assert find(window, QLabel, "tensorTitle").text().startswith("RANDOM · query.weight")
+    assert find(window, QTableView, "valuesTable").model().rowCount() == 32
+
+
+def test_another_model_closes_the_tensor(
+    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+) -> None:
+    choose(tiny_window, lane, qtbot, QUERY)
+    assert find(tiny_window, Inspector).isVisible()
+    with qtbot.waitSignal(tiny_window.workspace.architecture_changed, timeout=30_000):
+        tiny_window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
+    rest(lane, qtbot)
+    assert find(tiny_window, Inspector).isHidden()
+    assert find(tiny_window, QTableView, "valuesTable").model().rowCount() == 0

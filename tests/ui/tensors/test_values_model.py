@@ -1,0 +1,119 @@
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from pytestqt.modeltest import ModelTester
+from safetensors.numpy import save_file
+
+from bertviewer.core.tensors.matrix import Matrix
+from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.values import FileValues, Origin
+from bertviewer.core.weights.decoding import Values
+from bertviewer.core.weights.reading import Span
+from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.values_model import ValuesModel, cell_text, exact_text
+from tests.core.tensors.made_up import in_memory, matrix, stored_in
+
+NOTHING = TokenIndex(())
+VERTICAL, HORIZONTAL = Qt.Orientation.Vertical, Qt.Orientation.Horizontal
+
+
+@dataclass
+class Endless:
+    """Values that are made when they are asked for, and note what was."""
+
+    name: str = "endless"
+    shape: tuple[int, ...] = (2_000_000, 5000)
+    dtype: str = "float64"
+    origin: Origin = field(default_factory=lambda: Origin("drawn"))
+    asked: list[tuple[Span, Span]] = field(default_factory=list)
+
+    def block(self, rows: Span, columns: Span) -> Values:
+        self.asked.append((rows, columns))
+        down: NDArray[np.float64] = np.arange(*rows, dtype=np.float64)[:, None]
+        return down + np.arange(*columns) / 10_000
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def test_it_is_a_sound_model(qtmodeltester: ModelTester) -> None:
+    model = ValuesModel()
+    qtmodeltester.check(model)
+    model.show_subject(Subject(matrix(np.arange(12.0).reshape(4, 3)), NOTHING))
+    qtmodeltester.check(model)
+    assert model.index(2, 1).data() == "7.000000"
+    model.show_subject(None)
+    qtmodeltester.check(model)
+
+
+def test_only_what_is_in_sight_is_read_and_only_once() -> None:
+    values = Endless()
+    model = ValuesModel()
+    model.show_subject(Subject(Matrix(values), NOTHING))
+    assert values.asked == []
+    assert (model.rowCount(), model.columnCount()) == (1_000_000, 5000)
+    for _ in range(2):
+        for row in range(999_000, 999_020):
+            for column in range(4000, 4008):
+                assert model.value(row, column) == row + column / 10_000
+    assert len(values.asked) == 1
+    ((rows, columns),) = values.asked
+    assert (rows[1] - rows[0]) * (columns[1] - columns[0]) < 50_000
+    # What has long been out of sight is forgotten, and read again.
+    for piece in range(100):
+        model.value(piece * 128, 0)
+    model.value(999_000, 4000)
+    assert len(values.asked) == 102
+
+
+def test_headers_are_the_tensors_own_indices_and_tokens() -> None:
+    model = ValuesModel()
+    part = Matrix(in_memory(np.zeros((10, 8))), rows=(4, 8), columns=(2, 6))
+    model.show_subject(Subject(part, NOTHING))
+    assert model.headerData(0, VERTICAL) == "4"
+    assert model.headerData(3, HORIZONTAL) == "5"
+    tokens = TokenIndex([f"<b>{number}" for number in range(10)])
+    model.show_subject(Subject(part, tokens))
+    assert model.headerData(1, VERTICAL) == "5  <b>5"
+
+
+@pytest.mark.parametrize(
+    ("value", "cell", "exact"),
+    [
+        (0.0, "0.000000", "0"),
+        (0.1, "0.100000", "0.1"),
+        (-1.5, "−1.500000", "−1.5"),
+        (float(np.float32(0.1)), "0.100000", "0.1  (0.10000000149011612)"),
+        (-1.234567891e-7, "−1.235e−07", "−1.234568e−07  (−1.234567891e−07)"),
+        (123456.75, "1.235e+05", "123456.8  (123456.75)"),
+        (math.nan, "nan", "nan"),
+        (-math.inf, "−inf", "−inf"),
+        (-3, "−3", "−3"),
+        (True, "True", "True"),
+    ],
+)
+def test_texts_of_values(value: float, cell: str, exact: str) -> None:
+    assert cell_text(value) == cell
+    assert exact_text(value) == exact
+
+
+def test_a_file_that_is_cut_off_is_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "m.safetensors"
+    save_file({"w": np.ones((1000, 10), dtype=np.float32)}, file)
+    stored = stored_in(file)["w"]
+    model = ValuesModel()
+    told: list[str] = []
+    model.failed.connect(told.append)
+    model.show_subject(Subject(Matrix(FileValues("w", stored)), NOTHING))
+    assert model.index(0, 0).data() == "1.000000"
+    with file.open("r+b") as opened:
+        opened.truncate(stored.offset + 100)
+    assert model.index(900, 0).data() is None
+    assert model.index(901, 0).data() is None
+    assert len(told) == 1
+    assert "ends in the middle of w" in told[0]
