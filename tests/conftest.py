@@ -17,6 +17,8 @@ from typing import Any
 # Qt and the hub's client read these when they are first imported.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["HF_HUB_OFFLINE"] = "1"
+# torch reads this one. Threads wait for one another longer than these small products take.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Formulas that this program derived are cached here for the length of the tests, and what other
 # programs on this machine derived is not believed.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="bertviewer-tests-")
@@ -24,6 +26,9 @@ os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="bertviewer-tests-")
 import pytest
 
 from bertviewer.core.source import ModelSource, parse_source
+
+MANY_MODULES = 100
+"""To import as many makes it worth while to look at what is there anew."""
 
 GRACE_SECONDS = 2.0
 """How long after a test its threads and windows may take to end."""
@@ -145,15 +150,14 @@ def _nothing_left_behind() -> Iterator[None]:
 
 
 @functools.cache
-def _freeze() -> None:
+def _freeze(_modules: int) -> None:
     gc.collect()
     gc.freeze()
 
 
 def _forget_libraries() -> None:
-    """Take the million objects of torch and its kin out of the search, once they are there."""
-    if "transformers.models.bert.modeling_bert" in sys.modules:
-        _freeze()
+    """Take the million objects of torch, Qt and their kin out of the search when they are there."""
+    _freeze(len(sys.modules) // MANY_MODULES)
 
 
 def _new(things: list[Any], before: list[Any]) -> list[Any]:

@@ -19,6 +19,27 @@ class FactGroup:
     facts: Sequence[Fact]
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A heading, or a fact."""
+
+    name: str
+    value: str | QWidget = ""
+    is_heading: bool = False
+
+    @property
+    def kind(self) -> tuple[bool, bool, bool]:
+        """What decides which widgets show it."""
+        return self.is_heading, bool(self.name), isinstance(self.value, str)
+
+
+def _lines(group: FactGroup) -> list[_Line]:
+    if not group.facts:
+        return []
+    heading = [_Line(group.heading, is_heading=True)] if group.heading else []
+    return heading + [_Line(name, value) for name, value in group.facts]
+
+
 class FactsView(QScrollArea):
     """Shows groups of facts below one another, names in one column and values in the next."""
 
@@ -27,34 +48,63 @@ class FactsView(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._lines: list[_Line] = []
+        self._labels: list[tuple[QLabel | None, QWidget | None]] = []  # of each line
+        self._grid = QGridLayout()
 
     def show_groups(self, groups: Sequence[FactGroup]) -> None:
-        """Show these groups in place of those before; the view keeps its scroll position."""
+        """Show these groups in place of those before; the view keeps its scroll position.
+
+        Where the lines are of the same kinds as before, which is the rule between two layers or
+        two runs, only their texts are exchanged: a hundred new labels would be felt.
+        """
+        lines = [line for group in groups for line in _lines(group)]
+        if [line.kind for line in lines] != [line.kind for line in self._lines]:
+            self._rebuild(lines)
+        else:
+            self._exchange(lines)
+        self._lines = lines
+
+    def _rebuild(self, lines: Sequence["_Line"]) -> None:
         position = self.verticalScrollBar().value()
         page = blank_page()
-        grid = QGridLayout(page)
+        self._grid = grid = QGridLayout(page)
         grid.setContentsMargins(16, 12, 16, 16)
         grid.setHorizontalSpacing(20)
         grid.setVerticalSpacing(5)
         grid.setColumnStretch(1, 1)
-        line = 0
-        for group in groups:
-            if not group.facts:
+        self._labels = []
+        for number, line in enumerate(lines):
+            if line.is_heading:
+                label = heading_label(line.name)
+                grid.addWidget(label, number, 0, 1, 2)
+                self._labels.append((label, None))
                 continue
-            if group.heading:
-                grid.addWidget(heading_label(group.heading), line, 0, 1, 2)
-            for name, value in group.facts:
-                line += 1
-                shown = plain_label(value) if isinstance(value, str) else value
-                if name:
-                    grid.addWidget(_muted(plain_label(name)), line, 0, Qt.AlignmentFlag.AlignTop)
-                    grid.addWidget(shown, line, 1, Qt.AlignmentFlag.AlignTop)
-                else:
-                    grid.addWidget(shown, line, 0, 1, 2)
-            line += 1
-        grid.setRowStretch(line, 1)
+            name = _muted(plain_label(line.name)) if line.name else None
+            value = plain_label(line.value) if isinstance(line.value, str) else line.value
+            if name is not None:
+                grid.addWidget(name, number, 0, Qt.AlignmentFlag.AlignTop)
+                grid.addWidget(value, number, 1, Qt.AlignmentFlag.AlignTop)
+            else:
+                grid.addWidget(value, number, 0, 1, 2)
+            self._labels.append((name, value))
+        grid.setRowStretch(len(lines), 1)
         self.setWidget(page)
         self.verticalScrollBar().setValue(position)
+
+    def _exchange(self, lines: Sequence["_Line"]) -> None:
+        for number, line in enumerate(lines):
+            name, value = self._labels[number]
+            if name is not None and name.text() != line.name:
+                name.setText(line.name)
+            if isinstance(line.value, str):
+                if isinstance(value, QLabel) and value.text() != line.value:
+                    value.setText(line.value)
+            elif value is not None:
+                self._grid.replaceWidget(value, line.value)
+                value.hide()
+                value.deleteLater()
+                self._labels[number] = name, line.value
 
 
 def blank_page() -> QWidget:

@@ -22,7 +22,7 @@ class Opening(QObject):
         super().__init__(window)
         self._workspace = workspace
         self._window = window
-        self._consent = WeightsConsent(workspace, window)
+        self._consent = WeightsConsent(workspace, window, workspace.open)
         workspace.architecture_changed.connect(self._on_opened)
         window.setAcceptDrops(True)
         window.installEventFilter(self)
@@ -34,7 +34,7 @@ class Opening(QObject):
 
     def open_source(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open."""
-        self._consent.open(source)
+        self._consent.ask(source)
 
     def open_named(self, name: str) -> None:
         """Open a preset, the demo or a path with the base task."""

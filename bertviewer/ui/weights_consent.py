@@ -16,24 +16,27 @@ REMEMBERED = 200
 
 
 class WeightsConsent(QObject):
-    """Opens models; where the weights are a pickle, only after it has been agreed to."""
+    """Hands models on to what opens them; one whose weights are a pickle after it was agreed to."""
 
-    def __init__(self, workspace: Workspace, window: QWidget) -> None:
+    def __init__(
+        self, workspace: Workspace, window: QWidget, use: Callable[[ModelSource], None]
+    ) -> None:
         super().__init__(window)
         self._workspace = workspace
         self._window = window
+        self._use = use
 
-    def open(self, source: ModelSource) -> None:
-        """Open a model, or look into its pickle first and ask."""
+    def ask(self, source: ModelSource) -> None:
+        """Hand a model on, or look into its pickle first and ask."""
         if source.kind != "pickle" or source.pickle_allowed:
-            self._workspace.open(source)
+            self._use(source)
             return
         task = partial(examine, source.path)
         self._workspace.carry_out("examine", task, partial(self._on_examined, source))
 
     def _on_examined(self, source: ModelSource, examined: Examined) -> None:
         if not examined.refusal and examined.key in _allowed():
-            self._workspace.open(replace(source, pickle_allowed=True))
+            self._use(replace(source, pickle_allowed=True))
         else:
             self._ask(source, examined)
 
@@ -52,7 +55,7 @@ class WeightsConsent(QObject):
             answers[read] = partial(self._agree, source, examined.key)
         if source.config_file is not None:
             plain = box.addButton(self.tr("&Architecture only"), QMessageBox.ButtonRole.ActionRole)
-            answers[plain] = partial(self._workspace.open, source)
+            answers[plain] = partial(self._use, source)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(cancel)
         box.setEscapeButton(cancel)
@@ -62,7 +65,7 @@ class WeightsConsent(QObject):
 
     def _agree(self, source: ModelSource, key: str) -> None:
         QSettings().setValue(SETTING, [*_allowed(), key][-REMEMBERED:])
-        self._workspace.open(replace(source, pickle_allowed=True))
+        self._use(replace(source, pickle_allowed=True))
 
     def _text(self, source: ModelSource, examined: Examined) -> str:
         if examined.refusal:

@@ -1,6 +1,8 @@
 """The window over a lane of its own, and settings that touch nobody's."""
 
+import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,9 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.progress import no_progress
 from bertviewer.core.source import parse_source
+from bertviewer.ui import tasks
 from bertviewer.ui.application import configure, make_window
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
@@ -38,10 +42,32 @@ def window(lane: Lane, qtbot: QtBot) -> MainWindow:
     return window
 
 
+@pytest.fixture(scope="session")
+def opened_demo() -> Iterator[tasks.Opened]:
+    """Return the demo model, opened once with its formulas and weights; nobody may change these."""
+    opened = tasks.open_model(parse_source("demo"), no_progress)
+    opened.model.with_formulas()
+    opened.model.tokenizer()
+    module = opened.model.module(random_weights=False)
+    state = {name: value.clone() for name, value in module.state_dict().items()}
+    yield opened
+    assert all(bool((value == state[name]).all()) for name, value in module.state_dict().items())
+
+
 @pytest.fixture
-def demo_window(window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+def demo_window(
+    window: MainWindow,
+    lane: Lane,
+    opened_demo: tasks.Opened,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> MainWindow:
     """Return the main window with the demo model open and its formulas derived."""
-    window.open_source(parse_source("demo"))
+    # A model of the test's own around the same weights.
+    opened = replace(opened_demo, model=copy.copy(opened_demo.model))
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks, "open_model", lambda _source, _progress: opened)
+        window.open_source(parse_source("demo"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
     return window

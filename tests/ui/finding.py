@@ -3,6 +3,7 @@
 from typing import TypeVar
 
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QTabWidget
 
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.ui.main_window import MainWindow
@@ -17,6 +18,13 @@ def find(parent: QObject, kind: type[T], name: str | None = None) -> T:
     child = children[0]
     assert isinstance(child, kind)
     return child
+
+
+def bring_view(window: MainWindow, title: str) -> None:
+    """Bring the view of a run with that title into sight."""
+    tabs = find(window, QTabWidget, "runViews")
+    (number,) = [n for n in range(tabs.count()) if tabs.tabText(n) == title]
+    tabs.setCurrentIndex(number)
 
 
 def last_run(window: MainWindow) -> ActivationRun:

@@ -1,5 +1,6 @@
 """'Check this step' in the window."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -97,8 +98,10 @@ def test_a_cross_is_told_by_sign_words_and_colour(
     ready: MainWindow, lane: Lane, qtbot: QtBot
 ) -> None:
     # The layer is called again with the weights of this moment, so these alone break nothing.
-    assert ready.workspace._model is not None
-    module = ready.workspace._model.module(False)
+    model = ready.workspace._model
+    assert model is not None
+    # Other tests have the same weights.
+    module = model._module = copy.deepcopy(model.module(False))
     values = module.get_submodule("encoder.layer.2.attention.self.value")
     first = torch.nn.functional.one_hot(torch.tensor(0), 384)
     with torch.no_grad():
@@ -114,8 +117,8 @@ def test_a_cross_is_told_by_sign_words_and_colour(
         "attention.self: output",
         "attention.self: output (eager)",
     }
-    model = inside(ready, QTableView, "checkTable").model()
-    bad, good = model.index(0, 3, QModelIndex()), model.index(1, 3, QModelIndex())
+    table = inside(ready, QTableView, "checkTable").model()
+    bad, good = table.index(0, 3, QModelIndex()), table.index(1, 3, QModelIndex())
     assert bad.data(Qt.ItemDataRole.ForegroundRole) is not None
     assert good.data(Qt.ItemDataRole.ForegroundRole) is None
     # The head at fault is not left folded away.

@@ -9,7 +9,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.ui.module_tree import OUTPUT_SHAPE, PARAMETERS, SHARE, SHARE_ROLE, ModuleTreeModel
 from bertviewer.ui.tables import Column, Row, TableModel
-from bertviewer.ui.tensor_table import TensorTableModel
+from bertviewer.ui.tensors.tensor_table import TensorTableModel
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "transformer-base", "albert-base-v2"])

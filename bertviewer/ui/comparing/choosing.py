@@ -7,12 +7,13 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.core.comparing.comparison import Comparison
 from bertviewer.core.errors import UserError
-from bertviewer.core.source import parse_source
+from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.plots.chart import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.comparing.window import ComparisonWindow
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.opening import PATTERNS
+from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
 
 
@@ -23,6 +24,7 @@ class Comparing(QObject):
         super().__init__(window)
         self._workspace = workspace
         self._window = window
+        self._consent = WeightsConsent(workspace, window, self._compare)
 
     def choose_folder(self) -> None:
         """Ask for a model's folder and compare it."""
@@ -47,10 +49,13 @@ class Comparing(QObject):
         if left is None:
             return
         try:
-            right = parse_source(name, left.task.name)
+            self._consent.ask(parse_source(name, left.task.name))
         except UserError as error:
             show_error(self._window, str(error))
-            return
+
+    def _compare(self, right: ModelSource) -> None:
+        left = self._workspace.source
+        assert left is not None  # only an open model is compared
         self._workspace.carry_out("compare", partial(tasks.compare, left, right), self._show)
 
     def _show(self, comparison: Comparison) -> None:

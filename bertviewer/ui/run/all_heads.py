@@ -48,23 +48,17 @@ class AllHeads(View):
         self._measure.setAccessibleName(self.tr("Figure that is shown of each head"))
         for measure, title in MEASURES:
             self._measure.addItem(self.tr(title), measure)
-        grids: list[PairGrid] = []
-
-        def make_grid() -> PairGrid:
-            grids.append(PairGrid())
-            return grids[-1]
-
-        self._panel = ChartPanel(workspace, "", make_grid, (self._measure,))
-        self._grids = tuple(grids)
+        self._grids: list[PairGrid] = []
+        self._panel = ChartPanel(workspace, "", self._make_grid, (self._measure,))
         self._grids[0].setObjectName("allHeads")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._panel)
         self._measure.currentIndexChanged.connect(self._show)
-        for grid in grids:
-            grid.paired.connect(self._on_cell)
         workspace.run_changed.connect(self._forget)
         workspace.comparison_changed.connect(self._forget)
+        # There may be runs already.
+        self._forget()
 
     @property
     def measure(self) -> Measure:
@@ -143,6 +137,12 @@ class AllHeads(View):
             grid.mark_row(
                 self._layers.index(self._current) if self._current in self._layers else None
             )
+
+    def _make_grid(self) -> PairGrid:
+        grid = PairGrid()
+        grid.paired.connect(self._on_cell)
+        self._grids.append(grid)
+        return grid
 
     def _chart(self, run: WatchedRun) -> GridChart:
         return figures_chart(self._layers, self._known.get(run, {}), self.measure)

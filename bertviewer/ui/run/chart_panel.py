@@ -53,20 +53,20 @@ class ChartPanel(QWidget):
         self._title.setText(title)
         self._value = value_label()
         self._value.setObjectName("hoveredValue")
-        # B is the first; A stands to its left where both are shown.
-        self._plots = (make_plot(), make_plot())
+        self._theme: PlotTheme | None = None
+        self._make_plot = make_plot
+        # B's is the first; A's is made when there is something to show beside B.
+        self._columns: list[_Column] = []
         self._message = _message_label()
+        plots = QWidget()
+        self._row = QHBoxLayout(plots)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._add_column("B", self._go)
         line = QHBoxLayout()
         for widget in (self._title, *controls):
             line.addWidget(widget)
         line.addWidget(self._value, 1)
         line.addWidget(self._make_menu())
-        plots = QWidget()
-        columns = QHBoxLayout(plots)
-        columns.setContentsMargins(0, 0, 0, 0)
-        self._columns = [_Column(plot, name) for plot, name in zip(self._plots, "BA", strict=True)]
-        for column in reversed(self._columns):
-            columns.addWidget(column, 1)
         self._pages = QStackedWidget()
         self._pages.addWidget(plots)
         self._pages.addWidget(self._message)
@@ -75,13 +75,6 @@ class ChartPanel(QWidget):
         layout.setSpacing(4)
         layout.addLayout(line)
         layout.addWidget(self._pages, 1)
-        for plot in self._plots:
-            plot.show_chart(None)
-        for plot, follow in ((self._plots[0], self._go), (self._plots[1], self._go_from_a)):
-            plot.clicked.connect(follow)
-            plot.hovered.connect(partial(self._show_value, plot))
-            plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-            plot.customContextMenuRequested.connect(partial(self._open_menu, plot))
         for signal in (
             workspace.row_changed,
             workspace.token_changed,
@@ -94,14 +87,12 @@ class ChartPanel(QWidget):
     @property
     def plot(self) -> ChartPlot:
         """The plot of the last run, or of both."""
-        return self._plots[0]
+        return self._columns[0].plot
 
     @property
     def charts(self) -> tuple[Chart, ...]:
         """What is shown: one chart, or B's and A's."""
-        return tuple(
-            plot.chart for plot in self._plots if not plot.isHidden() and plot.chart is not None
-        )
+        return tuple(column.plot.chart for column in self._columns if column.plot.chart is not None)
 
     def set_title(self, title: str, tip: str = "") -> None:
         """Write another title, and what it tells under the mouse."""
@@ -110,8 +101,9 @@ class ChartPanel(QWidget):
 
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw in other colours."""
-        for plot in self._plots:
-            plot.set_theme(theme)
+        self._theme = theme
+        for column in self._columns:
+            column.plot.set_theme(theme)
 
     def show_charts(
         self, b: Chart | None, a: Chart | None = None, partners: Partners | None = None
@@ -119,16 +111,18 @@ class ChartPanel(QWidget):
         """Show the last run's chart, and run A's if there is one, in place of those before."""
         self._partners = partners or Partners()
         charts = [] if b is None else arranged(b, a, self._workspace.comparison, self._partners)
-        # A's chart comes first where there are two.
-        shown = [*reversed(charts), None, None][:2]
-        for plot, chart in zip(self._plots, shown, strict=True):
-            # To clear a plot that is empty takes as long as to draw one.
-            if chart is not None or plot.chart is not None:
-                plot.show_chart(chart)  # type: ignore[arg-type]
         is_double = len(charts) > 1
-        self._columns[1].setVisible(is_double)
-        for column in self._columns:
+        if is_double and len(self._columns) == 1:
+            self._add_column("A", self._go_from_a)
+        # A's chart comes first where there are two.
+        shown = [*reversed(charts), None, None][: len(self._columns)]
+        for column, chart in zip(self._columns, shown, strict=True):
+            # To clear a plot that is empty takes as long as to draw one.
+            if chart is not None or column.plot.chart is not None:
+                column.plot.show_chart(chart)  # type: ignore[arg-type]
             column.name.setVisible(is_double)
+        for column in self._columns[1:]:
+            column.setVisible(is_double)
         self._value.clear()
         self._pages.setCurrentIndex(0)
         self._mark_all()
@@ -144,6 +138,19 @@ class ChartPanel(QWidget):
         super().showEvent(event)
         self._mark_all()
 
+    def _add_column(self, name: str, follow: Callable[[Place], None]) -> None:
+        plot = self._make_plot()
+        if self._theme is not None:
+            plot.set_theme(self._theme)
+        plot.show_chart(None)
+        plot.clicked.connect(follow)
+        plot.hovered.connect(partial(self._show_value, plot))
+        plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        plot.customContextMenuRequested.connect(partial(self._open_menu, plot))
+        self._columns.append(_Column(plot, name))
+        # A stands to the left of B.
+        self._row.insertWidget(0, self._columns[-1], 1)
+
     def _make_menu(self) -> QToolButton:
         button = QToolButton()
         button.setObjectName("chartMenu")
@@ -155,7 +162,7 @@ class ChartPanel(QWidget):
         # No arrow beside the dots.
         button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(button)
-        fill_menu(menu, self._plots[0], lambda: self._plots[0].chart)
+        fill_menu(menu, self.plot, lambda: self.plot.chart)
         button.setMenu(menu)
         return button
 
@@ -185,9 +192,10 @@ class ChartPanel(QWidget):
 
     def _mark_all(self) -> None:
         place = self._workspace.place
-        self._plots[0].mark(place)
+        self.plot.mark(place)
         token = next((i for i, j in self._partners.tokens if j == place.token), None)
-        self._plots[1].mark(Place(place.path, token, place.head, place.feature))
+        for column in self._columns[1:]:
+            column.plot.mark(Place(place.path, token, place.head, place.feature))
 
 
 class _Column(QWidget):
@@ -195,6 +203,7 @@ class _Column(QWidget):
 
     def __init__(self, plot: ChartPlot, name: str) -> None:
         super().__init__()
+        self.plot = plot
         self.name = QLabel(name)
         self.name.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.name.setForegroundRole(QPalette.ColorRole.PlaceholderText)

@@ -30,16 +30,11 @@ class SimilarityView(View):
             self.tr("Colours cover all that a cosine can be; if not, what it is at this layer")
         )
         self._whole.setChecked(True)
-        grids: list[PairGrid] = []
-
-        def make_grid() -> PairGrid:
-            grids.append(PairGrid())
-            return grids[-1]
-
+        # B's, and A's once there is a run A.
+        self._grids: list[PairGrid] = []
         controls = (self._state, self._whole)
-        self._tokens = ChartPanel(workspace, self.tr("Cosines at"), make_grid, controls)
-        self._grid, self._grid_of_a = grids
-        self._grid.setObjectName("similarityGrid")
+        self._tokens = ChartPanel(workspace, self.tr("Cosines at"), self._make_grid, controls)
+        self._grids[0].setObjectName("similarityGrid")
         self._pair = PairPanel(workspace)
         plots = QSplitter(Qt.Orientation.Horizontal)
         plots.addWidget(self._tokens)
@@ -52,7 +47,7 @@ class SimilarityView(View):
         layout.addWidget(plots)
         self._state.chosen.connect(self._on_state)
         self._whole.toggled.connect(self._show_tokens)
-        self._grid.paired.connect(self._on_pair)
+        self._grids[0].paired.connect(self._on_pair)
         self._pair.other_chosen.connect(self._mark_other)
         workspace.run_changed.connect(self._forget)
         workspace.comparison_changed.connect(self._forget)
@@ -98,6 +93,7 @@ class SimilarityView(View):
         b = similarity_chart(run, *wanted)
         a = similarity_chart(other, *wanted) if other and _has(other, wanted[0]) else None
         self._tokens.show_charts(b, a, self._same_tokens())
+        self._mark_other()
 
     def _show_pair(self) -> None:
         run = self.workspace.run
@@ -105,10 +101,16 @@ class SimilarityView(View):
             self._pair.refresh(self._same_tokens())
             self._mark_other()
 
+    def _make_grid(self) -> PairGrid:
+        self._grids.append(PairGrid())
+        return self._grids[-1]
+
     def _mark_other(self) -> None:
-        self._grid.mark_row(self.other)
+        of_b, *of_a = self._grids
+        of_b.mark_row(self.other)
         partner = {b: a for a, b in self._same_tokens().tokens}
-        self._grid_of_a.mark_row(None if self.other is None else partner.get(self.other))
+        for grid in of_a:
+            grid.mark_row(None if self.other is None else partner.get(self.other))
 
     def _on_state(self, state: int) -> None:
         run = self.workspace.run

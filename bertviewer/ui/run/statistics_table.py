@@ -49,6 +49,13 @@ def statistics_table(b: ModuleActivation, a: ModuleActivation | None = None) -> 
     return FigureTable(columns, tuple(rows))
 
 
+def tensor_statistics_table(statistics: Statistics) -> FigureTable:
+    """Return the statistics of a tensor's own values."""
+    columns = FigureColumn(_translated(_STATISTIC)), FigureColumn(_translated(_VALUE), "number")
+    rows = tuple((words(_translated(name)), number(get(statistics))) for name, get in _FIGURES)
+    return FigureTable(columns, rows)
+
+
 def _cells(b: float | None, a: float | None, is_single: bool) -> tuple[Figure, ...]:
     if is_single:
         return (number(b),)

@@ -1,5 +1,6 @@
 """The open model is compared with another one, which is chosen in a dialog."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QTableView
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.backend import torch
 from bertviewer.core.source import parse_source
 from bertviewer.ui.comparing.window import ComparisonWindow
 from bertviewer.ui.lane import Lane
@@ -71,3 +73,28 @@ def test_no_choice_is_no_comparison(
     choose(monkeypatch, "")
     find(tiny_window, QAction, "compareFolder").trigger()
     assert tiny_window.workspace.activity == ""
+
+
+def test_a_pickle_is_asked_for(
+    tiny_window: MainWindow,
+    tiny_bert_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> None:
+    shutil.copy(tiny_bert_folder / "config.json", tmp_path)
+    torch.save({"pooler.dense.bias": torch.zeros(32)}, tmp_path / "pytorch_model.bin")
+    choose(monkeypatch, tmp_path)
+    find(tiny_window, QAction, "compareFolder").trigger()
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(QMessageBox, "consentDialog") is not None,
+        timeout=OPEN_TIMEOUT,
+    )
+    box = find(tiny_window, QMessageBox, "consentDialog")
+    (plain,) = (b for b in box.buttons() if "Architecture" in b.text())
+    plain.click()
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
+    )
+    table = find(find(tiny_window, ComparisonWindow), QTableView, "comparedTensors")
+    assert {table.model().index(row, 1).data() for row in range(39)} == {"not compared"}

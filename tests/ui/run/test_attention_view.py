@@ -26,11 +26,10 @@ from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.views import RunViews
 from tests.core.formulas.formula_models import TINY
 from tests.plots.looking import click, pixel
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import bring_view, find, is_drawn
 
 A, B = "the cat sat on the mat", "the bank by the river was closed"
 PATH = "encoder.layer.2.attention.self"
@@ -68,8 +67,7 @@ def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Settle:
 
 def show(window: MainWindow, settle: Settle) -> None:
     """Bring the view into sight."""
-    views = find(window, RunViews)
-    views.setCurrentIndex(views.views.index(view_of(window)))
+    bring_view(window, "Attention")
     settle()
 
 

@@ -87,7 +87,7 @@ def test_the_difference_is_of_the_same_tokens(
 
 def test_a_click_on_a_selects_the_same_token_of_b(compared: MainWindow) -> None:
     _, norms = panels(compared)
-    of_a = norms._plots[1]
+    of_a = norms._columns[1].plot
     of_a.clicked.emit(Place(token=6))
     assert compared.workspace.token == 7
     assert of_a.selection.token == 6

@@ -19,8 +19,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.histogram_view import HistogramView
-from bertviewer.ui.run.views import RunViews
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import bring_view, find, is_drawn
 
 A, B = "the cat sat on the mat", "the river by the bank was closed"
 PATH = "encoder.layer.2.intermediate"
@@ -40,9 +39,7 @@ def shown(demo_window: MainWindow, settle: Callable[[], None]) -> MainWindow:
     demo_window.set_sentence(B, None)
     demo_window.run()
     settle()
-    views = find(demo_window, RunViews)
-    index = next(n for n, view in enumerate(views.views) if isinstance(view, HistogramView))
-    find(demo_window, QTabWidget, "runViews").setCurrentIndex(index)
+    bring_view(demo_window, "Histogram")
     demo_window.workspace.select(PATH)
     settle()
     return demo_window

@@ -19,10 +19,9 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.figures import FigureTable
 from bertviewer.ui.run.predictions_view import PredictionsView, offered_heads
-from bertviewer.ui.run.views import RunViews
 from bertviewer.ui.run.words_panel import WordsPanel
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn, last_run
+from tests.ui.finding import bring_view, find, is_drawn, last_run
 from tests.ui.run.trained import train
 
 MASKED = "the cat [MASK] on the mat"
@@ -60,9 +59,7 @@ def run(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
         window.set_sentence(text, pair or None)
         window.run()
         qtbot.waitUntil(lambda: workspace.run is not old, timeout=60_000)
-        views = find(window, RunViews)
-        index = next(n for n, view in enumerate(views.views) if isinstance(view, PredictionsView))
-        find(window, QTabWidget, "runViews").setCurrentIndex(index)
+        bring_view(window, "Predictions")
         settle()
 
     return run

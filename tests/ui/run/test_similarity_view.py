@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QTabWidget, QToolButton
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
@@ -17,7 +17,7 @@ from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.workspace import Workspace
 from tests.core.analysis.runs import demo_run, plain_cosine
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import bring_view, find, is_drawn
 from tests.ui.run.made_up import LAYERS, Sight, made_up
 
 TEXT, OTHER = "the bank by the river was closed", "the old bank by the sea was closed"
@@ -68,12 +68,10 @@ def messages(sight: Sight) -> list[str]:
 def test_the_demo_models_figures(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
     window = demo_window
     text, pair = "He sat on the bank of the river.", "The bank lent money."
-    tabs = find(window, QTabWidget, "runViews")
     window.set_sentence(text, pair)
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
-    (number,) = [n for n in range(tabs.count()) if tabs.tabText(n) == "Similarity"]
-    tabs.setCurrentIndex(number)
+    bring_view(window, "Similarity")
     window.workspace.go(Place("encoder.layer.2.attention", token=5))
     qtbot.waitUntil(lambda: is_drawn(window))
     states = demo_run(text, pair).hidden_states

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QLabel, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.analysis.token_path import token_path
@@ -18,7 +18,7 @@ from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.token_view import MOST_PINS, TokenView
 from bertviewer.ui.workspace import Workspace
 from tests.core.analysis.runs import demo_run, plain_cosine
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import bring_view, find, is_drawn
 from tests.ui.run.made_up import Sight, made_up
 
 NAMES = ("normPath", "startPath", "beforePath")
@@ -65,12 +65,10 @@ def compare(sight: Sight, a: ActivationRun, b: ActivationRun, how: str) -> None:
 
 def test_the_demo_models_figures(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
     window, text = demo_window, "the cat sat on the mat"
-    tabs = find(window, QTabWidget, "runViews")
     window.set_sentence(text, None)
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
-    (number,) = [n for n in range(tabs.count()) if tabs.tabText(n) == "Token"]
-    tabs.setCurrentIndex(number)
+    bring_view(window, "Token")
     window.workspace.go(Place("encoder.layer.3", token=2))
     qtbot.waitUntil(lambda: is_drawn(window))
     vectors = [state[2] for state in demo_run(text).hidden_states]
