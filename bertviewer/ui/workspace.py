@@ -22,10 +22,10 @@ from bertviewer.core.weights.keys import KeyReport
 from bertviewer.plots.chart import Place
 from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
+from bertviewer.ui.jobs import Jobs
 from bertviewer.ui.lane import Lane
-from bertviewer.ui.looks import Look, Looks
+from bertviewer.ui.looks import Look
 from bertviewer.ui.selection import Selection
-from bertviewer.ui.turns import Turns
 from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
@@ -71,16 +71,21 @@ class Workspace(Selection):
         self.heads: tuple[str, ...] = ()  # the tasks that it can be opened for
         self.device_wish = CPU  # where sentences shall run, if they can
         self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
-        self.activity: str = ""
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
         self._to_derive: list[Derive] = []
-        self._wishes = 0
-        self.turns = Turns(self)
-        self._lane = lane
-        self._looks = Looks(lane)
-        lane.progressed.connect(self.progressed)
-        lane.busy_changed.connect(self._on_lane_busy)
+        self._jobs = jobs = Jobs(lane, self)
+        self.turns = jobs.turns
+        jobs.activity_changed.connect(self.activity_changed)
+        jobs.progressed.connect(self.progressed)
+        jobs.cancelled.connect(self.cancelled)
+        jobs.failed.connect(self.failed)
+        jobs.idle.connect(self._derive)
+
+    @property
+    def activity(self) -> str:
+        """What a person waits for, empty if it is nothing."""
+        return self._jobs.activity
 
     @property
     def is_deriving(self) -> bool:
@@ -109,13 +114,13 @@ class Workspace(Selection):
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
-        self._start("open", partial(tasks.open_model, source), self._on_opened)
+        self._jobs.start("open", partial(tasks.open_model, source), self._on_opened)
 
     def carry_out(
         self, activity: str, task: Callable[[Progress], Any], done: Callable[[Any], None]
     ) -> None:
         """Have the worker do what a person waits for; a newer wish takes its place."""
-        self._start(activity, task, done)
+        self._jobs.start(activity, task, done)
 
     def open_head(self, task: str) -> None:
         """Open the same model with another head."""
@@ -127,7 +132,7 @@ class Workspace(Selection):
         if self._model is None:
             return
         task = partial(tasks.run_sentence, self._model, sentence, random_weights, self.device)
-        self._start("run", task, self._on_run)
+        self._jobs.start("run", task, self._on_run, until_drawn=True)
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run."""
@@ -140,7 +145,8 @@ class Workspace(Selection):
                 self.checks[path] = check
                 self.check_changed.emit()
 
-        self._start("check", partial(tasks.check_module, self._model, watched.kept, path), keep)
+        task = partial(tasks.check_module, self._model, watched.kept, path)
+        self._jobs.start("check", task, keep)
 
     def look(
         self,
@@ -176,12 +182,11 @@ class Workspace(Selection):
             if not isinstance(error, UserError):
                 self.failed.emit(error)
 
-        self._looks.ask(view, Look(partial(task, self._model), done, tell))
-        self._look()
+        self._jobs.look(view, Look(partial(task, self._model), done, tell))
 
     def forget_look(self, view: str | None = None) -> None:
         """Give a view's wish up: it is out of sight. Without a name, all views' wishes."""
-        self._looks.forget(view)
+        self._jobs.forget_look(view)
 
     def keep_run(self) -> None:
         """Keep the last run as run A."""
@@ -203,48 +208,11 @@ class Workspace(Selection):
         if self.architecture is None:
             return
         task = partial(tasks.write_report, path, self.architecture, drawn)
-        self._start("export", task, lambda written: self.exported.emit(str(written)))
+        self._jobs.start("export", task, lambda written: self.exported.emit(str(written)))
 
     def cancel(self) -> None:
         """Stop what is going on."""
-        self._lane.cancel()
-
-    def _start(self, activity: str, task: Callable[..., Any], done: Callable[[Any], None]) -> None:
-        self._wishes += 1
-        wish = self._wishes
-        self._set_activity(activity)
-
-        def rest() -> None:
-            # A job that was cancelled by a newer wish must not end that one's activity.
-            if wish == self._wishes:
-                self._set_activity("")
-
-        def finish(result: Any) -> None:
-            if activity != "run":
-                rest()
-                done(result)
-                return
-            done(result)
-            # A run is over when all that shows it has been drawn; then views may look closer.
-            self.turns.later(rest)
-            self.turns.later(self._look)
-
-        def fail(error: BaseException) -> None:
-            rest()
-            if isinstance(error, Cancelled):
-                self.cancelled.emit(activity)
-            else:
-                self.failed.emit(error)
-
-        self._lane.start(task, finish, fail)
-
-    def _look(self) -> None:
-        if not self.activity and not self._looks.is_running:
-            self._looks.start()
-
-    def _set_activity(self, activity: str) -> None:
-        self.activity = activity
-        self.activity_changed.emit()
+        self._jobs.cancel()
 
     def _on_opened(self, opened: tasks.Opened) -> None:
         model = opened.model
@@ -257,7 +225,7 @@ class Workspace(Selection):
         self.set_tree(fold(model.architecture))
         self.watched = self.kept = None
         self.checks = {}
-        self._looks.forget()
+        self._jobs.forget_look()
         self.architecture_changed.emit()
         self.comparison_changed.emit()
         self.run_changed.emit()
@@ -272,7 +240,7 @@ class Workspace(Selection):
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
         masks = mask_places(run, self.architecture) if self.architecture is not None else ()
         self.token = next(iter((*masks, *words)), 0)
-        self._looks.forget()
+        self._jobs.forget_look()
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)
@@ -281,14 +249,11 @@ class Workspace(Selection):
             self.keys = replace(self.keys, missing=run.source.random_tensors)
         self.run_changed.emit()
 
-    def _on_lane_busy(self, busy: bool) -> None:
-        # Views get what they look for first. The formulas are derived whenever there is nothing
-        # else to do, and again after something else has interrupted them.
-        if busy or self._model is None or self._looks.start():
-            return
-        if self._to_derive:
+    def _derive(self) -> None:
+        # Whenever there is nothing else to do, and again after something has interrupted it.
+        if self._model is not None and self._to_derive:
             task = partial(self._to_derive[0], self._model)
-            self._lane.start(task, self._on_derived, self._on_not_derived)
+            self._jobs.start_unasked(task, self._on_derived, self._on_not_derived)
 
     def _on_derived(self, architecture: Architecture) -> None:
         # A cache has all formulas at once.
