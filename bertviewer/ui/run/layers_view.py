@@ -222,7 +222,7 @@ class LayersView(View):
         for panel in self._waiting:
             panel.set_title(self.tr("computing…"))
 
-    def _show_failure(self, error: BaseException) -> None:
+    def _show_failure(self, error: str) -> None:
         self._drawn = None
         for panel in self._waiting:
-            panel.show_message(str(error))
+            panel.show_message(error)

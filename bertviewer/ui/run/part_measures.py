@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from bertviewer.plots.layers import Measured
 from bertviewer.ui import tasks
 from bertviewer.ui.run.view import View
+from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.watched_run import WatchedRun
-
-PATIENCE = 300
-"""Milliseconds until a person is told that something is being computed."""
 
 
 class PartMeasures(QObject):
@@ -23,18 +21,17 @@ class PartMeasures(QObject):
 
     came = Signal()
     late = Signal()
-    failed = Signal(Exception)
+    failed = Signal(str)
 
     def __init__(self, view: View) -> None:
         super().__init__(view)
         self._view = view
         self._known: dict[WatchedRun, Measured] = {}
+        self._wanted = Wanted[Measured](view)
+        self._wanted.came.connect(self._take)
+        self._wanted.late.connect(self.late)
         # The runs and the modules that are being measured.
-        self._asked: tuple[tuple[WatchedRun, ...], tuple[str, ...]] | None = None
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.setInterval(PATIENCE)
-        self._patience.timeout.connect(self.late)
+        self._asked: tuple[tuple[WatchedRun, ...], tuple[str, ...]] = (), ()
         view.workspace.run_changed.connect(self._on_runs)
         view.workspace.comparison_changed.connect(self._on_runs)
 
@@ -51,27 +48,19 @@ class PartMeasures(QObject):
         if not missing:
             self.give_up()
             return True
-        if self._asked != (runs, missing):
-            self.give_up()
-            self._asked = runs, missing
-            self._patience.start()
-            task = partial(tasks.measure_tokens, missing)
-            self._view.look_at_both(task, partial(self._take, runs, missing), self._fail)
+        self._asked = runs, missing
+        self._wanted.want(self._asked, partial(tasks.measure_tokens, missing))
         return False
 
     def give_up(self) -> None:
         """Want nothing more."""
-        self._patience.stop()
-        if self._asked is not None:
-            self._asked = None
-            for name in self._view.looks:
-                self._view.workspace.forget_look(name)
+        self._wanted.give_up()
 
     def _on_runs(self) -> None:
         """Forget runs that are gone: they are large."""
         runs = self._runs()
         self._known = {run: found for run, found in self._known.items() if run in runs}
-        if self._asked is not None and self._asked[0] != runs:
+        if self._asked[0] != runs:
             self.give_up()
 
     def _runs(self) -> tuple[WatchedRun, ...]:
@@ -79,22 +68,16 @@ class PartMeasures(QObject):
         workspace = self._view.workspace
         return tuple(run for run in (workspace.watched, workspace.kept) if run is not None)
 
-    def _take(
-        self,
-        runs: tuple[WatchedRun, ...],
-        paths: tuple[str, ...],
-        b: Measured,
-        a: Measured | None,
-    ) -> None:
-        self._asked = None
-        self._patience.stop()
-        for run, found in zip(runs, (b, a), strict=False):
-            if found is not None:
-                nothing: Measured = dict.fromkeys(paths, ())
-                self._known[run] = {**self.of(run), **nothing, **found}
+    def _take(self) -> None:
+        (runs, paths), wanted = self._asked, self._wanted
+        found, error = (wanted.b, wanted.a), wanted.error
+        # What is known is kept here, for as long as its run.
+        wanted.forget()
+        if error:
+            self.failed.emit(error)
+            return
+        nothing: Measured = dict.fromkeys(paths, ())
+        for run, measured in zip(runs, found, strict=False):
+            if measured is not None:
+                self._known[run] = {**self.of(run), **nothing, **measured}
         self.came.emit()
-
-    def _fail(self, error: BaseException) -> None:
-        self._asked = None
-        self._patience.stop()
-        self.failed.emit(error)

@@ -5,11 +5,13 @@ from typing import Generic, TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from bertviewer.ui.run.part_measures import PATIENCE
 from bertviewer.ui.run.view import View
 from bertviewer.ui.watched_run import Task
 
 Found = TypeVar("Found")
+
+PATIENCE = 300
+"""Milliseconds until a person is told that something is being computed."""
 
 
 class _Signals(QObject):

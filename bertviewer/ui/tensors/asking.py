@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from bertviewer.core.progress import Progress
+from bertviewer.ui.run.wanted import PATIENCE
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
     from bertviewer.core.loading import LoadedModel
-
-PATIENCE = 300
-"""Milliseconds until a person is told that something is being computed."""
 
 ModelTask = Callable[["LoadedModel", Progress], Any]
 
