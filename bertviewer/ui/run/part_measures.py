@@ -11,6 +11,8 @@ from bertviewer.ui.run.view import View
 from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.watched_run import WatchedRun
 
+NOTHING: tuple[tuple[WatchedRun, ...], tuple[str, ...]] = (), ()
+
 
 class PartMeasures(QObject):
     """The sums of modules' tokens in the last run and in run A, measured when they are wanted.
@@ -31,7 +33,7 @@ class PartMeasures(QObject):
         self._wanted.came.connect(self._take)
         self._wanted.late.connect(self.late)
         # The runs and the modules that are being measured.
-        self._asked: tuple[tuple[WatchedRun, ...], tuple[str, ...]] = (), ()
+        self._asked = NOTHING
         view.workspace.run_changed.connect(self._on_runs)
         view.workspace.comparison_changed.connect(self._on_runs)
 
@@ -54,6 +56,7 @@ class PartMeasures(QObject):
 
     def give_up(self) -> None:
         """Want nothing more."""
+        self._asked = NOTHING
         self._wanted.give_up()
 
     def _on_runs(self) -> None:
@@ -73,6 +76,7 @@ class PartMeasures(QObject):
         found, error = (wanted.b, wanted.a), wanted.error
         # What is known is kept here, for as long as its run.
         wanted.forget()
+        self._asked = NOTHING
         if error:
             self.failed.emit(error)
             return
