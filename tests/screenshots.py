@@ -33,7 +33,14 @@ def main() -> int:
 
 def take(folder: str) -> None:
     """Open the demo model, walk through the main job, and take a picture at each stop."""
-    from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QTabWidget
+    from PySide6.QtWidgets import (
+        QAbstractButton,
+        QApplication,
+        QPushButton,
+        QScrollArea,
+        QTableView,
+        QTabWidget,
+    )
 
     from bertviewer.core.source import parse_source
     from bertviewer.plots.chart import Place
@@ -95,6 +102,12 @@ def take(folder: str) -> None:
     open_tab("Layers", views)
     open_tab("Walk")
     picture("walk")
+    window.workspace.select("encoder.layer.3.attention.self")
+    open_tab("Tensors")
+    find(window, QTableView, "tensorTable").selectRow(0)
+    find(window, QAbstractButton, "tensorView1").click()
+    wait(lambda: not window.workspace.turns.pending and not lane.busy)
+    picture("tensors")
     window.set_appearance("dark")
     window.workspace.select("encoder.layer.3")
     open_tab("Formula")
