@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QRectF
+from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.cells import Cells
-from bertviewer.plots.chart import GridChart, Place
-from bertviewer.plots.frames import Frames
+from bertviewer.plots.chart import Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from bertviewer.plots.token_norms import norms_chart
+from tests.plots.grids import grid_in, square
 from tests.plots.looking import (
     HIGHEST,
     LOWEST,
@@ -35,27 +35,7 @@ from tests.plots.looking import (
 
 @pytest.fixture
 def plot(window: QWidget) -> GridPlot:
-    plot = GridPlot(window)
-    plot.resize(640, 320)
-    plot.show()
-    plot.show_chart(norms_chart(make_run()))
-    plot.grab()
-    return plot
-
-
-def square(values: Sequence[Sequence[float]], is_signed: bool = False) -> GridChart:
-    """Return tokens × tokens."""
-    names = tuple(f"t{n}" for n in range(len(values)))
-    places = tuple(Place(token=n) for n in range(len(values)))
-    return GridChart(
-        np.array(values, dtype=np.float32),
-        names,
-        names,
-        places,
-        places,
-        is_signed=is_signed,
-        is_top_down=True,
-    )
+    return grid_in(window)
 
 
 CELLS = (
@@ -224,65 +204,6 @@ def test_one_cell(plot: GridPlot) -> None:
     assert color(plot, 0.5, 0.5) not in (LIGHT.background, LIGHT.foreground)
     low, high = plot.levels()
     assert low < 3 < high
-
-
-def frames(plot: GridPlot) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
-    """Return the thin and the thick frames as x, y, width, height."""
-    (item,) = (i for i in plot.getPlotItem().items if isinstance(i, Frames))
-
-    def numbers(rects: Sequence[QRectF]) -> list[tuple[float, ...]]:
-        return [(r.x(), r.y(), r.width(), r.height()) for r in rects]
-
-    return numbers(item.thin), numbers(item.thick)
-
-
-def test_marks(plot: GridPlot) -> None:
-    chart = norms_chart(make_run())
-    plot.show_chart(replace(chart, row_places=tuple(Place(f"layer.{n}") for n in range(3))))
-    row, column = (0, 1, 3, 1), (2, 0, 1, 3)
-    for selection, thin, thick in (
-        (Place("layer.1"), [row], []),
-        (Place("layer.1.output"), [row], []),
-        (Place(token=2), [column], []),
-        (Place("layer.1", token=2), [row, column], [(2, 1, 1, 1)]),
-        (Place("pooler", token=7), [], []),
-        (Place(), [], []),
-    ):
-        plot.mark(selection)
-        assert frames(plot) == (thin, thick), selection
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_a_mark_is_seen_around_its_cell_and_not_on_it(plot: GridPlot, theme: PlotTheme) -> None:
-    plot.set_theme(theme)
-    plot.show_chart(square([[0.0, 1.0, 2.0]] * 3))
-    before = plot.grab().toImage()
-    plot.mark(Place(token=1))
-    after = plot.grab().toImage()
-    middle, corner = pixel(plot, 1.5, 1.5), pixel(plot, 1, 1)
-    assert before.pixelColor(middle) == after.pixelColor(middle)
-    near = {
-        after.pixelColor(corner + QPoint(x, y)).name() for x in range(-5, 2) for y in range(-5, 2)
-    }
-    assert {theme.foreground, theme.background} <= near
-    plot.mark(Place())
-    assert plot.grab().toImage() == before
-
-
-def test_the_last_of_many_is_marked_inside_of_the_plot(plot: GridPlot) -> None:
-    plot.show_chart(square(np.eye(400).tolist()))
-    before = plot.grab().toImage()
-    plot.mark(Place(token=399))
-    after = plot.grab().toImage()
-    box = plot.getPlotItem().vb.sceneBoundingRect()
-    changed = [
-        x
-        for x in range(after.width())
-        if before.pixelColor(x, int(box.center().y()) + 20)
-        != after.pixelColor(x, int(box.center().y()) + 20)
-    ]
-    assert changed
-    assert box.right() - 8 <= min(changed) <= max(changed) <= box.right() + 1
 
 
 def labels(plot: GridPlot, side: str = "bottom") -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def test_what_is_never_negative_has_plain_colours() -> None:
 def test_singular_values_stand_on_a_logarithmic_axis(qapp: QApplication, qtbot: QtBot) -> None:
     plot = SpectrumPlot()
     qtbot.addWidget(plot)
-    chart = spectrum_chart(Spectrum(np.array([100.0, 1.0, 0.001, 0.0])))
+    chart = spectrum_chart(Spectrum(np.array([100.0, 1.0, 0.001, 0.0]), 4))
     plot.show_chart(chart)
     plot.resize(400, 300)
     assert chart.ticks == ("1", "2", "3", "4")

@@ -1,27 +1,19 @@
 """Predictions are those of the model, of transformers' pipeline, and of the head alone."""
 
 from collections.abc import Callable
-from functools import cache, partial
-from typing import Any
+from functools import cache
 
-import numpy as np
 import pytest
 import torch
 import transformers
 
-from bertviewer.core.analysis.prediction_data import (
-    Guess,
-    Predictions,
-    mask_places,
-    predicted_places,
-)
-from bertviewer.core.analysis.predictions import predictions_at
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.analysis.prediction_data import Guess, mask_places, predicted_places
 from bertviewer.core.loading import LoadedModel, open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.source import parse_source
+from tests.core.analysis.guesses import at, ids, logits_of
 from tests.core.analysis.model_runs import Opened, known, opened, ran
-from tests.core.checking.small_models import heads, hook_count
+from tests.core.checking.small_models import heads
 
 HEADS = [
     (family, task)
@@ -39,22 +31,8 @@ def demo() -> Opened:
     return ran(model, MASKED)
 
 
-def logits_of(it: Opened) -> Any:
-    """Return what the model gives, a tensor [rows, V]."""
-    output = it.plain()
-    return (output["prediction_logits"] if "prediction_logits" in output else output["logits"])[0]
-
-
-def ids(guess: Guess) -> list[int]:
-    return [candidate.id for candidate in guess.top]
-
-
 def probabilities(guess: Guess) -> list[float]:
     return [candidate.probability for candidate in guess.top]
-
-
-def at(it: Opened, position: int, **more: Any) -> Predictions:
-    return predictions_at(it.model, it.run, it.kept, position, **more)
 
 
 @pytest.mark.parametrize(("family", "task"), HEADS)
@@ -203,89 +181,6 @@ def test_a_vocabulary_of_few_tokens() -> None:
     assert len(at(it, 0, top=1000).guess.top) == 97
 
 
-@pytest.mark.parametrize(
-    ("family", "task"),
-    [
-        ("bert", "base"),
-        ("gpt2", "base"),
-        ("bert", "sequence-classification"),
-        ("bert", "token-classification"),
-    ],
-)
-def test_models_without_a_vocabulary_say_so(family: str, task: str) -> None:
-    it = known(family, task)
-    assert predicted_places(it.run, it.model.architecture) == ()
-    assert mask_places(it.run, it.model.architecture) == ()
-    with pytest.raises(UserError, match="no head that predicts words"):
-        at(it, 0)
-
-
-def test_the_encoders_tokens_predict_nothing() -> None:
-    it = known("bart", "masked-lm")
-    with pytest.raises(UserError, match="decoder's tokens"):
-        at(it, 0)
-
-
-def test_a_head_that_mixes_tokens_has_no_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    it = opened("bert", "masked-lm")
-    head = it.module.cls
-    plain = type(head).forward
-    monkeypatch.setattr(type(head), "forward", lambda self, x: plain(self, x + x.mean(1, True)))
-    again = ran(it.model)
-    found = at(again, 2)
-    assert found.layers == ()
-    assert "more than the last hidden state" in found.no_layers
-    assert ids(found.guess) == logits_of(again)[2].topk(10).indices.tolist()
-
-
-def test_a_head_that_fails_on_one_token_has_no_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    it = known("bert", "masked-lm")
-    head = it.module.cls
-    plain = type(head).forward
-
-    def needs_all(self: Any, x: torch.Tensor) -> torch.Tensor:
-        if x.shape[1] == 1:
-            raise RuntimeError("too short")
-        return plain(self, x)  # type: ignore[no-any-return]
-
-    monkeypatch.setattr(type(head), "forward", needs_all)
-    found = at(it, 2)
-    assert found.layers == ()
-    assert "too short" in found.no_layers
-    assert ids(found.guess) == logits_of(it)[2].topk(10).indices.tolist()
-
-
-@pytest.mark.parametrize(("family", "task"), [("bert", "masked-lm"), ("t5", "pretraining")])
-@pytest.mark.parametrize("cancel_at", [1, 5, 9])
-def test_a_prediction_that_is_cancelled_leaves_the_model_as_it_was(
-    family: str, task: str, cancel_at: int
-) -> None:
-    it = opened(family, task)
-    position = predicted_places(it.run, it.model.architecture)[0]
-    before = at(it, position)
-    hooks, called = hook_count(it.module), 0
-
-    def stop(done: int, total: int, label: str) -> None:
-        nonlocal called
-        called += 1
-        if called == cancel_at:
-            raise Cancelled
-
-    with pytest.raises(Cancelled):
-        at(it, position, progress=stop)
-    assert hook_count(it.module) == hooks
-    assert not any("forward" in vars(inner) for inner in it.module.modules())
-    assert at(it, position) == before
-
-
-def test_a_forward_that_was_replaced_before_stays_so() -> None:
-    it = opened("bert", "masked-lm")
-    own = it.module.bert.forward
-    it.module.bert.forward = replaced = partial(own)
-    at(it, 1)
-    assert it.module.bert.forward is replaced
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_other_dtypes(dtype: torch.dtype) -> None:
     it = opened("gpt2", "pretraining")
@@ -296,29 +191,3 @@ def test_other_dtypes(dtype: torch.dtype) -> None:
     best = logits_of(again)[3].float().softmax(-1).max()
     tolerance = 0.05 if dtype == torch.bfloat16 else 1e-5
     assert found.guess.top[0].probability == pytest.approx(float(best), rel=tolerance)
-
-
-def test_scores_that_are_no_numbers() -> None:
-    it = opened("bert", "masked-lm")
-    with torch.no_grad():
-        it.module.cls.predictions.bias[3] = torch.nan
-    found = at(ran(it.model), 1)
-    assert found.guess.rank is None
-    assert found.guess.probability is None
-    assert np.isnan(found.guess.top[0].probability)
-
-
-@pytest.mark.parametrize("value", [torch.nan, torch.inf])
-@pytest.mark.parametrize(("family", "layers"), [("bert", "encoder.layer"), ("gpt2", "h")])
-def test_layers_before_one_that_gives_nan_still_tell(
-    family: str, layers: str, value: float
-) -> None:
-    it = opened(family, "masked-lm" if family == "bert" else "pretraining")
-    plain = at(it, 1)
-    last = it.module.base_model.get_submodule(layers)[-1]
-    with torch.no_grad():
-        next(last.parameters()).view(-1)[0] = value
-    found = at(ran(it.model), 1)
-    assert found.no_layers == ""
-    assert found.layers[:-1] == plain.layers[:-1]
-    assert found.guess.rank is None

@@ -1,38 +1,20 @@
-"""Text to tokens, and what is refused before a model sees it."""
+"""Text to tokens: by the model's own tokenizer, and by one that stands in for it."""
 
 import json
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from bertviewer.core.configuration import position_limit
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence, Token
 from bertviewer.core.run.model_tokenizer import ModelTokenizer
-from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.stand_in import StandInTokenizer
-from bertviewer.core.run.text import MAX_CHARACTERS, check_text
-from bertviewer.core.run.token_count import TokenCount
-from bertviewer.core.run.tokenization import check_tokens, count_tokens, find_tokenizer, reads_text
+from bertviewer.core.run.tokenization import find_tokenizer, reads_text
 from bertviewer.core.source import parse_source
-
-BERT = {
-    "model_type": "bert",
-    "vocab_size": 30522,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-}
-
-
-def texts(tokens: tuple[Token, ...]) -> list[str]:
-    return [token.text for token in tokens]
+from tests.core.run.bert_tokens import BERT, texts
 
 
 class TestModelTokenizer:
@@ -195,187 +177,7 @@ class TestStandIn:
         assert texts(gpt2.tokenize(Sentence("[MASK]"))) == ["[", "MASK", "]"]
 
 
-class TestCut:
-    """The special tokens stay, and of a pair the longer sentence gives way."""
-
-    CONFIG = BERT | {"max_position_embeddings": 9}
-
-    @pytest.mark.parametrize(
-        ("sentence", "kept"),
-        [
-            (Sentence("a b c"), "[CLS] a b c [SEP]"),
-            (Sentence("a b c d e f g h i"), "[CLS] a b c d e f g [SEP]"),
-            (Sentence("a b c d e f g", "h i"), "[CLS] a b c d [SEP] h i [SEP]"),
-            (Sentence("a", "b c d e f g h"), "[CLS] a [SEP] b c d e f [SEP]"),
-            (Sentence("a b c d", "e f g h"), "[CLS] a b c [SEP] e f g [SEP]"),
-            (Sentence("a b c d e", "f g h i"), "[CLS] a b c [SEP] f g h [SEP]"),
-        ],
-    )
-    def test_what_is_kept(self, sentence: Sentence, kept: str) -> None:
-        wish = replace(sentence, cut=True)
-        for tokenizer in (
-            StandInTokenizer(self.CONFIG),
-            ModelTokenizer(demo_folder(), self.CONFIG),
-        ):
-            assert " ".join(texts(tokenizer.tokenize(wish))) == kept
-            whole = tokenizer.tokenize(sentence)
-            assert texts(whole)[1] == "a"
-            assert len(whole) >= len(kept.split())
-
-    @given(
-        first=st.lists(st.sampled_from(["cat", "[MASK]", "12212121", "😀", "x"]), min_size=1),
-        second=st.none() | st.lists(st.sampled_from(["mat", "[SEP]", "sats"]), min_size=1),
-        limit=st.integers(5, 40),
-    )
-    @settings(max_examples=60, deadline=None)
-    def test_it_cuts_as_transformers_does(
-        self, first: list[str], second: list[str] | None, limit: int
-    ) -> None:
-        text, pair = " ".join(first), None if second is None else " ".join(second)
-        theirs = _demo_tokenizer()(text, pair, truncation="longest_first", max_length=limit)
-        tokenizer = _limited_tokenizer(limit)
-        ours = tokenizer.tokenize(Sentence(text, pair, cut=True))
-        assert [token.id for token in ours] == theirs["input_ids"]
-        assert [token.segment for token in ours] == theirs["token_type_ids"]
-        numbers = list(dict.fromkeys(t.word for t in ours if t.word is not None))
-        assert numbers == list(range(len(numbers)))
-
-    def test_words_are_numbered_without_gaps(self) -> None:
-        tokens = StandInTokenizer(self.CONFIG).tokenize(Sentence("a b c d e f", "g h", cut=True))
-        assert [token.word for token in tokens] == [None, 0, 1, 2, 3, None, 4, 5, None]
-
-    def test_encoder_and_decoder_are_cut_each(self) -> None:
-        config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 3}
-        tokenizer = StandInTokenizer(config, reads_apart=True)
-        tokens = tokenizer.tokenize(Sentence("a b c d e", "f g h i", cut=True))
-        assert texts(tokens) == ["a", "b", "c", "f", "g", "h"]
-        check_tokens(tokens, config)
-
-    def test_no_room_is_told(self) -> None:
-        config = BERT | {"max_position_embeddings": 2}
-        with pytest.raises(UserError, match="takes 2 tokens, which leaves no room"):
-            StandInTokenizer(config).tokenize(Sentence("a", cut=True))
-
-    def test_a_model_without_a_limit_reads_it_all(self) -> None:
-        tokenizer = StandInTokenizer({"model_type": "t5", "vocab_size": 99})
-        assert len(tokenizer.tokenize(Sentence("a " * 5_000, cut=True))) == 5_000
-
-    def test_a_run_of_what_is_left(self, tiny_bert_folder: Path) -> None:
-        model = open_model(parse_source(str(tiny_bert_folder)))
-        run = run_sentence(model, Sentence("cat " * 500, cut=True))
-        assert len(run.tokens) == 64
-        assert run.tokens[-1].text == "[SEP]"
-        assert run.sentence.cut
-
-
-@cache
-def _demo_tokenizer() -> Any:
-    from bertviewer.core.backend import transformers
-
-    return transformers.AutoTokenizer.from_pretrained(demo_folder())
-
-
-@cache
-def _limited_tokenizer(limit: int) -> ModelTokenizer:
-    return ModelTokenizer(demo_folder(), {"max_position_embeddings": limit})
-
-
 EXPECTED_ID_OF_TOKEN = 4384
-
-
-@pytest.mark.parametrize(
-    ("sentence", "message"),
-    [
-        (Sentence(""), "the sentence is empty"),
-        (Sentence(" \n\t"), "the sentence is empty"),
-        (Sentence("good", " "), "the second sentence is empty"),
-        (Sentence("x" * (MAX_CHARACTERS + 1)), "above the limit of 200,000"),
-        (Sentence("lone \udc80 surrogate"), "not valid Unicode"),
-    ],
-)
-def test_refused_texts(sentence: Sentence, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        check_text(sentence)
-
-
-def test_too_many_tokens_and_foreign_ids() -> None:
-    check_tokens((Token(5, "a", 0),) * 512, BERT)
-    with pytest.raises(UserError, match="it has 513 tokens, and the model takes at most 512"):
-        check_tokens((Token(5, "a", 0),) * 513, BERT)
-    with pytest.raises(UserError, match="has the id 30522, but the embedding has only 30,522"):
-        check_tokens((Token(30522, "a", 0),), BERT)
-    with pytest.raises(UserError, match="no tokens"):
-        check_tokens((), BERT)
-
-
-@pytest.mark.parametrize(
-    ("config", "limit"),
-    [
-        (BERT, 512),
-        ({"model_type": "gpt2", "n_positions": 1024}, 1024),
-        ({"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": 1}, 512),
-        ({"model_type": "t5"}, None),
-    ],
-)
-def test_position_limit(config: dict[str, Any], limit: int | None) -> None:
-    assert position_limit(config) == limit
-
-
-def test_sentence_too_long_for_the_model(tiny_bert_folder: Path) -> None:
-    model = open_model(parse_source(str(tiny_bert_folder)))
-    assert len(run_sentence(model, Sentence("cat " * 62)).tokens) == 64
-    with pytest.raises(UserError, match="65 tokens, and the model takes at most 64"):
-        run_sentence(model, Sentence("cat " * 63))
-
-
-def test_roberta_runs_at_its_limit(tmp_path: Path) -> None:
-    path = tmp_path / "config.json"
-    path.write_text(
-        '{"model_type": "roberta", "vocab_size": 50, "hidden_size": 8, "num_hidden_layers": 1,'
-        ' "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 20,'
-        ' "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1}'
-    )
-    model = open_model(parse_source(str(path)))
-    run = run_sentence(model, Sentence("a " * 16), random_weights=True)
-    assert len(run.tokens) == 18
-    with pytest.raises(UserError, match="too long"):
-        run_sentence(model, Sentence("a " * 17), random_weights=True)
-
-
-class TestCount:
-    """What is shown while typing."""
-
-    def test_of_a_pair(self) -> None:
-        tokenizer = StandInTokenizer(BERT)
-        count = count_tokens(tokenizer, Sentence("one two", "three"), BERT)
-        assert count == TokenCount(6, 512, ())
-        assert count.excess == 0
-
-    def test_with_unknown_words(self) -> None:
-        count = count_tokens(ModelTokenizer(demo_folder(), BERT), Sentence("a 😀 b 你"), BERT)
-        assert count == TokenCount(6, 512, ("😀", "你"))
-
-    def test_too_many(self) -> None:
-        count = count_tokens(StandInTokenizer(BERT), Sentence("word " * 600), BERT)
-        assert (count.tokens, count.excess) == (602, 90)
-
-    def test_without_a_limit(self) -> None:
-        config = {"model_type": "t5", "vocab_size": 99}
-        count = count_tokens(StandInTokenizer(config), Sentence("word " * 600), config)
-        assert count == TokenCount(600, None, ())
-        assert count.excess == 0
-
-    def test_of_encoder_and_decoder_the_longer_text_counts(self) -> None:
-        config = {"is_encoder_decoder": True, "vocab_size": 99, "max_position_embeddings": 4}
-        sentence = Sentence("a b", "c d e")
-        count = count_tokens(StandInTokenizer(config, reads_apart=True), sentence, config)
-        assert count == TokenCount(3, 4, ())
-        # The encoder has no room for both.
-        assert count_tokens(StandInTokenizer(config), sentence, config) == TokenCount(5, 4, ())
-
-    def test_of_a_bad_text(self) -> None:
-        with pytest.raises(UserError, match="is empty"):
-            count_tokens(StandInTokenizer(BERT), Sentence(" "), BERT)
 
 
 def test_each_call_gives_a_tokenizer_of_its_own(tiny_bert_folder: Path) -> None:

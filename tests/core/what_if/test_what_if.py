@@ -2,78 +2,31 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
 import torch
-import transformers
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.architecture import Architecture, SourceInfo
 from bertviewer.core.building import build_config, build_on_meta
 from bertviewer.core.costs.compute import Compute, ModuleCompute
-from bertviewer.core.counting.counting import derive
 from bertviewer.core.folding import fold
-from bertviewer.core.inspection import inspect_module
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
 from bertviewer.core.symbols import LABELS_KEY, Symbol
 from bertviewer.core.tasks import find_task
 from bertviewer.core.what_if.presets import preset_sizes
-from bertviewer.core.what_if.rules import ScenarioError, next_value
-from bertviewer.core.what_if.scenario import Figure, Outcome, Scenario, evaluate_scenario
+from bertviewer.core.what_if.scenario import Figure, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet
+from tests.core.what_if.sheets import (
+    FAMILIES,
+    family_sheet,
+    problems_of,
+    sheet_of,
+    with_counts,
+    with_value,
+)
 
-torch.set_num_threads(1)
-
-FAMILIES = {
-    "bert": "base",
-    "gpt2": "base",
-    "albert": "base",
-    "electra": "base",
-    "distilbert": "masked-lm",
-    "t5": "base",
-    "bart": "base",
-    "transformer-base": "base",
-}
-DEPTHS = {
-    "num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers",
-    "encoder_layers", "decoder_layers", "num_encoder_layers",
-}  # fmt: skip
 LAYERS = ("N", "N_e", "N_d", "G")
-
-
-@cache
-def sheet_of(preset: str) -> Sheet:
-    return Sheet.of(open_model(parse_source(preset)).with_formulas())
-
-
-@cache
-def family_sheet(model_type: str, **values: int) -> Sheet:
-    """Derive the counts, and not the costs, of a family's default configuration, made shallow."""
-    config = transformers.AutoConfig.for_model(model_type, **values).to_dict()
-    for key in DEPTHS & config.keys():
-        config[key] = 3
-    task = find_task(FAMILIES[model_type])
-
-    def build(values: Mapping[str, Any]) -> torch.nn.Module:
-        return build_on_meta(build_config(values, model_type), task, model_type)
-
-    source = SourceInfo("config", model_type, task.name, "none")
-    plain = inspect_module(build(config), source, config)
-    found = derive(config, build)
-    return Sheet.of(
-        replace(
-            with_counts(plain, found.counts),
-            symbols=found.symbols,
-            parameters=tuple(
-                replace(tensor, symbolic_shape=found.shapes[tensor.name])
-                for tensor in plain.parameters
-            ),
-        )
-    )
 
 
 def built(sheet: Sheet, values: Mapping[str, int]) -> torch.nn.Module:
@@ -86,16 +39,6 @@ def built(sheet: Sheet, values: Mapping[str, int]) -> torch.nn.Module:
         config[symbol.key] = values[symbol.letter]
     task = find_task(sheet.architecture.source.task)
     return build_on_meta(build_config(config, "what-if"), task, "what-if")
-
-
-def with_value(sheet: Sheet, **changed: int) -> Outcome:
-    return evaluate_scenario(Scenario(sheet, changed))
-
-
-def problems_of(sheet: Sheet, **changed: int) -> list[tuple[str, tuple[str, ...]]]:
-    with pytest.raises(ScenarioError) as caught:
-        with_value(sheet, **changed)
-    return [(problem.rule, problem.letters) for problem in caught.value.problems]
 
 
 def chosen_values(data: st.DataObject, sheet: Sheet) -> dict[str, int]:
@@ -169,56 +112,6 @@ def test_nothing_changed_is_the_real_model() -> None:
         assert outcome.shape(tensor) == tensor.shape
 
 
-def test_rules() -> None:
-    sheet = sheet_of("bert-base-uncased")
-    assert problems_of(sheet, A=7) == [("divides", ("A", "D"))]
-    assert problems_of(sheet, D=100) == [("divides", ("A", "D"))]
-    assert problems_of(sheet, V=0, N=-1) == [("positive", ("V",)), ("positive", ("N",))]
-    assert with_value(sheet, A=16, D=1024).parameters("").value > 0
-    with pytest.raises(ValueError, match="no formula follows Q"):
-        Scenario(sheet, {"Q": 1})
-
-
-def test_the_heads_need_not_divide_where_they_have_a_size_of_their_own() -> None:
-    sheet = family_sheet("t5")
-    assert sheet.divisions == ()
-    outcome = with_value(sheet, A=7)
-    query = next(
-        t for t in sheet.architecture.parameters if t.name.endswith("SelfAttention.q.weight")
-    )
-    assert outcome.shape(query) == (7 * sheet.values["K"], sheet.values["D"])
-
-
-def test_two_numbers_that_a_model_wants_equal_are_one() -> None:
-    sheet = family_sheet("electra", embedding_size=256)
-    outcome = with_value(sheet, D=1536)
-    assert outcome.scenario.values["E"] == 1536
-    with pytest.raises(ValueError, match="no formula follows E"):
-        Scenario(sheet, {"E": 128})
-
-
-def test_numbers_in_proportion_stay_so() -> None:
-    architecture = sheet_of("bert-base-uncased").architecture
-    symbols = tuple(
-        replace(s, variable="D") if s.letter == "I" else s for s in architecture.symbols
-    )
-    sheet = Sheet.of(replace(architecture, symbols=symbols))
-    assert with_value(sheet, D=1536).scenario.values["I"] == 6144
-    symbols = tuple(
-        replace(s, variable="D") if s.letter == "T" else s for s in architecture.symbols
-    )
-    sheet = Sheet.of(replace(architecture, symbols=symbols))
-    assert with_value(sheet, D=1536).scenario.values["T"] == 4
-    assert problems_of(sheet, D=780) == [("proportion", ("T", "D"))]
-
-
-def test_two_widths_that_were_never_equal_must_not_become_so() -> None:
-    # ELECTRA leaves a projection out then, which no formula says.
-    sheet = family_sheet("electra")
-    assert sheet.values["E"] != sheet.values["D"]
-    assert problems_of(sheet, E=sheet.values["D"]) == [("equal", ("E", "D"))]
-
-
 def test_huge_values_are_exact() -> None:
     sheet = sheet_of("bert-base-uncased")
     figure = with_value(sheet, V=10**9).parameters("")
@@ -267,37 +160,6 @@ def test_a_division_that_leaves_a_remainder_is_an_error() -> None:
     assert problems_of(Sheet.of(odd), L=511) == [("even", ("D", "L"))]
 
 
-def test_a_size_below_one_is_an_error() -> None:
-    architecture = sheet_of("bert-base-uncased").architecture
-    first, *rest = architecture.parameters
-    shorter = replace(
-        architecture, parameters=(replace(first, symbolic_shape=("V", "D - 9")), *rest)
-    )
-    assert problems_of(Sheet.of(shorter), D=6, A=1) == [("size", ("D",))]
-
-
-def test_the_next_value_breaks_no_rule() -> None:
-    sheet = sheet_of("bert-base-uncased")
-    assert next_value(sheet, sheet.values, "A", 1) == 16
-    assert next_value(sheet, sheet.values, "A", -1) == 8
-    assert next_value(sheet, sheet.values, "D", 1) == 780
-    assert next_value(sheet, sheet.values, "D", -1) == 756
-    assert next_value(sheet, sheet.values, "N", -1) == 11
-    assert next_value(sheet, {**sheet.values, "N": 1}, "N", -1) == 1
-    assert next_value(sheet, {**sheet.values, "D": 10**9 + 7, "A": 1}, "A", 1) == 2
-
-
-def test_a_kept_multiple_moves_along() -> None:
-    sheet = sheet_of("bert-base-uncased")
-    (multiple,) = sheet.multiples
-    assert (multiple.letter, multiple.factor, multiple.of) == ("I", 4, "D")
-    scenario = Scenario(sheet, {"D": 1536}, (multiple,))
-    assert scenario.values["I"] == 6144
-    assert (
-        evaluate_scenario(scenario).parameters("encoder.layer.0").value == 12 * 1536**2 + 13 * 1536
-    )
-
-
 def test_costs_follow_the_sentence_too() -> None:
     sheet = sheet_of("bert-base-uncased")
     outcome = with_value(sheet, S=128, B=1)
@@ -337,13 +199,3 @@ def test_costs_are_not_given_beyond_what_they_were_proven_for() -> None:
     without = Sheet.of(replace(architecture, compute=None))
     assert with_value(without, D=1536).macs("") is None
     assert with_value(without, D=1536).peak() is None
-
-
-def with_counts(architecture: Architecture, counts: Mapping[str, str]) -> Architecture:
-    return replace(
-        architecture,
-        modules=tuple(
-            replace(node, count_formula=counts.get(node.path, node.count_formula))
-            for node in architecture.modules
-        ),
-    )

@@ -1,11 +1,36 @@
-"""Views of a run show no formulas: the models that these tests open are given none."""
+"""A window that has run a sentence; it shows no formulas, as the views of a run need none."""
+
+from collections.abc import Callable
+from functools import partial
 
 import pytest
+from pytestqt.qtbot import QtBot
 
 from bertviewer.ui import tasks
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import is_drawn
+from tests.ui.run.layers_window import run
 
 
 @pytest.fixture(autouse=True)
 def _no_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("derive_counts", "derive_costs"):
         monkeypatch.setattr(tasks, name, lambda model, _progress: model.architecture)
+
+
+@pytest.fixture
+def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Callable[[], None]:
+    """Return what waits until all is computed and drawn."""
+
+    def settled() -> bool:
+        return is_drawn(window) and not lane.busy
+
+    return partial(qtbot.waitUntil, settled, timeout=60_000)
+
+
+@pytest.fixture
+def ran(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+    """Return the window with a sentence run through the demo model."""
+    run(demo_window, lane, qtbot)
+    return demo_window

@@ -1,9 +1,6 @@
 """The attention view, in the window: its numbers, and how it follows the one selection."""
 
-import json
-from collections.abc import Callable
-from functools import cache, partial
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,29 +8,20 @@ import pytest
 import torch
 import transformers
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
-from pytestqt.qtbot import QtBot
 
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.source import parse_source
-from bertviewer.plots.chart import GridChart, HeadsChart, Place
+from bertviewer.plots.chart import Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui import tasks
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.attention_view import AttentionView
-from bertviewer.ui.run.chart_panel import ChartPanel
-from tests.core.formulas.formula_models import TINY
 from tests.plots.looking import click, pixel
-from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import bring_view, find, is_drawn
+from tests.ui.finding import find
+from tests.ui.run.attention_window import Settle, charts, choice, choose, head, heads, show, titles
 
 A, B = "the cat sat on the mat", "the bank by the river was closed"
-PATH = "encoder.layer.2.attention.self"
-Settle = Callable[[], None]
 
 
 @cache
@@ -57,20 +45,6 @@ def plain_distances(weights: np.ndarray) -> list[float]:
     return [float(np.mean(np.sum(head * apart, axis=1))) for head in weights]
 
 
-@pytest.fixture
-def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Settle:
-    def settled() -> bool:
-        return is_drawn(window) and not lane.busy
-
-    return partial(qtbot.waitUntil, settled, timeout=60_000)
-
-
-def show(window: MainWindow, settle: Settle) -> None:
-    """Bring the view into sight."""
-    bring_view(window, "Attention")
-    settle()
-
-
 def run(window: MainWindow, settle: Settle, text: str) -> None:
     window.set_sentence(text, None)
     window.run()
@@ -84,67 +58,6 @@ def shown(demo_window: MainWindow, settle: Settle) -> MainWindow:
     demo_window.workspace.select("encoder.layer.2")
     show(demo_window, settle)
     return demo_window
-
-
-Open = Callable[..., MainWindow]
-
-
-@pytest.fixture
-def tiny(window: MainWindow, lane: Lane, settle: Settle, qtbot: QtBot, tmp_path: Path) -> Open:
-    """Return what opens a tiny model, runs a pair of sentences and shows the view."""
-
-    def open_model(family: str, **changes: Any) -> MainWindow:
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps({"model_type": family, **TINY.get(family, {}), **changes}))
-        window.open_source(parse_source(str(path)))
-        workspace = window.workspace
-        qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-        qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
-        workspace.run_sentence(Sentence("a b c d e", "f g"), random_weights=True)
-        settle()
-        show(window, settle)
-        return window
-
-    return open_model
-
-
-def view_of(window: MainWindow) -> AttentionView:
-    return find(window, AttentionView)
-
-
-def charts(window: MainWindow, name: str) -> tuple[Any, ...]:
-    """Return what the panel of the plot of that name shows."""
-    (panel,) = (
-        panel
-        for panel in view_of(window).findChildren(ChartPanel)
-        if panel.plot.objectName() == name
-    )
-    return panel.charts
-
-
-def heads(window: MainWindow) -> HeadsChart:
-    (chart,) = charts(window, "headGrid")
-    assert isinstance(chart, HeadsChart)
-    return chart
-
-
-def head(window: MainWindow) -> GridChart:
-    (chart,) = charts(window, "headPlot")
-    assert isinstance(chart, GridChart)
-    return chart
-
-
-def choice(window: MainWindow) -> QComboBox:
-    return find(window, QComboBox, "attentionChoice")
-
-
-def choose(window: MainWindow, settle: Settle, name: str) -> None:
-    choice(window).setCurrentIndex(choice(window).findText(name))
-    settle()
-
-
-def titles(window: MainWindow) -> list[str]:
-    return [label.text() for label in view_of(window).findChildren(QLabel) if label.text()]
 
 
 def test_all_is_what_transformers_gives_under_eager(shown: MainWindow, settle: Settle) -> None:
@@ -342,53 +255,3 @@ def test_what_cannot_be_shown_says_why(
     choose(shown, settle, "layer 4")
     assert heads(shown).values == pytest.approx(eager(B)[4], abs=1e-5)
     assert head(shown).values == pytest.approx(eager(B)[4][0], abs=1e-5)
-
-
-def test_calls_of_a_shared_layer(tiny: Open, settle: Settle) -> None:
-    window = tiny("albert", num_hidden_layers=3)
-    names = [choice(window).itemText(n) for n in range(choice(window).count())]
-    assert names == ["layer 0", "layer 1", "layer 2"]
-    first = heads(window).values
-    choose(window, settle, "layer 2")
-    path = window.workspace.place.path
-    assert path is not None
-    assert path.endswith("albert_layers.0.attention")
-    assert choice(window).currentText() == "layer 2"
-    assert np.abs(heads(window).values - first).max() > 1e-6
-    find(window, QToolButton, "allLayers").click()
-    settle()
-    (chart,) = charts(window, "allHeads")
-    assert chart.values.shape == (3, 3)
-    plot = find(window, PairGrid, "allHeads")
-    click(plot, pixel(plot, 1.5, 0.5))
-    settle()
-    assert choice(window).currentText() == "layer 0"
-    assert (heads(window).values == first).all()
-
-
-def test_both_kinds_of_a_decoder(tiny: Open, settle: Settle) -> None:
-    window = tiny("bart")
-    tokens = window.workspace.run.tokens if window.workspace.run else ()
-    source = [n for n, token in enumerate(tokens) if token.segment == 0]
-    target = [n for n, token in enumerate(tokens) if token.segment == 1]
-    window.workspace.select("decoder.layers.1")
-    settle()
-    assert choice(window).currentText() == "decoder layer 1, self"
-    assert head(window).values.shape == (len(target), len(target))
-    choose(window, settle, "decoder layer 1, cross")
-    assert window.workspace.place.path == "decoder.layers.1.encoder_attn"
-    assert head(window).values.shape == (len(target), len(source))
-    assert not any("distance" in title for title in titles(window))
-    most = find(window, QLabel, "mostAttended")
-    window.workspace.go(Place(token=source[0]))
-    settle()
-    assert " is looked at most by " in most.text()
-    window.workspace.go(Place(token=target[0]))
-    settle()
-    assert " looks most at " in most.text()
-
-
-def test_a_model_without_attention(tiny: Open) -> None:
-    window = tiny("fnet", vocab_size=97, hidden_size=24, num_hidden_layers=2, pad_token_id=0)
-    assert "This model has no attention whose heads can be shown." in titles(window)
-    assert not choice(window).isVisible()

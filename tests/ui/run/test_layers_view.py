@@ -1,59 +1,27 @@
-"""The layers view: statistics of parts and classes of tokens, and outlier features."""
+"""The layers view: statistics of parts and classes of tokens."""
 
 import gc
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pypdf
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QLabel, QMenu, QPushButton, QTabWidget, QToolButton
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.analysis.outliers import outlier_features
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.errors import UserError
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.statistics import STATISTIC_NAMES
 from bertviewer.core.source import parse_source
-from bertviewer.plots.chart import GridChart, Line, LineChart, Place
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn, last_run
-
-TEXT = "the cat sat on the mat"
-
-
-def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: is_drawn(window) and not lane.busy, timeout=60_000)
-
-
-def run(window: MainWindow, lane: Lane, qtbot: QtBot, text: str = TEXT) -> None:
-    before = window.workspace.run
-    window.set_sentence(text, None)
-    window.run()
-    qtbot.waitUntil(lambda: window.workspace.run is not before, timeout=60_000)
-    settle(window, lane, qtbot)
-
-
-@pytest.fixture
-def ran(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
-    """Return the window with a sentence run through the demo model."""
-    run(demo_window, lane, qtbot)
-    return demo_window
-
-
-def choose(window: MainWindow, name: str, text: str) -> None:
-    choice = find(window, QComboBox, name)
-    assert choice.findText(text) >= 0
-    choice.setCurrentText(text)
+from tests.ui.finding import find, last_run
+from tests.ui.run.layers_window import TEXT, choose, panels, run, settle, shown_grid, shown_lines
 
 
 def texts(window: MainWindow, name: str) -> list[str]:
@@ -61,34 +29,8 @@ def texts(window: MainWindow, name: str) -> list[str]:
     return [choice.itemText(index) for index in range(choice.count())]
 
 
-def panels(window: MainWindow) -> tuple[ChartPanel, ChartPanel]:
-    """Return the panels of the lines and of the grid."""
-    found = {panel.plot.objectName(): panel for panel in window.findChildren(ChartPanel)}
-    return found["layerPlot"], found["tokenHeatmap"]
-
-
-def shown_lines(window: MainWindow) -> Sequence[Line]:
-    (chart,) = panels(window)[0].charts
-    assert isinstance(chart, LineChart)
-    return chart.lines
-
-
-def shown_grid(window: MainWindow) -> GridChart:
-    (chart,) = panels(window)[1].charts
-    assert isinstance(chart, GridChart)
-    return chart
-
-
 def titles(window: MainWindow) -> list[str]:
     return [panel.findChildren(QLabel)[0].text() for panel in panels(window)]
-
-
-def chips(window: MainWindow) -> list[QToolButton]:
-    return find(window, OutlierBar).findChildren(QToolButton, "outlierFeature")
-
-
-def selected_feature(window: MainWindow) -> int | None:
-    return window.workspace.feature
 
 
 def test_what_can_be_chosen(ran: MainWindow) -> None:
@@ -217,78 +159,6 @@ def test_a_long_wait_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
     settle(ran, lane, qtbot)
     assert titles(ran) == ["Layer output", "Token norms ‖h‖"]
     assert [line.label for line in shown_lines(ran)] == ["content"]
-
-
-def test_outlier_features_are_named(ran: MainWindow) -> None:
-    features = outlier_features(last_run(ran))
-    assert features
-    assert [chip.text() for chip in chips(ran)] == [str(f.index) for f in features][:8]
-    assert f"Feature {features[0].index}: in 7 of 7 hidden states" in chips(ran)[0].toolTip()
-    menu = find(ran, QMenu, "outlierMenu")
-    assert [action.data() for action in menu.actions()] == [f.index for f in features]
-
-
-def test_a_feature_and_back(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    chip = chips(ran)[0]
-    feature = int(chip.text())
-    states = [state[:, feature].astype(np.float64) for state in last_run(ran).hidden_states]
-    qtbot.mouseClick(chip, Qt.MouseButton.LeftButton)
-    settle(ran, lane, qtbot)
-    assert ran.workspace.feature == feature
-    line, limits = shown_lines(ran)
-    assert line.values == pytest.approx([state.mean() for state in states])
-    assert line.max == tuple(state.max() for state in states)
-    assert limits.high is not None
-    assert (shown_grid(ran).values == np.stack(states)).all()
-    assert shown_grid(ran).is_signed
-    assert chip.isChecked()
-    assert not find(ran, QComboBox, "statisticChoice").isEnabled()
-    choose(ran, "tokenClassChoice", "[CLS]")
-    assert shown_lines(ran)[0].values == tuple(state[0] for state in states)
-    # A click on the grid selects its cell, and stays with the feature.
-    panels(ran)[1].plot.clicked.emit(shown_grid(ran).place(3, 2))
-    settle(ran, lane, qtbot)
-    assert ran.workspace.place == Place("encoder.layer.2", 2, None, feature)
-    for leave in ("click", "escape", "back"):
-        assert selected_feature(ran) == feature
-        if leave == "click":
-            qtbot.mouseClick(chip, Qt.MouseButton.LeftButton)
-        elif leave == "back":
-            qtbot.mouseClick(find(ran, QToolButton, "leaveFeature"), Qt.MouseButton.LeftButton)
-        else:
-            chip.setFocus()
-            qtbot.keyClick(chip, Qt.Key.Key_Escape)
-        settle(ran, lane, qtbot)
-        assert selected_feature(ran) is None
-        assert not chip.isChecked()
-        assert find(ran, QComboBox, "statisticChoice").isEnabled()
-        assert not shown_grid(ran).is_signed
-        ran.workspace.go(Place(feature=feature))
-        settle(ran, lane, qtbot)
-        assert chip.isChecked()
-
-
-def test_a_feature_of_both_runs(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    find(ran, QPushButton, "keepRun").click()
-    run(ran, lane, qtbot, "a dog barked")
-    ran.workspace.go(Place(feature=3))
-    settle(ran, lane, qtbot)
-    labels = [line.label for line in shown_lines(ran)]
-    assert labels == ["B · feature 3", "B · all features ± 6 std", "A · feature 3"]
-    assert len(panels(ran)[1].charts) == 2
-
-
-def test_only_as_many_chips_as_there_is_room_for(ran: MainWindow, qtbot: QtBot) -> None:
-    bar = find(ran, OutlierBar)
-    counts = []
-    for width in (120, 300, 700):
-        bar.setFixedWidth(width)
-        qtbot.wait(20)
-        assert bar.width() == width
-        seen = [chip for chip in chips(ran) if not chip.isHidden()]
-        assert all(chip.geometry().right() <= width for chip in seen)
-        counts.append(len(seen))
-    assert counts[0] < counts[1] < counts[2] == len(chips(ran))
 
 
 def test_a_view_out_of_sight_measures_nothing(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:

@@ -1,4 +1,4 @@
-"""What the head predicts, in the window: words, classes, answers, and what to do without one."""
+"""What the head predicts, in the window: words, layers, classes and answers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,26 +7,23 @@ from typing import Any
 import pytest
 import transformers
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTableView, QTabWidget, QToolButton
+from PySide6.QtWidgets import QComboBox, QTableView, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source import parse_source
 from bertviewer.plots.chart import LineChart, Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.figure_view import FigureView
-from bertviewer.ui.run.figures import FigureTable
-from bertviewer.ui.run.predictions_view import PredictionsView, offered_heads
+from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.words_panel import WordsPanel
-from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import bring_view, find, is_drawn, last_run
+from tests.ui.finding import find, last_run
+from tests.ui.run.predictions_window import MASKED, Run, runner, table, text
 from tests.ui.run.trained import train
 
-MASKED = "the cat [MASK] on the mat"
 
-Run = Callable[..., None]
+@pytest.fixture
+def run(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
+    return runner(window, settle, qtbot)
 
 
 @pytest.fixture(scope="session")
@@ -34,51 +31,9 @@ def trained_folder(tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFact
     return train(tmp_path_factory.mktemp("trained"), tiny_bert_folder)
 
 
-@pytest.fixture
-def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Callable[[], None]:
-    def settled() -> bool:
-        return is_drawn(window) and not lane.busy
-
-    def wait() -> None:
-        qtbot.waitUntil(settled, timeout=60_000)
-
-    return wait
-
-
-@pytest.fixture
-def run(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
-    """Give a function that opens a model, if one is named, and runs a sentence in the view."""
-
-    def run(text: str, name: str | Path = "", task: str = "masked-lm", pair: str = "") -> None:
-        workspace = window.workspace
-        if name:
-            before = workspace.architecture
-            window.open_source(parse_source(str(name), task))
-            qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
-        old = workspace.run
-        window.set_sentence(text, pair or None)
-        window.run()
-        qtbot.waitUntil(lambda: workspace.run is not old, timeout=60_000)
-        bring_view(window, "Predictions")
-        settle()
-
-    return run
-
-
-def table(window: MainWindow, name: str) -> FigureTable:
-    widget = find(window, QTableView, name).parent()
-    assert isinstance(widget, FigureView)
-    return widget.shown
-
-
 def column(window: MainWindow, name: str, title: str) -> list[Any]:
     header, rows = table(window, name).table()
     return [row[header.index(title)] for row in rows]
-
-
-def text(window: MainWindow, name: str) -> str:
-    label = find(window, QLabel, name)
-    return label.text() if label.isVisible() else ""
 
 
 def lens_lines(window: MainWindow) -> LineChart:
@@ -188,45 +143,6 @@ def test_run_a_beside_it(
     assert "A has no such token" in text(window, "predictionHint")
 
 
-def test_a_random_head_is_said_loudly(window: MainWindow, run: Run, tiny_bert_folder: Path) -> None:
-    run(MASKED, tiny_bert_folder)
-    assert text(window, "randomPredictions").startswith("This head is RANDOM")
-    assert len(last_run(window).source.random_tensors) > 0
-
-
-def test_a_base_model_offers_a_head_and_runs_the_sentence_again(
-    window: MainWindow, run: Run, tiny_bert_folder: Path, settle: Callable[[], None], qtbot: QtBot
-) -> None:
-    run(MASKED, tiny_bert_folder, "base")
-    assert "no head that predicts" in text(window, "noPredictions")
-    before = window.workspace.run
-    find(window, QPushButton, "openHead-masked-lm").click()
-    qtbot.waitUntil(lambda: window.workspace.run not in (before, None), timeout=OPEN_TIMEOUT)
-    settle()
-    assert last_run(window).source.task == "masked-lm"
-    assert last_run(window).sentence.text == MASKED
-    assert text(window, "noPredictions") == ""
-    assert len(table(window, "predictionTable").rows) == 10
-
-
-def test_a_head_that_did_not_come_runs_nothing_later(
-    window: MainWindow,
-    run: Run,
-    tiny_bert_folder: Path,
-    qtbot: QtBot,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run(MASKED, tiny_bert_folder, "base")
-    workspace = window.workspace
-    monkeypatch.setattr(workspace, "open_head", lambda _: workspace.cancelled.emit("open"))
-    find(window, QPushButton, "openHead-masked-lm").click()
-    before = workspace.architecture
-    window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
-    qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.activity and not workspace.turns.pending)
-    assert workspace.run is None
-
-
 PLOTS = {
     "sequence-classification": None,
     "next-sentence": None,
@@ -297,23 +213,3 @@ def test_nothing_of_a_run_that_is_gone_is_kept(
     assert view._words._wanted.b is None
     assert view._words._lens._b is None
     assert view._classes._b is None
-
-
-@pytest.mark.parametrize(
-    ("architectures", "heads", "offered"),
-    [
-        (["BertModel"], ("base", "masked-lm", "pretraining"), ("masked-lm",)),
-        (None, ("base", "pretraining"), ("pretraining",)),
-        (
-            ["BertForSequenceClassification"],
-            ("base", "masked-lm", "sequence-classification"),
-            ("sequence-classification", "masked-lm"),
-        ),
-        (["BertForMaskedLM"], ("base", "masked-lm"), ("masked-lm",)),
-        (["BertForNextSentencePrediction"], ("base",), ()),
-    ],
-)
-def test_heads_worth_opening(
-    architectures: list[str] | None, heads: tuple[str, ...], offered: tuple[str, ...]
-) -> None:
-    assert offered_heads({"architectures": architectures}, heads) == offered

@@ -8,24 +8,29 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
-from bertviewer.plots.chart import GridChart, Line, Place
+from bertviewer.plots.chart import GridChart, Place
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.similarity_view import SimilarityView
-from bertviewer.ui.workspace import Workspace
 from tests.core.analysis.runs import demo_run, plain_cosine
 from tests.ui.finding import bring_view, find, is_drawn
 from tests.ui.run.made_up import LAYERS, Sight, made_up
-
-TEXT, OTHER = "the bank by the river was closed", "the old bank by the sea was closed"
+from tests.ui.run.similarity_sight import (
+    OTHER,
+    TEXT,
+    choice,
+    choose,
+    line,
+    messages,
+    similarity_sight,
+)
 
 
 @pytest.fixture
 def sight(lane: Lane, qtbot: QtBot) -> Sight:
-    return Sight(SimilarityView(Workspace(lane)), qtbot)
+    return similarity_sight(lane, qtbot)
 
 
 def grid(sight: Sight) -> GridChart:
@@ -34,35 +39,8 @@ def grid(sight: Sight) -> GridChart:
     return chart
 
 
-def line(sight: Sight) -> Line:
-    chart = find(sight.view, LinePlot, "pairPath").chart
-    assert chart is not None
-    return chart.lines[0]
-
-
 def slider(sight: Sight) -> QSlider:
     return find(sight.view, QSlider, "stateChoice")
-
-
-def choice(sight: Sight, name: str) -> QComboBox:
-    return find(sight.view, QComboBox, name)
-
-
-def choose(sight: Sight, name: str, index: int) -> None:
-    """Choose an entry as a person does."""
-    choice(sight, name).setCurrentIndex(index)
-    choice(sight, name).activated.emit(index)
-    sight.draw()
-
-
-def press(sight: Sight, name: str) -> None:
-    find(sight.view, QToolButton, name).click()
-    sight.draw()
-
-
-def messages(sight: Sight) -> list[str]:
-    labels = sight.view.findChildren(QLabel, "chartMessage")
-    return [label.text() for label in labels if label.isVisible()]
 
 
 def test_the_demo_models_figures(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
@@ -238,77 +216,6 @@ def test_how_runs_are_compared_does_not_change_the_other_token(sight: Sight) -> 
     sight.workspace.compare("difference")
     sight.draw()
     assert choice(sight, "otherToken").currentIndex() == 5
-
-
-def test_one_word_in_both_sentences(sight: Sight) -> None:
-    run = made_up(TEXT, "a river has a bank")
-    sight.run(run)
-    press(sight, "sameWord")
-    words = choice(sight, "sameWords")
-    assert [words.itemText(n) for n in range(words.count())] == ["bank (2 ↔ 13)", "river (5 ↔ 10)"]
-    choose(sight, "sameWords", 1)
-    assert sight.workspace.token == 5
-    assert line(sight).values == token_pair_path(run, 5, 10)
-    # A token of the second sentence is as good.
-    sight.workspace.go(Place(token=13))
-    sight.draw()
-    assert line(sight).values == token_pair_path(run, 2, 13)
-
-
-def test_another_token_of_the_same_text_means_the_same_word(sight: Sight) -> None:
-    run = made_up("a bank or another bank", "no bank")
-    sight.run(run)
-    press(sight, "sameWord")
-    sight.workspace.go(Place(token=5))  # has no partner of its own
-    sight.draw()
-    assert line(sight).values == token_pair_path(run, 2, 8)
-
-
-def test_one_word_in_both_runs(sight: Sight) -> None:
-    a, b = made_up(TEXT), made_up(OTHER, seed=1)
-    sight.keep(a)
-    sight.run(b)
-    press(sight, "sameWord")
-    words = choice(sight, "sameWords")
-    texts = [words.itemText(n) for n in range(words.count())]
-    assert "bank (3 ↔ A 2)" in texts
-    choose(sight, "sameWords", texts.index("bank (3 ↔ A 2)"))
-    assert line(sight).values == token_pair_path(b, 3, 2, a)
-    assert line(sight).style == "solid"
-
-
-@pytest.mark.parametrize(
-    ("text", "pair", "beginning"),
-    [
-        ("a bank", "", "Type a second sentence"),
-        ("a bank", "no river", "The two sentences have no word in common."),
-    ],
-)
-def test_no_word_in_both_sentences(sight: Sight, text: str, pair: str, beginning: str) -> None:
-    sight.run(made_up(text, pair))
-    press(sight, "sameWord")
-    (message,) = messages(sight)
-    assert message.startswith(beginning)
-    assert choice(sight, "sameWords").isHidden()
-    press(sight, "twoTokens")
-    assert messages(sight) == []
-
-
-def test_no_word_in_both_runs(sight: Sight) -> None:
-    sight.keep(made_up("a bank"))
-    sight.run(made_up("no river"))
-    press(sight, "sameWord")
-    assert messages(sight) == ["A and B have no word in common."]
-
-
-def test_a_pair_that_nothing_separates(sight: Sight) -> None:
-    run = made_up("a bank", "a bank")
-    run = replace(run, tokens=tuple(replace(t, segment=0) for t in run.tokens if t.text != "[SEP]"))
-    run = replace(run, hidden_states=tuple(state[:5] for state in run.hidden_states))
-    sight.run(run)
-    press(sight, "sameWord")
-    (message,) = messages(sight)
-    assert message.startswith("This model reads both sentences as one")
 
 
 def test_without_states_it_says_so(sight: Sight) -> None:

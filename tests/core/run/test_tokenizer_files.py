@@ -1,0 +1,140 @@
+"""What lies beside a model as its tokenizer is looked at before a library reads it."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import transformers
+
+from bertviewer.app import main
+from bertviewer.core.errors import UserError
+from bertviewer.core.run import tokenizer_files
+from bertviewer.core.run.tokenizer_files import (
+    MAX_BYTES,
+    READ_BY_TRANSFORMERS,
+    TEMPLATES,
+    check_tokenizer_files,
+)
+
+Put = Callable[[Path], None]
+
+
+@pytest.fixture
+def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(UserError) as raised:
+        check_tokenizer_files(folder)
+    return str(raised.value)
+
+
+def large(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(MAX_BYTES + 1)
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize(
+    ("put", "said"),
+    [
+        (lambda file: file.symlink_to("/etc/passwd"), "a link that leaves its folder, which is"),
+        (lambda file: file.symlink_to("/dev/zero"), "a link that leaves its folder, which is"),
+        (lambda file: file.symlink_to("nothing"), "No such file or directory"),
+        (os.mkfifo, "not a regular file"),
+        (Path.mkdir, "not a regular file"),
+        (large, "too large for a tokenizer"),
+    ],
+    ids=["passwd", "zero", "nothing", "pipe", "folder", "large"],
+)
+def test_what_is_no_file_of_the_model(folder: Path, name: str, put: Put, said: str) -> None:
+    (folder / name).unlink(missing_ok=True)
+    put(folder / name)
+    assert refusal(folder).startswith(f"{folder / name}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"fast_tokenizer_files": ["../tokenizer.4.0.0.json"]}, "is not the name of a file"),
+        ({"fast_tokenizer_files": "/etc/tokenizer.4.0.0.json"}, "is not the name of a file"),
+        ({"fast_tokenizer_files": [3]}, "'3' is not the name of a file beside it"),
+        ({"gguf_file": "/etc/passwd"}, "gguf_file names another file, which is not read"),
+        ({"sp_model_kwargs": {"model_file": "/etc/passwd"}}, "model_file names another file"),
+        ([], "the settings are not a JSON object"),
+    ],
+)
+def test_settings_that_name_other_files(folder: Path, settings: object, said: str) -> None:
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    assert said in refusal(folder)
+
+
+@pytest.mark.parametrize("text", ["", "[" * 200_000, '{"a": ' + "9" * 5_000 + "}", "\xff"])
+def test_settings_that_are_none(folder: Path, text: str) -> None:
+    (folder / "tokenizer_config.json").write_text(text, encoding="latin-1")
+    assert refusal(folder).startswith(f"{folder / 'tokenizer_config.json'}: bad settings: ")
+
+
+def test_a_link_among_the_versions(folder: Path) -> None:
+    (folder / "tokenizer.4.0.0.json").symlink_to("/etc/passwd")
+    settings = {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    assert "tokenizer.4.0.0.json: a link that leaves its folder" in refusal(folder)
+
+
+def test_templates_lie_in_the_folder(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "else").mkdir()
+    (folder / TEMPLATES).symlink_to(tmp_path / "else")
+    assert refusal(folder) == f"{folder / TEMPLATES}: a link, which is not followed"
+    (folder / TEMPLATES).unlink()
+    (folder / TEMPLATES).mkdir()
+    (folder / TEMPLATES / "a.jinja").symlink_to("/etc/passwd")
+    assert "a.jinja: a link that leaves its folder" in refusal(folder)
+
+
+def test_what_is_usual_is_fine(folder: Path) -> None:
+    usual = {
+        "model_max_length": int(1e30),
+        "special_tokens_map_file": "/home/somebody/special_tokens_map.json",
+        "gguf_file": None,
+        "fast_tokenizer_files": ["tokenizer.json"],
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(usual))
+    (folder / "merges.txt").symlink_to("vocab.txt")
+    check_tokenizer_files(folder)
+
+
+def test_the_command_says_it_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "vocab.txt").unlink()
+    (folder / "vocab.txt").symlink_to("/etc/passwd")
+    assert main(["run", str(folder), "a test"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert "vocab.txt: a link that leaves its folder" in line
+
+
+def test_a_configuration_that_names_another_one_is_not_followed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.4.0.0.json").write_text("not read")
+    config = json.loads((folder / "config.json").read_text())
+    config["configuration_files"] = ["../config.4.0.0.json"]
+    (folder / "config.json").write_text(json.dumps(config))
+    assert main(["run", str(folder), "a test"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_every_file_that_transformers_knows_is_looked_at() -> None:
+    known = set()
+    for file in Path(transformers.__file__).parent.rglob("tokenization*.py"):
+        for table in re.findall(r"VOCAB_FILES_NAMES = \{([^}]*)\}", file.read_text("utf-8")):
+            known |= set(re.findall(r':\s*"([^"]+)"', table))
+    assert len(known) > len(READ_BY_TRANSFORMERS) / 2
+    assert known <= set(READ_BY_TRANSFORMERS)
+    assert tokenizer_files.SETTINGS in READ_BY_TRANSFORMERS

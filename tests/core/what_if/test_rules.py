@@ -1,0 +1,91 @@
+"""What a scenario may ask: rules between the values, and the next value that keeps them."""
+
+from dataclasses import replace
+
+import pytest
+
+from bertviewer.core.what_if.rules import next_value
+from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
+from bertviewer.core.what_if.sheet import Sheet
+from tests.core.what_if.sheets import family_sheet, problems_of, sheet_of, with_value
+
+
+def test_rules() -> None:
+    sheet = sheet_of("bert-base-uncased")
+    assert problems_of(sheet, A=7) == [("divides", ("A", "D"))]
+    assert problems_of(sheet, D=100) == [("divides", ("A", "D"))]
+    assert problems_of(sheet, V=0, N=-1) == [("positive", ("V",)), ("positive", ("N",))]
+    assert with_value(sheet, A=16, D=1024).parameters("").value > 0
+    with pytest.raises(ValueError, match="no formula follows Q"):
+        Scenario(sheet, {"Q": 1})
+
+
+def test_the_heads_need_not_divide_where_they_have_a_size_of_their_own() -> None:
+    sheet = family_sheet("t5")
+    assert sheet.divisions == ()
+    outcome = with_value(sheet, A=7)
+    query = next(
+        t for t in sheet.architecture.parameters if t.name.endswith("SelfAttention.q.weight")
+    )
+    assert outcome.shape(query) == (7 * sheet.values["K"], sheet.values["D"])
+
+
+def test_two_numbers_that_a_model_wants_equal_are_one() -> None:
+    sheet = family_sheet("electra", embedding_size=256)
+    outcome = with_value(sheet, D=1536)
+    assert outcome.scenario.values["E"] == 1536
+    with pytest.raises(ValueError, match="no formula follows E"):
+        Scenario(sheet, {"E": 128})
+
+
+def test_numbers_in_proportion_stay_so() -> None:
+    architecture = sheet_of("bert-base-uncased").architecture
+    symbols = tuple(
+        replace(s, variable="D") if s.letter == "I" else s for s in architecture.symbols
+    )
+    sheet = Sheet.of(replace(architecture, symbols=symbols))
+    assert with_value(sheet, D=1536).scenario.values["I"] == 6144
+    symbols = tuple(
+        replace(s, variable="D") if s.letter == "T" else s for s in architecture.symbols
+    )
+    sheet = Sheet.of(replace(architecture, symbols=symbols))
+    assert with_value(sheet, D=1536).scenario.values["T"] == 4
+    assert problems_of(sheet, D=780) == [("proportion", ("T", "D"))]
+
+
+def test_two_widths_that_were_never_equal_must_not_become_so() -> None:
+    # ELECTRA leaves a projection out then, which no formula says.
+    sheet = family_sheet("electra")
+    assert sheet.values["E"] != sheet.values["D"]
+    assert problems_of(sheet, E=sheet.values["D"]) == [("equal", ("E", "D"))]
+
+
+def test_a_size_below_one_is_an_error() -> None:
+    architecture = sheet_of("bert-base-uncased").architecture
+    first, *rest = architecture.parameters
+    shorter = replace(
+        architecture, parameters=(replace(first, symbolic_shape=("V", "D - 9")), *rest)
+    )
+    assert problems_of(Sheet.of(shorter), D=6, A=1) == [("size", ("D",))]
+
+
+def test_the_next_value_breaks_no_rule() -> None:
+    sheet = sheet_of("bert-base-uncased")
+    assert next_value(sheet, sheet.values, "A", 1) == 16
+    assert next_value(sheet, sheet.values, "A", -1) == 8
+    assert next_value(sheet, sheet.values, "D", 1) == 780
+    assert next_value(sheet, sheet.values, "D", -1) == 756
+    assert next_value(sheet, sheet.values, "N", -1) == 11
+    assert next_value(sheet, {**sheet.values, "N": 1}, "N", -1) == 1
+    assert next_value(sheet, {**sheet.values, "D": 10**9 + 7, "A": 1}, "A", 1) == 2
+
+
+def test_a_kept_multiple_moves_along() -> None:
+    sheet = sheet_of("bert-base-uncased")
+    (multiple,) = sheet.multiples
+    assert (multiple.letter, multiple.factor, multiple.of) == ("I", 4, "D")
+    scenario = Scenario(sheet, {"D": 1536}, (multiple,))
+    assert scenario.values["I"] == 6144
+    assert (
+        evaluate_scenario(scenario).parameters("encoder.layer.0").value == 12 * 1536**2 + 13 * 1536
+    )

@@ -1,0 +1,36 @@
+"""A grid with a chart in it, and charts for it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.plots.chart import GridChart, Place
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.token_norms import norms_chart
+from tests.plots.looking import make_run
+
+
+def square(values: Sequence[Sequence[float]], is_signed: bool = False) -> GridChart:
+    """Return tokens × tokens."""
+    names = tuple(f"t{n}" for n in range(len(values)))
+    places = tuple(Place(token=n) for n in range(len(values)))
+    return GridChart(
+        np.array(values, dtype=np.float32),
+        names,
+        names,
+        places,
+        places,
+        is_signed=is_signed,
+        is_top_down=True,
+    )
+
+
+def grid_in(window: QWidget) -> GridPlot:
+    """Show a grid with the token norms of a run in a window."""
+    plot = GridPlot(window)
+    plot.resize(640, 320)
+    plot.show()
+    plot.show_chart(norms_chart(make_run()))
+    plot.grab()
+    return plot

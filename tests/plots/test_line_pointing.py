@@ -1,0 +1,100 @@
+"""The mouse over lines: the nearest point, what it says, and what a click tells."""
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from bertviewer.plots.chart import Line, Place
+from bertviewer.plots.line_plot import LinePlot
+from tests.plots.lines import chart, lines_in, places
+from tests.plots.looking import click, hover, leave, pixel, scene
+
+
+@pytest.fixture
+def plot(window: QWidget) -> LinePlot:
+    return lines_in(window)
+
+
+NEAREST = (
+    (0, 1.0, "a.0"),
+    (0, 3.0, "b.0"),
+    (0, 1.9, "a.0"),
+    (0, 2.1, "b.0"),
+    (1, 2.0, "a.1"),
+    (1, 4.4, "a.1"),  # the other line has no value there
+    (3, 4.0, "a.3"),
+    (3, 4.5, "b.3"),
+    (0.4, 1.0, "a.0"),
+    (0.6, 1.0, "a.1"),
+    (2, 3.0, None),
+    (-0.39, 1.0, "a.0"),
+    (3.39, 4.5, "b.3"),
+)
+
+
+def test_the_nearest_point(plot: LinePlot) -> None:
+    for x, value, path in NEAREST:
+        expected = None if path is None else Place(path)
+        assert plot.place_at(scene(plot, x, value)) == expected, (x, value)
+
+
+def test_exact_values_under_the_mouse(plot: LinePlot) -> None:
+    plot.show_chart(chart(Line("x", (1.23456789, -1e-9), places("p"))))
+    assert plot.text_at(scene(plot, 0, 1.0)) == "x, Layer 0: 1.234568"
+    assert plot.text_at(scene(plot, 1, 1.0)) == "x, Layer 1: -1e-09"
+    told: list[str] = []
+    plot.hovered.connect(told.append)
+    hover(plot, pixel(plot, 0, 1.0))
+    hover(plot, pixel(plot, 1, 0.0))
+    hover(plot, QPoint(2, 2))
+    hover(plot, pixel(plot, 1, 0.0))
+    leave(plot)
+    last = "x, Layer 1: -1e-09"
+    assert told == ["x, Layer 0: 1.234568", last, "", last, ""]
+
+
+def test_band_and_extremes_are_told(plot: LinePlot) -> None:
+    line = Line("x", (1.0, 2.0), low=(0.5, None), high=(1.5, 3.0), min=(-7.0, -8.0), max=(9.0, 9.5))
+    plot.show_chart(chart(line))
+    assert plot.text_at(scene(plot, 0, 1)) == "x, Layer 0: 1, from 0.5 to 1.5, min -7, max 9"
+    assert plot.text_at(scene(plot, 1, 2)) == "x, Layer 1: 2, min -8, max 9.5"
+
+
+def test_outside_of_the_axes_is_nothing(plot: LinePlot) -> None:
+    for position in (
+        scene(plot, 1, 1.0) + QPointF(0, 500),
+        QPointF(2, 2),
+        scene(plot, -0.5, 1.0),
+    ):
+        assert plot.place_at(position) is None
+        assert plot.text_at(position) == ""
+
+
+def test_a_click_tells_the_place(plot: LinePlot, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(plot.clicked, timeout=2000) as clicked:
+        click(plot, pixel(plot, 3, 4.0))
+    assert clicked.args == [Place("a.3")]
+
+
+def test_what_stands_for_nothing_tells_nothing(plot: LinePlot, qtbot: QtBot) -> None:
+    told: list[Place] = []
+    plot.clicked.connect(told.append)
+    click(plot, pixel(plot, 2, 3.0))  # a gap
+    click(plot, pixel(plot, 3, 4.0), Qt.MouseButton.RightButton)
+    plot.show_chart(chart(Line("no places", (1.0, 2.0))))
+    click(plot, pixel(plot, 1, 2.0))
+    plot.show_chart(chart(Line("empty places", (1.0, 2.0), (Place(), Place()))))
+    click(plot, pixel(plot, 1, 2.0))
+    qtbot.wait(50)
+    assert told == []
+
+
+def test_dragging_moves_nothing(plot: LinePlot) -> None:
+    before = plot.getPlotItem().vb.viewRange()
+    viewport = plot.viewport()
+    QTest.mousePress(viewport, Qt.MouseButton.LeftButton, pos=pixel(plot, 1, 2.0))
+    hover(plot, pixel(plot, 3, 3.0))
+    QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=pixel(plot, 3, 3.0))
+    assert plot.getPlotItem().vb.viewRange() == before

@@ -1,0 +1,94 @@
+"""Attention of other models in the window: shared layers, a decoder's two kinds, none."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtWidgets import QLabel, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.source import parse_source
+from bertviewer.plots.chart import Place
+from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.core.formulas.formula_models import TINY
+from tests.plots.looking import click, pixel
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find
+from tests.ui.run.attention_window import Settle, charts, choice, choose, head, heads, show, titles
+
+Open = Callable[..., MainWindow]
+
+
+@pytest.fixture
+def tiny(window: MainWindow, lane: Lane, settle: Settle, qtbot: QtBot, tmp_path: Path) -> Open:
+    """Return what opens a tiny model, runs a pair of sentences and shows the view."""
+
+    def open_model(family: str, **changes: Any) -> MainWindow:
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps({"model_type": family, **TINY.get(family, {}), **changes}))
+        window.open_source(parse_source(str(path)))
+        workspace = window.workspace
+        qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+        qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+        workspace.run_sentence(Sentence("a b c d e", "f g"), random_weights=True)
+        settle()
+        show(window, settle)
+        return window
+
+    return open_model
+
+
+def test_calls_of_a_shared_layer(tiny: Open, settle: Settle) -> None:
+    window = tiny("albert", num_hidden_layers=3)
+    names = [choice(window).itemText(n) for n in range(choice(window).count())]
+    assert names == ["layer 0", "layer 1", "layer 2"]
+    first = heads(window).values
+    choose(window, settle, "layer 2")
+    path = window.workspace.place.path
+    assert path is not None
+    assert path.endswith("albert_layers.0.attention")
+    assert choice(window).currentText() == "layer 2"
+    assert np.abs(heads(window).values - first).max() > 1e-6
+    find(window, QToolButton, "allLayers").click()
+    settle()
+    (chart,) = charts(window, "allHeads")
+    assert chart.values.shape == (3, 3)
+    plot = find(window, PairGrid, "allHeads")
+    click(plot, pixel(plot, 1.5, 0.5))
+    settle()
+    assert choice(window).currentText() == "layer 0"
+    assert (heads(window).values == first).all()
+
+
+def test_both_kinds_of_a_decoder(tiny: Open, settle: Settle) -> None:
+    window = tiny("bart")
+    tokens = window.workspace.run.tokens if window.workspace.run else ()
+    source = [n for n, token in enumerate(tokens) if token.segment == 0]
+    target = [n for n, token in enumerate(tokens) if token.segment == 1]
+    window.workspace.select("decoder.layers.1")
+    settle()
+    assert choice(window).currentText() == "decoder layer 1, self"
+    assert head(window).values.shape == (len(target), len(target))
+    choose(window, settle, "decoder layer 1, cross")
+    assert window.workspace.place.path == "decoder.layers.1.encoder_attn"
+    assert head(window).values.shape == (len(target), len(source))
+    assert not any("distance" in title for title in titles(window))
+    most = find(window, QLabel, "mostAttended")
+    window.workspace.go(Place(token=source[0]))
+    settle()
+    assert " is looked at most by " in most.text()
+    window.workspace.go(Place(token=target[0]))
+    settle()
+    assert " looks most at " in most.text()
+
+
+def test_a_model_without_attention(tiny: Open) -> None:
+    window = tiny("fnet", vocab_size=97, hidden_size=24, num_hidden_layers=2, pad_token_id=0)
+    assert "This model has no attention whose heads can be shown." in titles(window)
+    assert not choice(window).isVisible()

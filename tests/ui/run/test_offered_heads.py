@@ -1,0 +1,79 @@
+"""A head that is random, and a model without one: what is said, and which heads are offered."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source import parse_source
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.predictions_view import offered_heads
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, last_run
+from tests.ui.run.predictions_window import MASKED, Run, runner, table, text
+
+
+@pytest.fixture
+def run(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
+    return runner(window, settle, qtbot)
+
+
+def test_a_random_head_is_said_loudly(window: MainWindow, run: Run, tiny_bert_folder: Path) -> None:
+    run(MASKED, tiny_bert_folder)
+    assert text(window, "randomPredictions").startswith("This head is RANDOM")
+    assert len(last_run(window).source.random_tensors) > 0
+
+
+def test_a_base_model_offers_a_head_and_runs_the_sentence_again(
+    window: MainWindow, run: Run, tiny_bert_folder: Path, settle: Callable[[], None], qtbot: QtBot
+) -> None:
+    run(MASKED, tiny_bert_folder, "base")
+    assert "no head that predicts" in text(window, "noPredictions")
+    before = window.workspace.run
+    find(window, QPushButton, "openHead-masked-lm").click()
+    qtbot.waitUntil(lambda: window.workspace.run not in (before, None), timeout=OPEN_TIMEOUT)
+    settle()
+    assert last_run(window).source.task == "masked-lm"
+    assert last_run(window).sentence.text == MASKED
+    assert text(window, "noPredictions") == ""
+    assert len(table(window, "predictionTable").rows) == 10
+
+
+def test_a_head_that_did_not_come_runs_nothing_later(
+    window: MainWindow,
+    run: Run,
+    tiny_bert_folder: Path,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run(MASKED, tiny_bert_folder, "base")
+    workspace = window.workspace
+    monkeypatch.setattr(workspace, "open_head", lambda _: workspace.cancelled.emit("open"))
+    find(window, QPushButton, "openHead-masked-lm").click()
+    before = workspace.architecture
+    window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
+    qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.activity and not workspace.turns.pending)
+    assert workspace.run is None
+
+
+@pytest.mark.parametrize(
+    ("architectures", "heads", "offered"),
+    [
+        (["BertModel"], ("base", "masked-lm", "pretraining"), ("masked-lm",)),
+        (None, ("base", "pretraining"), ("pretraining",)),
+        (
+            ["BertForSequenceClassification"],
+            ("base", "masked-lm", "sequence-classification"),
+            ("sequence-classification", "masked-lm"),
+        ),
+        (["BertForMaskedLM"], ("base", "masked-lm"), ("masked-lm",)),
+        (["BertForNextSentencePrediction"], ("base",), ()),
+    ],
+)
+def test_heads_worth_opening(
+    architectures: list[str] | None, heads: tuple[str, ...], offered: tuple[str, ...]
+) -> None:
+    assert offered_heads({"architectures": architectures}, heads) == offered

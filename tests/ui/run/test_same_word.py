@@ -1,0 +1,103 @@
+"""The cosine of one word in both sentences, or in both runs."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtWidgets import QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.analysis.similarity import token_pair_path
+from bertviewer.plots.chart import Place
+from bertviewer.ui.lane import Lane
+from tests.ui.finding import find
+from tests.ui.run.made_up import Sight, made_up
+from tests.ui.run.similarity_sight import (
+    OTHER,
+    TEXT,
+    choice,
+    choose,
+    line,
+    messages,
+    similarity_sight,
+)
+
+
+@pytest.fixture
+def sight(lane: Lane, qtbot: QtBot) -> Sight:
+    return similarity_sight(lane, qtbot)
+
+
+def press(sight: Sight, name: str) -> None:
+    find(sight.view, QToolButton, name).click()
+    sight.draw()
+
+
+def test_one_word_in_both_sentences(sight: Sight) -> None:
+    run = made_up(TEXT, "a river has a bank")
+    sight.run(run)
+    press(sight, "sameWord")
+    words = choice(sight, "sameWords")
+    assert [words.itemText(n) for n in range(words.count())] == ["bank (2 ↔ 13)", "river (5 ↔ 10)"]
+    choose(sight, "sameWords", 1)
+    assert sight.workspace.token == 5
+    assert line(sight).values == token_pair_path(run, 5, 10)
+    # A token of the second sentence is as good.
+    sight.workspace.go(Place(token=13))
+    sight.draw()
+    assert line(sight).values == token_pair_path(run, 2, 13)
+
+
+def test_another_token_of_the_same_text_means_the_same_word(sight: Sight) -> None:
+    run = made_up("a bank or another bank", "no bank")
+    sight.run(run)
+    press(sight, "sameWord")
+    sight.workspace.go(Place(token=5))  # has no partner of its own
+    sight.draw()
+    assert line(sight).values == token_pair_path(run, 2, 8)
+
+
+def test_one_word_in_both_runs(sight: Sight) -> None:
+    a, b = made_up(TEXT), made_up(OTHER, seed=1)
+    sight.keep(a)
+    sight.run(b)
+    press(sight, "sameWord")
+    words = choice(sight, "sameWords")
+    texts = [words.itemText(n) for n in range(words.count())]
+    assert "bank (3 ↔ A 2)" in texts
+    choose(sight, "sameWords", texts.index("bank (3 ↔ A 2)"))
+    assert line(sight).values == token_pair_path(b, 3, 2, a)
+    assert line(sight).style == "solid"
+
+
+@pytest.mark.parametrize(
+    ("text", "pair", "beginning"),
+    [
+        ("a bank", "", "Type a second sentence"),
+        ("a bank", "no river", "The two sentences have no word in common."),
+    ],
+)
+def test_no_word_in_both_sentences(sight: Sight, text: str, pair: str, beginning: str) -> None:
+    sight.run(made_up(text, pair))
+    press(sight, "sameWord")
+    (message,) = messages(sight)
+    assert message.startswith(beginning)
+    assert choice(sight, "sameWords").isHidden()
+    press(sight, "twoTokens")
+    assert messages(sight) == []
+
+
+def test_no_word_in_both_runs(sight: Sight) -> None:
+    sight.keep(made_up("a bank"))
+    sight.run(made_up("no river"))
+    press(sight, "sameWord")
+    assert messages(sight) == ["A and B have no word in common."]
+
+
+def test_a_pair_that_nothing_separates(sight: Sight) -> None:
+    run = made_up("a bank", "a bank")
+    run = replace(run, tokens=tuple(replace(t, segment=0) for t in run.tokens if t.text != "[SEP]"))
+    run = replace(run, hidden_states=tuple(state[:5] for state in run.hidden_states))
+    sight.run(run)
+    press(sight, "sameWord")
+    (message,) = messages(sight)
+    assert message.startswith("This model reads both sentences as one")
