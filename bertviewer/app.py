@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import TextIO
 
 from bertviewer import cli
 from bertviewer.core.errors import UserError
@@ -21,14 +22,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == [pickle_child.ARGUMENT]:
         return pickle_child.main(given[1:])
-    if arguments is None:
-        _keep_results_apart()
+    # There are none under pythonw on Windows.
+    if arguments is None and sys.stdout is not None:
+        sys.stdout = _kept_apart(sys.stdout)
     try:
         options = cli.parse(given)
         if options.command == "window":
             from bertviewer.ui.application import run_window
 
             return run_window(options)
+        if arguments is None and sys.stderr is not None:
+            sys.stderr = _kept_apart(sys.stderr)
         cli.execute(options)
     except UserError as error:
         _say(str(error))
@@ -54,20 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _keep_results_apart() -> None:
-    """Give the results a way of their own to stdout, and what else is printed there none.
+def _kept_apart(stream: TextIO) -> TextIO:
+    """Return a way of this program's own to where a stream goes, and leave others none.
 
-    Libraries in Rust print notes about odd tokenizer files, past Python's ``sys.stdout``.
+    Libraries in Rust print notes about odd tokenizer files there, and traces when one makes them
+    panic, past Python's streams; what there is to say of it is this program's one line.
     """
-    if sys.stdout is None:
-        return  # as under pythonw on Windows
-    sys.stdout.flush()
-    shared, stdout = sys.stdout.fileno(), sys.stdout
-    sys.stdout = os.fdopen(os.dup(shared), "w", encoding=stdout.encoding, errors=stdout.errors)
+    stream.flush()
+    shared = stream.fileno()
+    own = os.fdopen(os.dup(shared), "w", 1, stream.encoding, stream.errors)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, shared)
     os.close(nowhere)
+    return own
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"bertviewer: error: {message}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"bertviewer: error: {message}\n")

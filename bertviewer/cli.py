@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from bertviewer import __version__
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import check_writable
+from bertviewer.core.plain_text import printable, printable_json
 from bertviewer.core.presets import PRESETS
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.text import check_text, optional_sentence
@@ -279,10 +280,16 @@ def _report(options: argparse.Namespace) -> None:
 def _print_json(document: dict[str, Any]) -> None:
     # Escapes of JSON where the output could not hold the characters themselves.
     is_unicode = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
-    _print(json.dumps(document, indent=2, ensure_ascii=not is_unicode, allow_nan=False))
+    text = json.dumps(document, indent=2, ensure_ascii=not is_unicode, allow_nan=False)
+    _write("\n".join(map(printable_json, text.split("\n"))))
 
 
 def _print(text: str) -> None:
+    # Whatever the texts of strangers hold: nothing of it moves a terminal's cursor.
+    _write("\n".join(map(printable, text.split("\n"))))
+
+
+def _write(text: str) -> None:
     if sys.stdout is None:
         raise UserError("cannot write the result: the standard output is closed")
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -357,6 +357,64 @@ def test_what_libraries_print_is_no_result(elsewhere: Path, tiny_bert_folder: Pa
     assert found["schema"] == "bertviewer.run/1"
 
 
+def test_a_tokenizer_that_panics_is_one_line(elsewhere: Path, tiny_bert_folder: Path) -> None:
+    model = elsewhere / "model"
+    shutil.copytree(tiny_bert_folder, model)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    tokenizer.save_pretrained(model)
+    (model / "vocab.txt").unlink()
+    settings = json.loads((model / "tokenizer_config.json").read_text())
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+    (model / "tokenizer_config.json").write_text(json.dumps(settings))
+    file = model / "tokenizer.json"
+    document = json.loads(file.read_text())
+    # A token that is put around texts and that there is none of: tokenizers panics, and writes
+    # where it did to file descriptor 2.
+    document["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "X", "type_id": 0}}],
+        "pair": [],
+        "special_tokens": {},
+    }
+    file.write_text(json.dumps(document))
+    line = error_of(elsewhere, "run", str(model), "a test")
+    assert line == "the tokenizer cannot read this text: no entry found for key"
+
+
+def test_a_closed_stderr_is_no_error_of_its_own(elsewhere: Path) -> None:
+    done = subprocess.run(
+        f"'{sys.executable}' -m bertviewer summary no-such-model 2>&-",
+        cwd=elsewhere,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        shell=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("name", ["a'b\"c d", "名前 %s{0}", "--task", " "], ids=ascii)
+def test_folders_of_any_name(
+    name: str, printed: Printed, tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny_bert_folder, tmp_path / name)
+    assert "pretrained weights" in printed("summary", str(folder))
+    assert "[CLS]" in printed("run", str(folder), "a test")
+    assert printed("report", str(folder), "-o", "report.pdf") == ""
+
+
+def test_a_path_that_is_not_utf_8(
+    printed: Printed, tiny_bert_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(tiny_bert_folder, tmp_path / os.fsdecode(b"\xff\xfe"))
+    assert "pretrained weights" in printed("summary", str(folder))
+    assert printed("report", str(folder), "-o", "report.pdf") == ""
+    # The library of the tokenizers takes no such path.
+    assert main(["run", str(folder), "a test"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "the tokenizer cannot be read" in line
+
+
 def test_names_that_the_terminal_cannot_show_do_not_stop_the_output(elsewhere: Path) -> None:
     result = bertviewer(
         elsewhere, "summary", "bert-base-uncased", environment={"PYTHONIOENCODING": "ascii"}

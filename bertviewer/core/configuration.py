@@ -7,6 +7,7 @@ from typing import Any
 
 from bertviewer.core import special_floats
 from bertviewer.core.errors import UserError
+from bertviewer.core.small_file import read_small_file
 
 MAX_BYTES = 4_000_000
 # Far above any published model; a size past it would only exhaust the machine.
@@ -40,7 +41,9 @@ _LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_en
                "num_hidden_groups", "inner_group_num")  # fmt: skip
 _SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
 _DTYPE_KEYS = ("dtype", "torch_dtype")
-_DTYPES = frozenset({"auto", "float32", "float64", "float16", "bfloat16", "float", "double", "half"})
+_DTYPES = frozenset(
+    ("auto", "float32", "float64", "float16", "bfloat16", "float", "double", "half")
+)
 _HEAD_KEYS = ("num_attention_heads", "n_heads", "n_head", "nhead")
 
 
@@ -50,13 +53,10 @@ def read_configuration(path: Path) -> dict[str, Any]:
     Raises:
         UserError: the file cannot be read, is not a JSON object, or asks for absurd sizes.
     """
+    content = read_small_file(path, MAX_BYTES, "a configuration")
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UserError(f"{path}: too large for a configuration")
-        data = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refuse_constant)
+        data = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
         config = _without_code(data)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
     if not isinstance(data, dict):

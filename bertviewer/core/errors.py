@@ -1,5 +1,7 @@
 """The two exceptions that cross every layer of the program."""
 
+from bertviewer.core.plain_text import printable
+
 LONGEST = 600
 """Characters of a message; libraries quote whole files in theirs."""
 
@@ -12,11 +14,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        line = "".join(
-            letter if letter.isprintable() else ascii(letter)[1:-1]
-            for letter in " ".join(_shortened(message).split())
-        )
-        super().__init__(_shortened(line))
+        super().__init__(_shortened(printable(" ".join(_shortened(message).split()))))
 
 
 class Cancelled(Exception):

@@ -17,7 +17,7 @@ from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.tokenization import Tokenizer, find_tokenizer
 from bertviewer.core.source import ModelSource
-from bertviewer.core.weights.finding import find_checkpoint
+from bertviewer.core.weights.finding import check_inside, find_checkpoint
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.matching import match
 from bertviewer.core.weights.pickle_consent import consented_checkpoint
@@ -166,6 +166,8 @@ def open_model(source: ModelSource, progress: Progress = no_progress) -> LoadedM
     if source.kind == "demo":
         check_demo_weights(source.path)
     file = source.config_file
+    if file is not None and source.kind not in ("preset", "demo"):
+        check_inside(file)
     data = None if file is None else read_configuration(file)
     checkpoint = remote.checkpoint if remote else _find_checkpoint(source, progress)
     info = SourceInfo(

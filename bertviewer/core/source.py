@@ -1,6 +1,7 @@
 """What the user asked to open, before anything is read."""
 
 from dataclasses import dataclass
+from os.path import lexists
 from pathlib import Path
 from typing import Literal
 
@@ -49,7 +50,8 @@ class ModelSource:
         if self.kind in ("preset", "config"):
             return self.path
         file = self.folder / "config.json"
-        return file if file.is_file() or self.kind not in ("weights", "pickle") else None
+        # Whatever is there under this name is the configuration, and told if it is none.
+        return file if lexists(file) or self.kind not in ("weights", "pickle") else None
 
     @property
     def has_weights(self) -> bool:
@@ -66,6 +68,8 @@ def parse_source(name: str, task: str = "base") -> ModelSource:
         UserError: it is none of these, or the task is unknown.
     """
     found = find_task(task)
+    if not name.strip():
+        raise UserError("the model's name is empty")
     if name == "demo":
         return ModelSource("demo", name, demo_folder(), found)
     if (preset := find_preset(name)) is not None:
@@ -79,6 +83,8 @@ def parse_source(name: str, task: str = "base") -> ModelSource:
             return ModelSource(_folder_kind(path, name), name, path, found)
         if path.is_file():
             return ModelSource(_file_kind(path, name), name, path, found)
+        if lexists(path):
+            raise UserError(f"{name}: neither a file nor a folder")
     except (OSError, ValueError, RuntimeError) as error:
         cause = (isinstance(error, OSError) and error.strerror) or error
         raise UserError(f"{name!r}: {cause}") from error
@@ -89,10 +95,10 @@ def parse_source(name: str, task: str = "base") -> ModelSource:
 
 
 def _folder_kind(folder: Path, name: str) -> Kind:
-    has_config = (folder / "config.json").is_file()
+    has_config = lexists(folder / "config.json")
     if has_checkpoint(folder):
         return "folder" if has_config else "weights"
-    if any((folder / pickle).is_file() for pickle in PICKLES):
+    if any(lexists(folder / pickle) for pickle in PICKLES):
         return "pickle"
     if not has_config:
         raise UserError(f"{name}: the folder has no config.json and no weights")

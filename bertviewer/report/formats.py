@@ -8,6 +8,7 @@ from bertviewer.core.architecture import Architecture, SourceInfo, bytes_by_dtyp
 from bertviewer.core.check_step import Check
 from bertviewer.core.demo import MODEL_NAME
 from bertviewer.core.folding import TreeRow, fold
+from bertviewer.core.plain_text import printable
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import figure
 from bertviewer.core.tasks import find_task
@@ -141,14 +142,15 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
 
 def provenance(source: SourceInfo) -> str:
     """Return one line that says what the model is and whether its weights are trained ones."""
+    name = printable(source.name)
     where = {
         "demo": f"Demo model ({MODEL_NAME})",
-        "preset": f"Preset {source.name}",
-        "folder": f"Folder {source.name}",
-        "config": f"Configuration {source.name}",
-        "weights": f"Weights {source.name}",
-        "pickle": f"Pickle {source.name}",
-        "hub": f"Hub model {source.name}",
+        "preset": f"Preset {name}",
+        "folder": f"Folder {name}",
+        "config": f"Configuration {name}",
+        "weights": f"Weights {name}",
+        "pickle": f"Pickle {name}",
+        "hub": f"Hub model {name}",
     }[source.kind]
     weights = {
         "none": "no weights",
@@ -233,6 +235,8 @@ def _tensors(architecture: Architecture) -> Table:
 
 def aligned(header: tuple[str, ...], rows: Table, right: Sequence[int] = (2, 3)) -> str:
     """Return a table as text; the columns ``right`` hold numbers and stand to the right."""
+    # Names and tokens come from strangers.
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = [header, tuple("─" * width for width in widths), *rows]
     return "\n".join(
@@ -253,4 +257,4 @@ def _cell(text: str) -> str:
     """Escape what Markdown would read as markup; names come from strangers."""
     for character in "\\`*_{}[]<>#|$":
         text = text.replace(character, f"\\{character}")
-    return text.replace("\n", " ")
+    return printable(text.replace("\n", " "))

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.text import MAX_CHARACTERS
+from bertviewer.core.run.tokenizer_files import lacks_tokenizer
 from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from bertviewer.ui.workspace import Workspace
@@ -25,6 +26,7 @@ class SentenceBar(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
+        self._lacks_tokenizer = False
         self._sentence = _edit("sentenceEdit", self.tr("Type a sentence to run through the model"))
         self._pair = _edit("pairEdit", self.tr("Second sentence (optional)"))
         self._count = TokenCountView()
@@ -98,13 +100,16 @@ class SentenceBar(QWidget):
 
     def _on_architecture(self) -> None:
         self._random.setChecked(False)
+        source = self._workspace.source
+        self._lacks_tokenizer = source is not None and lacks_tokenizer(source)
         self._update()
 
     def _update(self) -> None:
         architecture, activity = self._workspace.architecture, self._workspace.activity
         pretrained = architecture is not None and architecture.source.weights == "pretrained"
         self._random.setVisible(architecture is not None and not pretrained)
-        ready = architecture is not None and (pretrained or self._random.isChecked())
+        weighted = architecture is not None and (pretrained or self._random.isChecked())
+        ready = weighted and not self._lacks_tokenizer
         self._run.setEnabled(ready and not activity)
         self._count.set_ready(ready and not activity)
         self._run.setToolTip(self._why_not(architecture is not None, ready))
@@ -117,6 +122,8 @@ class SentenceBar(QWidget):
     def _why_not(self, is_open: bool, ready: bool) -> str:
         if not is_open:
             return self.tr("No model is open yet.")
+        if self._lacks_tokenizer:
+            return self.tr("This model has no tokenizer, so no sentence can be run.")
         if not ready:
             return self.tr("This model has no weights. Choose random weights to run it.")
         return self.tr("Run the sentence (Enter)")

@@ -75,8 +75,8 @@ def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compar
     from bertviewer.core import loading
     from bertviewer.core.comparing.comparing import compare_models
 
-    models = [loading.open_model(source, progress) for source in (left, right)]
-    return compare_models(*models, progress)
+    ours, theirs = (loading.open_model(source, progress) for source in (left, right))
+    return compare_models(ours, theirs, progress)
 
 
 def derive_counts(model: "LoadedModel", progress: Progress) -> Architecture:

@@ -1,5 +1,8 @@
 """What a name on the command line means."""
 
+import os
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +10,7 @@ import pytest
 
 from bertviewer.core import source as source_module
 from bertviewer.core.errors import UserError
+from bertviewer.core.loading import open_model
 from bertviewer.core.presets import PRESETS, preset_names
 from bertviewer.core.resources import resources_folder
 from bertviewer.core.source import default_source_name, parse_source
@@ -69,7 +73,8 @@ def test_task_is_found() -> None:
     ("name", "message"),
     [
         ("no-such-model", "unknown model 'no-such-model'"),
-        ("", "folder has no config.json and no weights"),
+        ("", "the model's name is empty"),
+        (".", "folder has no config.json and no weights"),
         ("a\0b", "unknown model"),
         ("x" * 5000, "name too long"),
     ],
@@ -133,6 +138,35 @@ def test_shards_without_an_index_are_not_called_no_weights(folder: Path) -> None
     (folder / "model-00001-of-00002.safetensors").write_bytes(b"")
     with pytest.raises(UserError, match=r"model\.safetensors\.index\.json is missing"):
         assert parse_source(str(folder)).has_weights
+
+
+@pytest.mark.parametrize("name", ["config.json", "pytorch_model.bin"])
+@pytest.mark.parametrize(
+    ("put", "said"),
+    [
+        (os.mkfifo, "not a regular file"),
+        (Path.mkdir, "not a regular file"),
+        (lambda file: file.symlink_to("/etc/passwd"), "a link that leaves its folder"),
+        (lambda file: file.symlink_to("/dev/zero"), "a link that leaves its folder"),
+        (lambda file: file.symlink_to("nothing"), "No such file or directory"),
+    ],
+    ids=["pipe", "folder", "passwd", "zero", "nothing"],
+)
+def test_what_is_no_file_is_told_and_not_passed_over(
+    name: str, put: Callable[[Path], None], said: str, tmp_path: Path, tiny_bert_folder: Path
+) -> None:
+    folder = Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
+    (folder / ("model.safetensors" if name.endswith(".bin") else name)).unlink()
+    put(folder / name)
+    with pytest.raises(UserError) as raised:
+        open_model(replace(parse_source(str(folder)), pickle_allowed=True))
+    assert str(raised.value).startswith(f"{folder / name}: {said}")
+
+
+def test_a_pipe_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(UserError, match="neither a file nor a folder"):
+        parse_source(str(tmp_path / "model.safetensors"))
 
 
 def test_an_unknown_home_folder_is_one_line() -> None:

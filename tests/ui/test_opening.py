@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source import parse_source
@@ -74,6 +74,40 @@ def test_dropping_a_folder_or_a_file(window: MainWindow, folder: Path, wait: Wai
     for path in (folder, folder / "config.json", folder / "model.safetensors"):
         assert drop(window, path.as_uri())
         wait(path)
+
+
+def test_without_a_tokenizer_run_is_off_and_says_why(
+    window: MainWindow, folder: Path, wait: Wait
+) -> None:
+    button = find(window, QPushButton, "runButton")
+    assert drop(window, folder.as_uri())
+    wait(folder)
+    assert button.isEnabled()
+    (folder / "vocab.txt").unlink()
+    bare = folder.rename(folder.with_name("bare"))
+    assert drop(window, bare.as_uri())
+    wait(bare)
+    assert not button.isEnabled()
+    assert button.toolTip() == "This model has no tokenizer, so no sentence can be run."
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_pipe_among_the_files_is_told(
+    window: MainWindow, folder: Path, wait: Wait, name: str, qtbot: QtBot
+) -> None:
+    assert drop(window, folder.as_uri())
+    wait(folder)
+    bad = Path(shutil.copytree(folder, folder.with_name("bad")))
+    (bad / name).unlink()
+    os.mkfifo(bad / name)
+    assert drop(window, bad.as_uri())
+    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox, "errorDialog")), timeout=5_000)
+    box = find(window, QMessageBox, "errorDialog")
+    assert box.text() == f"{bad / name}: not a regular file"
+    assert window.workspace.source is not None
+    assert window.workspace.source.name == str(folder)
+    box.close()
+    wait(folder)
 
 
 def test_what_is_no_file_is_not_taken(window: MainWindow, folder: Path) -> None:

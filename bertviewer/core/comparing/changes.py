@@ -32,7 +32,9 @@ def change_between(
     for start in range(0, rows, height):
         block = (start, min(rows, start + height)), (0, columns)
         progress(start, rows, left.name)
-        sums.add(left.block(*block), right.block(*block))
+        # Squares of values beyond 1e154, which only float64 has, become infinite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums.add(left.block(*block), right.block(*block))
     return sums.change(math.prod(left.shape))
 
 
@@ -47,7 +49,8 @@ class _Sums:
         """Add a block of both tensors."""
         ours, theirs = left.astype(np.float64).ravel(), right.astype(np.float64).ravel()
         finite = np.isfinite(ours) & np.isfinite(theirs)
-        self.equal += int(np.count_nonzero(ours == theirs))
+        # In their own types: float64 cannot tell all large integers apart.
+        self.equal += int(np.count_nonzero(left == right))
         self.equal += int(np.count_nonzero(np.isnan(ours) & np.isnan(theirs)))
         if not finite.all():
             ours, theirs = ours[finite], theirs[finite]
@@ -67,9 +70,17 @@ class _Sums:
         return Change(
             equal=self.equal,
             count=count,
-            max_abs=self.max_abs,
-            rms=math.sqrt(self.squares / self.compared) if self.compared else 0.0,
-            relative=math.sqrt(self.squares / self.left) if self.left else None,
+            # Nothing to compare is no distance of 0, but for a tensor without elements.
+            max_abs=self.max_abs if self.compared or not count else None,
+            rms=self._rms() if self.compared or not count else None,
+            relative=math.sqrt(self.squares / self.left) if _is_measured(self.left) else None,
             # Rounding may carry the quotient of equal tensors past 1.
-            cosine=max(-1.0, min(1.0, self.product / norms)) if norms else None,
+            cosine=max(-1.0, min(1.0, self.product / norms)) if _is_measured(norms) else None,
         )
+
+    def _rms(self) -> float:
+        return math.sqrt(self.squares / self.compared) if self.compared else 0.0
+
+
+def _is_measured(norm: float) -> bool:
+    return 0 < norm < math.inf

@@ -1,6 +1,7 @@
 """Compares two open models: their architectures, and the values that their checkpoints hold."""
 
 from dataclasses import replace
+from functools import partial
 
 from bertviewer.core.comparing.changes import change_between
 from bertviewer.core.comparing.comparison import (
@@ -29,15 +30,23 @@ def compare_models(
     total = len(plain.tensors)
     tensors = []
     for number, tensor in enumerate(plain.tensors):
-        progress(number, total, tensor.name)
-        tensors.append(replace(tensor, change=_change(left, right, tensor)))
+        # Within a large tensor too it is told how many are done: a bar must not go back.
+        tell = partial(_tell, progress, number, total, tensor.name)
+        tell()
+        tensors.append(replace(tensor, change=_change(left, right, tensor, tell)))
     return replace(plain, tensors=tuple(tensors))
 
 
-def _change(left: LoadedModel, right: LoadedModel, tensor: ComparedTensor) -> Change | None:
+def _tell(progress: Progress, number: int, total: int, name: str, *_: object) -> None:
+    progress(number, total, name)
+
+
+def _change(
+    left: LoadedModel, right: LoadedModel, tensor: ComparedTensor, progress: Progress
+) -> Change | None:
     if tensor.state != "not compared":
         return None
     ours, theirs = left.stored(tensor.name), right.stored(tensor.name)
     if ours is None or theirs is None or ours.shape != theirs.shape:
         return None
-    return change_between(FileValues(tensor.name, ours), FileValues(tensor.name, theirs))
+    return change_between(FileValues(tensor.name, ours), FileValues(tensor.name, theirs), progress)

@@ -29,17 +29,19 @@ class Change:
         equal: elements with the very same value; NaN is equal to NaN.
         count: all elements.
         max_abs: the largest distance of two elements.
-        rms: the root mean square of the distances.
+        rms: the root mean square of the distances; both are ``None`` if all elements are NaN or
+            Inf in one of the tensors.
         relative: the norm of the difference by the norm of the left tensor, ``None`` if that is 0.
         cosine: the cosine of both tensors as vectors, ``None`` if one of them is 0.
 
-    NaN and Inf are left out of all but the counts.
+    NaN and Inf are left out of all but the counts. Norms that are too large for float64 make the
+    rms infinite, and the last two ``None``.
     """
 
     equal: int
     count: int
-    max_abs: float
-    rms: float
+    max_abs: float | None
+    rms: float | None
     relative: float | None
     cosine: float | None
 
@@ -145,12 +147,14 @@ def _to_json(tensor: ComparedTensor) -> dict[str, Any]:
         "left": tensor.left and {"shape": list(tensor.left.shape), "dtype": tensor.left.dtype},
         "right": tensor.right and {"shape": list(tensor.right.shape), "dtype": tensor.right.dtype},
         "change": change
-        and {
-            "equal": change.equal,
-            "count": change.count,
-            "max_abs": change.max_abs,
-            "rms": change.rms,
-            "relative": change.relative,
-            "cosine": change.cosine,
-        },
+        and encoded(
+            {
+                "equal": change.equal,
+                "count": change.count,
+                "max_abs": change.max_abs,
+                "rms": change.rms,
+                "relative": change.relative,
+                "cosine": change.cosine,
+            }
+        ),
     }

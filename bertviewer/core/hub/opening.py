@@ -108,6 +108,8 @@ def open_hub(
         if cached is None:
             raise
         return _from_cache(source, hub, cached, f"and {hub.host} cannot be reached")
+    if name.is_pinned and listing.name != name:
+        raise UserError(f"{name}: {hub.host} answers with another commit")
     return _from_hub(source, hub, name, listing, progress)
 
 

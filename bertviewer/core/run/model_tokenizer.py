@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bertviewer.core.backend import transformers
+from bertviewer.core.building import build_config
 from bertviewer.core.configuration import position_limit
 from bertviewer.core.errors import UserError
 from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
@@ -43,7 +44,11 @@ class ModelTokenizer:
             self._tokenizer = _guarded(
                 f"{folder}: the tokenizer cannot be read",
                 lambda: transformers.AutoTokenizer.from_pretrained(
-                    folder, local_files_only=True, trust_remote_code=False
+                    folder,
+                    # As it was checked: the file itself could name another one.
+                    config=build_config(config, str(folder)) if "model_type" in config else None,
+                    local_files_only=True,
+                    trust_remote_code=False,
                 ),
             )
         self._unknown: int | None = self._tokenizer.unk_token_id

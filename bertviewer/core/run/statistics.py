@@ -65,7 +65,9 @@ class Statistics:
         """Return the statistics of both tensors' elements taken together."""
         n, m = self.finite, other.finite
         # The elements of each stand apart from the mean of both, by this much in square.
-        apart = (self.total / n - other.total / m) ** 2 * n * m / (n + m) if n and m else 0.0
+        # A product, as a power too large for a float is an error and no infinity.
+        distance = self.total / n - other.total / m if n and m else 0.0
+        apart = distance * distance * n * m / (n + m) if n and m else 0.0
         lows = [value for value in (self.min, other.min) if value is not None]
         highs = [value for value in (self.max, other.max) if value is not None]
         return Statistics(

@@ -15,15 +15,12 @@ from bertviewer.core.run.model_tokenizer import ModelTokenizer
 from bertviewer.core.run.stand_in import StandInTokenizer
 from bertviewer.core.run.text import check_text
 from bertviewer.core.run.token_count import TokenCount
-from bertviewer.core.source import ModelSource
-
-TOKENIZER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "spiece.model",
-    "sentencepiece.bpe.model",
+from bertviewer.core.run.tokenizer_files import (
+    check_tokenizer_files,
+    has_tokenizer,
+    lacks_tokenizer,
 )
+from bertviewer.core.source import ModelSource
 
 # These share bert-base-uncased's vocabulary, which the demo model carries.
 _UNCASED_PRESETS = frozenset(
@@ -63,12 +60,13 @@ def find_tokenizer(source: ModelSource, config: Mapping[str, Any]) -> Tokenizer:
         UserError: the folder has weights and no tokenizer, or a broken one, or there is no
             vocabulary.
     """
-    folder = source.path if source.path.is_dir() else source.path.parent
+    folder = source.folder
     apart = source.task.name == "base" and bool(config.get("is_encoder_decoder"))
-    if source.kind != "preset" and any((folder / name).is_file() for name in TOKENIZER_FILES):
+    if source.kind not in ("preset", "demo"):
+        check_tokenizer_files(folder)
+    if has_tokenizer(source):
         return ModelTokenizer(folder, config, reads_apart=apart)
-    # Weights from the hub come with the first run: a stand-in's tokens would mean nothing to them.
-    if source.has_weights or source.kind == "hub":
+    if lacks_tokenizer(source):
         raise UserError(f"{source.name}: the folder has no tokenizer, so no sentence can be run")
     if not isinstance(config.get("vocab_size"), int):
         raise UserError(f"{source.name}: the model has no vocabulary, so no sentence can be run")

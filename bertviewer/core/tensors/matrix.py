@@ -40,6 +40,8 @@ class Matrix:
     def row_span(self) -> Span:
         """The rows of the tensor's that these are."""
         shape = self.values.shape
+        if 0 in shape[:-2]:
+            return 0, 0  # nothing leads to a matrix
         height = shape[-2] if len(shape) > 1 else prod(shape)
         return self.rows or (0, height)
 
@@ -69,7 +71,7 @@ class Matrix:
         columns = columns or (0, self.shape[1])
         shape = self.values.shape
         before = 0
-        if self.leading:
+        if self.leading and 0 not in shape:
             before = int(np.ravel_multi_index(self.leading, shape[:-2])) * shape[-2]
         down, right = before + self.row_span[0], self.column_span[0]
         return self.values.block(

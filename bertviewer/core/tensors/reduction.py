@@ -24,12 +24,14 @@ class TensorMap:
         column_edges: the same of the columns.
         means: [blocks down, blocks across], of the finite elements; NaN where there are none.
         extremes: the element farthest from 0 in each block, NaN likewise.
+        left_out: how many elements are NaN or infinite.
     """
 
     row_edges: Edges
     column_edges: Edges
     means: NDArray[np.float64]
     extremes: NDArray[np.float64]
+    left_out: int
 
     @property
     def is_exact(self) -> bool:
@@ -72,7 +74,9 @@ def tensor_map(
         highs[there] = np.fmax(highs[there], _reduced(np.fmax, tile, tops, lefts))
         lows[there] = np.fmin(lows[there], _reduced(np.fmin, tile, tops, lefts))
     means = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
-    return TensorMap(row_edges, column_edges, means, np.where(-lows > highs, lows, highs))
+    extremes = np.where(-lows > highs, lows, highs)
+    region = (rows[1] - rows[0]) * (columns[1] - columns[0])
+    return TensorMap(row_edges, column_edges, means, extremes, region - int(counts.sum()))
 
 
 def _edges(span: Span, most: int) -> Edges:

@@ -44,7 +44,7 @@ def singular_values(matrix: Matrix, progress: Progress = no_progress, label: str
             factor = torch.linalg.qr(factor, mode="r").R
     progress(len(starts), len(starts) + 1, label)
     found: NDArray[np.float64] = torch.linalg.svdvals(factor).numpy()
-    return Spectrum(found)
+    return Spectrum(found, long)
 
 
 def _float64(matrix: Matrix, span: Span) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """Singular values as plain data, and what they tell of a rank."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +15,11 @@ class Spectrum:
 
     Attributes:
         values: as many as the smaller side of the matrix has rows.
+        longer: the length of the other side.
     """
 
     values: NDArray[np.float64]
+    longer: int
 
     @property
     def largest(self) -> float:
@@ -26,7 +29,8 @@ class Spectrum:
     @property
     def norm(self) -> float:
         """The Frobenius norm: the root of the sum of all squares."""
-        return float(np.sqrt(np.square(self.values).sum()))
+        # By the largest, as its own square may be too large or too small for float64.
+        return self.largest * math.sqrt(self.stable_rank or 0.0)
 
     @property
     def effective_rank(self) -> float | None:
@@ -43,15 +47,24 @@ class Spectrum:
         return float(np.square(self.values / self.largest).sum()) if self.largest else None
 
     @property
+    def rank(self) -> int:
+        """How many values are more than rounding can leave of a 0.
+
+        The bound is numpy's: the largest by epsilon and by the longer side of the matrix.
+        """
+        bound = self.largest * self.longer * np.finfo(np.float64).eps
+        return int(np.count_nonzero(self.values > bound))
+
+    @property
     def condition(self) -> float | None:
-        """The largest by the smallest value; ``None`` if that is 0."""
-        return self.largest / float(self.values[-1]) if self.values[-1] else None
+        """The largest by the smallest value; ``None`` if the rank is not full."""
+        return self.largest / float(self.values[-1]) if self.rank == len(self.values) else None
 
     def needed(self, share: float = SHARE) -> int | None:
         """Return how many values hold this share of the sum of all squares."""
-        squares = np.square(self.values).cumsum()
-        if not squares[-1]:
+        if not self.largest:
             return None
+        squares = np.square(self.values / self.largest).cumsum()
         return int(np.searchsorted(squares, share * squares[-1])) + 1
 
 

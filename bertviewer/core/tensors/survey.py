@@ -29,10 +29,12 @@ def survey(matrix: Matrix, progress: Progress = no_progress, label: str = "") ->
     for number, (down, right) in enumerate(tiles):
         progress(number, len(tiles), label)
         tile = _floats(matrix.block(down, right))
-        statistics = statistics.merge(measure(torch.from_numpy(tile))[0])
-        squares = np.square(tile, dtype=np.float64)
-        rows[slice(*down)] += squares.sum(axis=1)
-        columns[slice(*right)] += squares.sum(axis=0)
+        # Of values beyond 1e154, which only float64 has, squares and norms are infinite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            statistics = statistics.merge(measure(torch.from_numpy(tile))[0])
+            squares = np.square(tile, dtype=np.float64)
+            rows[slice(*down)] += squares.sum(axis=1)
+            columns[slice(*right)] += squares.sum(axis=0)
     return Survey(statistics, np.sqrt(rows), np.sqrt(columns))
 
 

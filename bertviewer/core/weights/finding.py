@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.small_file import read_small_file
 from bertviewer.core.weights.header import parse_json, read_header, shown_name
 from bertviewer.core.weights.stored import Checkpoint, StoredFile, StoredTensor
 
@@ -13,7 +14,7 @@ SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 SHARD_PATTERN = "model-*-of-*.safetensors"
 SUFFIX = ".safetensors"
-MAX_INDEX = 50_000_000  # bytes
+MAX_INDEX = 30_000_000  # bytes
 MAX_SHARDS = 2_000
 
 
@@ -91,14 +92,7 @@ def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
         UserError: it cannot be read, is no index, or names a file that lies elsewhere.
     """
     check_inside(index)
-    try:
-        if not index.is_file():
-            raise UserError(f"{index}: not a regular file")
-        if index.stat().st_size > MAX_INDEX:
-            raise UserError(f"{index}: too large for an index")
-        text = index.read_bytes()
-    except OSError as error:
-        raise UserError(f"{index}: {error.strerror or error}") from error
+    text = read_small_file(index, MAX_INDEX, "an index")
     data: Any = parse_json(text, index, "index", fractions=True)
     names = data.get("weight_map") if isinstance(data, dict) else None
     if not isinstance(names, dict) or not names:
@@ -106,7 +100,8 @@ def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
     for key, name in names.items():
         if not isinstance(name, str):
             raise UserError(f"{index}: bad index: the file of {shown_name(key)} is not a name")
-        if not _is_plain(name):
+    for name in dict.fromkeys(names.values()):
+        if not is_plain_name(name):
             raise UserError(
                 f"{index}: bad index: {shown_name(name)} is not the name of a file beside it"
             )
@@ -115,7 +110,7 @@ def read_index(index: Path, suffix: str = SUFFIX) -> Mapping[str, str]:
     return names
 
 
-def _is_plain(name: str) -> bool:
+def is_plain_name(name: str) -> bool:
     """Tell whether a name leads nowhere: on no system does it have more than one part."""
     return (
         bool(name)

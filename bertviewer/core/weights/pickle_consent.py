@@ -1,5 +1,6 @@
 """Pickled weights by consent: converted once, kept in the user's cache under the files' hash."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -102,13 +103,12 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
     """
     cache = user_cache_path("bertviewer", appauthor=False) / "converted"
     folder = cache / key
-    if _is_whole(folder):
-        os.utime(folder)
-        return folder
     files = pickle_files(path)
-    before = [_state(file) for file in files]
-    nbytes = sum(size for size, _ in before)
     try:
+        if _is_whole(folder):
+            return folder
+        before = [_state(file) for file in files]
+        nbytes = sum(size for size, _ in before)
         cache.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(cache).free < nbytes:
             raise UserError(f"{cache}: no room for {nbytes / 1e9:.1f} GB of converted weights")
@@ -118,9 +118,12 @@ def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> P
             convert_pickle(path, work, progress)
             if [_state(file) for file in files] != before:
                 raise UserError(f"{files[0]}: it was changed while it was read")
-            # Another window may have been quicker.
-            if not folder.is_dir():
+            try:
                 work.replace(folder)
+            except OSError:
+                # Another window may have been quicker.
+                if not _is_whole(folder):
+                    raise
     except OSError as error:
         raise UserError(
             f"{cache}: weights cannot be converted: {error.strerror or error}"
@@ -153,11 +156,18 @@ def _is_whole(folder: Path) -> bool:
         return False
     try:
         if find_checkpoint(folder) is not None:
+            _mark_used(folder)
             return True
     except UserError as error:
         write_log(f"converted weights are made anew: {error}")
     shutil.rmtree(folder)
     return False
+
+
+def _mark_used(folder: Path) -> None:
+    # A cache that may only be read is one that nobody tidies.
+    with contextlib.suppress(OSError):
+        os.utime(folder)
 
 
 def _tidy(cache: Path, newest: Path) -> None:

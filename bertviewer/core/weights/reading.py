@@ -55,6 +55,8 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
     if not count or not kept:
         return decode(b"", tensor.dtype).reshape(count, kept)
     try:
+        if tensor.file.exists() and not tensor.file.is_file():
+            raise UserError(f"{tensor.file}: not a regular file any more")
         with tensor.file.open("rb", buffering=0) as file:
             if kept * _WORTH_A_SEEK >= width:
                 place = tensor.offset + rows[0] * width * item

@@ -56,9 +56,15 @@ class Comparing(QObject):
     def _compare(self, right: ModelSource) -> None:
         left = self._workspace.source
         assert left is not None  # only an open model is compared
-        self._workspace.carry_out("compare", partial(tasks.compare, left, right), self._show)
+        task = partial(tasks.compare, left, right)
+        self._workspace.carry_out("compare", task, partial(self._show, left))
 
-    def _show(self, comparison: Comparison) -> None:
+    def _show(self, left: ModelSource, comparison: Comparison) -> None:
         window = ComparisonWindow(comparison, self._window)
-        window.chosen.connect(lambda path: self._workspace.go(Place(path)))
+        window.chosen.connect(partial(self._go, left))
         window.show()
+
+    def _go(self, left: ModelSource, path: str) -> None:
+        # Another model may be open by now, with a module of the same path.
+        if self._workspace.source == left:
+            self._workspace.go(Place(path))

@@ -97,6 +97,8 @@ class TensorsModel(QAbstractTableModel):
             relative = tensor.change.relative if tensor.change else None
             return (relative or 0.0) / self._largest if self._largest else 0.0
         if role == Qt.ItemDataRole.ToolTipRole:
+            if column == STATE and tensor.state == "not compared":
+                return self.tr("The values are not in the checkpoints of both")
             value = cell(tensor, column)
             return None if value is None else plain_tip(str(value))
         return None

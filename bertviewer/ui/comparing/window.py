@@ -30,6 +30,8 @@ from bertviewer.ui.run.chart_menu import choose_data
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 
+SIZE = 1180, 640  # pixels
+
 
 class ComparisonWindow(QDialog):
     """What is the same, what changed and by how much, and what only one of both has.
@@ -64,14 +66,19 @@ class ComparisonWindow(QDialog):
         layout.addSpacing(4)
         layout.addWidget(tabs, 1)
         self._filter()
-
-    def sizeHint(self) -> QSize:
-        """Return the size that a new window takes; Qt calls it."""
-        return QSize(1180, 640)
+        # Qt itself would give it two thirds of the screen at most.
+        self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
 
     def _told(self, source: SourceInfo, parameters: int) -> str:
         text = self.tr("{0} · {1} · {2:,} parameters").format(source.name, source.task, parameters)
-        return text if source.weights == "pretrained" else text + self.tr(" · no weights")
+        if source.weights != "pretrained":
+            is_pickle = source.kind == "pickle"
+            why = self.tr(" · pickled weights, not read") if is_pickle else self.tr(" · no weights")
+            return text + why
+        if source.random_tensors:
+            lacking = self.tr(" · tensors not in its checkpoint: {0:,}")
+            return text + lacking.format(len(source.random_tensors))
+        return text
 
     def _make_button(self, state: State) -> QToolButton:
         count = self._comparison.counts[state]

@@ -49,6 +49,10 @@ class HubDialog(QDialog):
         self._message.setWordWrap(True)
         self._models = CachedTableModel(self)
         self._table = make_table(self._models, "hubModels", self.tr("Models on this disk"))
+        # What stands above it stays in its place while there are none.
+        policy = self._table.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._table.setSizePolicy(policy)
         self._heading = plain_label(self.tr("On this disk, to be opened without a connection:"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self._open = buttons.addButton(self.tr("Open"), QDialogButtonBox.ButtonRole.AcceptRole)

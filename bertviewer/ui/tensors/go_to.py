@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
 from bertviewer.core.tensors.token_index import TokenIndex
 
 OFFERED = 12
+DIGITS = 9
 GAP = "   "
 
 
@@ -82,7 +83,9 @@ class GoTo(QLineEdit):
         text = self.text().strip()
         if not text:
             return
-        row = int(text) if text.isascii() and text.isdecimal() else self._tokens.find(text)
+        # Longer numbers are no row of anything, and too large for a signal.
+        is_row = text.isascii() and text.isdecimal() and len(text) <= DIGITS
+        row = int(text) if is_row else self._tokens.find(text)
         if row is None:
             self.missed.emit(text)
         else:

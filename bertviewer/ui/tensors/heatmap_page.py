@@ -120,10 +120,13 @@ class HeatmapPage(Page):
         self._panel.set_theme(theme)
 
     def _title(self, found: TensorMap) -> str:
-        if found.is_exact:
-            return self.tr("each cell")
         sizes = [int(edges[1] - edges[0]) for edges in (found.row_edges, found.column_edges)]
-        return self.tr("blocks of {0} × {1}").format(*sizes)
+        blocks = self.tr("blocks of {0} × {1}").format(*sizes)
+        title = self.tr("each cell") if found.is_exact else blocks
+        if not found.left_out:
+            return title
+        # The mean of a block says nothing of them.
+        return self.tr("{0}, without {1} NaN or Inf").format(title, f"{found.left_out:,}")
 
     def _button(self, text: str, tip: str, name: str) -> QToolButton:
         button = QToolButton()

@@ -108,6 +108,8 @@ class Inspector(QWidget):
     def forget(self) -> None:
         """Keep nothing: the model is another one."""
         self._tensor = self._subject = None
+        self._title.show_name("")
+        self._save.set_subject(None)
         for asking in (self._values, self._tokens):
             asking.forget()
         for page in self._pages:

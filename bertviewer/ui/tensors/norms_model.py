@@ -39,6 +39,13 @@ class NormsModel(QAbstractTableModel):
         self._arrange()
         self.endResetModel()
 
+    def forget(self) -> None:
+        """Show nothing, and keep nothing of a tensor."""
+        self.beginResetModel()
+        self._subject, self._norms = None, np.zeros(0)
+        self._arrange()
+        self.endResetModel()
+
     @property
     def has_names(self) -> bool:
         """Whether the rows stand for tokens."""
@@ -96,8 +103,17 @@ class NormsModel(QAbstractTableModel):
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by number, token or norm; Qt calls it."""
         self.layoutAboutToBeChanged.emit()
+        # What is selected stays so, wherever it goes.
+        selected = self.persistentIndexList()
+        norms = [int(self._order[index.row()]) for index in selected]
         self._sorted = column, order
         self._arrange()
+        places = np.argsort(self._order)
+        moved = [
+            self.index(int(places[norm]), index.column())
+            for norm, index in zip(norms, selected, strict=True)
+        ]
+        self.changePersistentIndexList(selected, moved)
         self.layoutChanged.emit()
 
     def _arrange(self) -> None:

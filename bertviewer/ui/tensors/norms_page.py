@@ -84,6 +84,11 @@ class NormsPage(Page):
             self.tr("double click: to the row") if is_rows else self.tr("click on a title: sort")
         )
 
+    def forget(self) -> None:
+        """Keep nothing: the model is another one."""
+        super().forget()
+        self._model.forget()
+
     def _on_double_click(self, index: QModelIndex) -> None:
         if self._axis.currentData():
             self.chosen.emit(self._model.number(index.row()))

@@ -20,6 +20,8 @@ from bertviewer.ui.workspace import Workspace
 MOST_COST = 20_000_000_000
 """Multiplications that take a second or two: what takes more is not begun unasked."""
 
+NO_BREAK = "\u00a0"
+
 
 class SpectrumPage(Page):
     """Singular values on a logarithmic axis, and a line of figures above them."""
@@ -31,6 +33,13 @@ class SpectrumPage(Page):
         self._panel.plot.setObjectName("spectrumPlot")
         self._facts = plain_label("")
         self._facts.setObjectName("spectrumFacts")
+        self._facts.setToolTip(
+            self.tr(
+                "The rank counts what is more than rounding; the effective rank is exp of the "
+                "entropy of the values' shares; the stable rank is the sum of the squares by the "
+                "largest square."
+            )
+        )
         content = QWidget()
         layout = QVBoxLayout(content)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -70,6 +79,11 @@ class SpectrumPage(Page):
         """Compute what takes long."""
         self._agreed = None if self.subject is None else self.subject.matrix
 
+    def forget(self) -> None:
+        """Keep nothing: the model is another one."""
+        super().forget()
+        self._agreed = None
+
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw in other colours."""
         self._panel.set_theme(theme)
@@ -81,9 +95,8 @@ class SpectrumPage(Page):
         ]
         if found.effective_rank is not None and found.stable_rank is not None:
             parts += [
-                self.tr("effective rank {0} of {1} (exp of the entropy)").format(
-                    f"{found.effective_rank:.2f}", len(found.values)
-                ),
+                self.tr("rank {0} of {1}").format(found.rank, len(found.values)),
+                self.tr("effective rank {0}").format(f"{found.effective_rank:.2f}"),
                 self.tr("stable rank {0}").format(f"{found.stable_rank:.2f}"),
                 self.tr("{0} values hold {1} of the squares").format(
                     found.needed(), f"{SHARE:.0%}"
@@ -91,4 +104,5 @@ class SpectrumPage(Page):
             ]
         if found.condition is not None:
             parts.append(self.tr("condition number {0}").format(f"{found.condition:.4g}"))
-        return " · ".join(parts)
+        # A line ends between two figures, and not in one of them.
+        return " · ".join(part.replace(" ", NO_BREAK) for part in parts)

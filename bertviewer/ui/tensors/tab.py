@@ -78,7 +78,12 @@ class TensorsTab(QWidget):
     def _text(self, row: TreeRow, count: int) -> str:
         if not count:
             return self.tr("{0} has no tensors: nothing in it is learnt.").format(row.class_label)
-        text = self.tr("{0} tensors, {1} elements").format(count, f"{row.node.parameters:,}")
+        words = (
+            self.tr("1 tensor, {1} elements")
+            if count == 1
+            else self.tr("{0} tensors, {1} elements")
+        )
+        text = words.format(count, f"{row.node.parameters:,}")
         if row.is_folded:
             text += self.tr(" in each of the {0} layers; those of layer {1} are shown").format(
                 len(row.members), row.node.name

@@ -13,6 +13,7 @@ from bertviewer.ui.tensors.subject import Subject
 ROWS, COLUMNS = 128, 256
 """The size of a piece that is read at once."""
 MOST_PIECES = 64
+FIGURE_SPACE = "\u2007"
 MOST = 1_000_000
 """Qt keeps a few bytes for each row and column, so there is an end to them."""
 
@@ -91,8 +92,13 @@ class ValuesModel(QAbstractTableModel):
             return None
         if orientation == Qt.Orientation.Horizontal:
             return str(subject.matrix.column_span[0] + section)
-        number, name = subject.matrix.row_span[0] + section, subject.row_name(section)
-        return f"{number}  {name}" if name else str(number)
+        first, stop = subject.matrix.row_span
+        name = subject.row_name(section)
+        if not name:
+            return str(first + section)
+        # With spaces as wide as digits, numbers and tokens stand below one another.
+        digits = len(str(stop - 1))
+        return f"{str(first + section).rjust(digits, FIGURE_SPACE)}  {name}"
 
     def _size(self, axis: int) -> int:
         return 0 if self._subject is None else min(MOST, self._subject.matrix.shape[axis])

@@ -168,4 +168,9 @@ class ValuesPage(QWidget):
         self._told.setText(f"{where} = {exact_text(value)}")
 
     def _on_missed(self, text: str) -> None:
-        self._told.setText(self.tr("No token begins with {0}").format(text))
+        subject = self._model.subject
+        has_tokens = subject is not None and len(subject.tokens) > 0
+        words = (
+            self.tr("No token begins with {0}") if has_tokens else self.tr("There is no row {0}")
+        )
+        self._told.setText(words.format(text))

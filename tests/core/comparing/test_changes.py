@@ -15,6 +15,7 @@ from bertviewer.core.comparing.comparison import Change
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.tensors.values import MemoryValues, Origin
 from bertviewer.core.weights.reading import matrix_shape
+from tests.core.tensors.made_up import in_memory
 
 Array = NDArray[np.float32]
 
@@ -56,7 +57,9 @@ floats = st.floats(-1e6, 1e6, width=32) | st.sampled_from((math.nan, math.inf, -
 @given(arrays(np.float32, array_shapes(min_dims=0, max_dims=3, min_side=0), elements=floats))
 def test_a_tensor_is_equal_to_itself(elements: Array) -> None:
     found = between(elements, elements.copy())
-    assert (found.equal, found.max_abs, found.rms) == (elements.size, 0.0, 0.0)
+    has_figures = not elements.size or np.isfinite(elements).any()
+    figures = (0.0, 0.0) if has_figures else (None, None)
+    assert (found.equal, found.max_abs, found.rms) == (elements.size, *figures)
     assert found.relative in (0.0, None)
     assert found.cosine is None or found.cosine == pytest.approx(1)
 
@@ -90,3 +93,21 @@ def test_it_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Cancelled):
         change_between(left, left, stop)
     assert told == [(0, 50), (1, 50), (2, 50), (3, 50)]
+
+
+def test_large_integers_are_told_apart() -> None:
+    left, right = np.array([[2**53, 7]]), np.array([[2**53 + 1, 7]])
+    found = change_between(in_memory(left), in_memory(right))
+    assert (found.equal, found.count) == (1, 2)
+
+
+def test_squares_that_are_too_large_for_floats_are_no_figures() -> None:
+    left = np.full((3, 2), 1e200)
+    found = change_between(in_memory(left), in_memory(-left))
+    assert found.max_abs == 2e200
+    assert (found.rms, found.relative, found.cosine) == (math.inf, None, None)
+
+
+def test_what_is_not_finite_has_no_distance() -> None:
+    found = change_between(in_memory(np.full((3, 2), np.nan)), in_memory(np.ones((3, 2))))
+    assert (found.equal, found.max_abs, found.rms) == (0, None, None)

@@ -7,6 +7,7 @@ import pytest
 from torch import nn
 
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.comparing import changes
 from bertviewer.core.comparing.comparing import compare_models
 from bertviewer.core.comparing.comparison import STATES, Comparison
 from bertviewer.core.errors import Cancelled
@@ -93,3 +94,12 @@ def test_no_weights_are_loaded_and_it_can_be_stopped(tiny_bert_folder: Path) -> 
     with pytest.raises(Cancelled):
         compare_models(left, right, stop)
     assert left._module is right._module is None
+
+
+def test_progress_never_goes_back(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "BLOCK", 64)  # so that each tensor has many blocks
+    told: list[tuple[int, int]] = []
+    model = opened(tiny_bert_folder)
+    compare_models(model, model, lambda done, total, _label: told.append((done, total)))
+    assert told == sorted(told)
+    assert len(told) > len(set(told)) == 39

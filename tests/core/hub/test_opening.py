@@ -1,5 +1,6 @@
 """What opening a model from the hub gets, pins, and leaves where it is."""
 
+import json
 import shutil
 import socket
 from pathlib import Path
@@ -146,6 +147,16 @@ def test_what_is_pinned_and_complete_asks_nobody(
     assert len(server.requests) == asked
     assert again.checkpoint == model.checkpoint
     assert again.missing_bytes() == 0
+
+
+def test_a_hub_that_answers_with_another_commit(
+    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
+) -> None:
+    commit = server.add(REPO, tiny_files)
+    answer = {"sha": "f" * 40, "siblings": []}
+    server.fail("/api/", Fault(content=json.dumps(answer).encode()))
+    with pytest.raises(UserError, match="answers with another commit"):
+        open_hub(hub_source(f"hf://{REPO}@{commit}"), hub=hub)
 
 
 def unreachable(hub: Hub) -> Hub:

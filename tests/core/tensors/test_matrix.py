@@ -68,3 +68,11 @@ def test_a_copy_is_given_and_not_the_model_itself() -> None:
     own = np.zeros((2, 2))
     in_memory(own).block((0, 2), (0, 2))[:] = 1
     assert not own.any()
+
+
+def test_where_nothing_leads_to_a_matrix_there_is_none() -> None:
+    nothing = Matrix(in_memory(np.zeros((0, 3, 4))), leading=(0,))
+    assert nothing.shape == (0, 4)
+    assert nothing.is_whole
+    assert nothing.block((0, 0)).shape == (0, 4)
+    assert list(nothing.tiles()) == []

@@ -71,3 +71,18 @@ def test_it_can_be_cancelled_between_blocks(monkeypatch: pytest.MonkeyPatch) -> 
 def test_cost_grows_with_the_smaller_side_twice() -> None:
     assert cost((768, 768)) == 4 * 768**3
     assert cost((30522, 768)) == cost((768, 30522)) == 4 * 30522 * 768**2
+
+
+def test_what_rounding_leaves_of_a_zero_is_no_rank() -> None:
+    product = np.outer(np.arange(1.0, 9), np.arange(1.0, 7))
+    found = singular_values(matrix(product))
+    assert (found.rank, found.condition) == (1, None)
+    assert singular_values(matrix(np.diag([4.0, 1e-9]))).rank == 2
+    assert singular_values(matrix(np.zeros((4, 3)))).rank == 0
+
+
+def test_squares_may_be_too_large_for_floats() -> None:
+    found = singular_values(matrix(np.diag([4e200, 3e200])))
+    assert found.norm == pytest.approx(5e200)
+    assert found.needed() == 2
+    assert found.stable_rank == pytest.approx(25 / 16)

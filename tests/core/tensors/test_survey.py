@@ -83,3 +83,11 @@ def test_a_survey_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
         survey(matrix(np.zeros((100, 10))), progress, "Measuring")
     assert told == [(0, 10, "Measuring"), (1, 10, "Measuring"), (2, 10, "Measuring")]
+
+
+def test_norms_that_are_too_large_for_floats_are_infinite() -> None:
+    values = np.full((30, 10), 1e200)  # several tiles
+    found = survey(matrix(values))
+    assert np.isinf(found.row_norms).all()
+    assert found.statistics.mean == pytest.approx(1e200)
+    assert (found.statistics.min, found.statistics.max) == (1e200, 1e200)

@@ -103,6 +103,43 @@ class TestCache:
         assert (made / "model.safetensors").read_bytes() == content
         assert calls == [folder, folder]
 
+    def test_another_program_was_quicker(
+        self,
+        folder: Path,
+        cache: Path,
+        tiny_bert_folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        key = digest(pickle_files(folder))
+
+        def convert(_path: Path, work: Path, _progress: object) -> Path:
+            for made in (work, cache / key):
+                made.mkdir(exist_ok=True)
+                shutil.copy(tiny_bert_folder / "model.safetensors", made)
+            return work
+
+        monkeypatch.setattr(pickle_consent, "convert_pickle", convert)
+        assert kept_checkpoint(folder, key) == cache / key
+        assert [path.name for path in cache.iterdir()] == [key]
+
+    def test_a_cache_that_may_only_be_read(
+        self, folder: Path, cache: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        key = digest(pickle_files(folder))
+        (cache / key).mkdir(parents=True)
+        shutil.copy(tiny_bert_folder / "model.safetensors", cache / key)
+
+        def refused(*_: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "utime", refused)
+        assert kept_checkpoint(folder, key) == cache / key
+        # A damaged one that cannot be removed is told, and no trace is shown.
+        (cache / key / "model.safetensors").write_bytes(b"")
+        monkeypatch.setattr(shutil, "rmtree", refused)
+        with pytest.raises(UserError, match="weights cannot be converted: Operation not permitted"):
+            kept_checkpoint(folder, key)
+
     def test_the_key_is_that_of_the_bytes(self, folder: Path) -> None:
         files = pickle_files(folder)
         key = digest(files)
@@ -173,11 +210,14 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("name", "said"),
         [
-            ("../pytorch_model.bin", "bad index: '../pytorch_model.bin' is no .bin file beside it"),
-            ("/etc/x.bin", "bad index: '/etc/x.bin' is no .bin file beside it"),
-            ("..\\x.bin", "bad index: '..\\\\x.bin' is no .bin file beside it"),
-            ("model.safetensors", "bad index: 'model.safetensors' is no .bin file beside it"),
-            (3, "bad index: '3' is no .bin file beside it"),
+            (
+                "../pytorch_model.bin",
+                "bad index: '../pytorch_model.bin' is not the name of a file beside it",
+            ),
+            ("/etc/x.bin", "bad index: '/etc/x.bin' is not the name of a file beside it"),
+            ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file beside it"),
+            ("model.safetensors", "bad index: 'model.safetensors' is no .bin file"),
+            (3, "bad index: the file of 'a' is not a name"),
             ("link.bin", "a link that leaves its folder, which is not followed"),
             ("missing.bin", "No such file or directory"),
         ],

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from safetensors.torch import save_file
 from bertviewer.core.backend import torch
 from bertviewer.core.errors import UserError
 from bertviewer.core.weights.decoding import TORCH_NAMES, decode
+from bertviewer.core.weights.header import read_header
 from bertviewer.core.weights.reading import matrix_shape, read_block, read_rows
 from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
 from tests.core.tensors.made_up import stored_in
@@ -98,6 +100,16 @@ def test_a_file_that_is_cut_off_while_it_is_open_is_told(tmp_path: Path) -> None
     file.unlink()
     with pytest.raises(UserError, match=r"m\.safetensors: w cannot be read: No such file"):
         read_rows(stored, 0, 1)
+
+
+def test_a_pipe_in_the_files_place_is_not_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    save_file({"a": torch.zeros(4)}, file)
+    (tensor,) = read_header(file)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(UserError, match="not a regular file any more"):
+        read_rows(tensor, 0, 1)
 
 
 def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:

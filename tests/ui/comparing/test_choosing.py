@@ -98,3 +98,25 @@ def test_a_pickle_is_asked_for(
     )
     table = find(find(tiny_window, ComparisonWindow), QTableView, "comparedTensors")
     assert {table.model().index(row, 1).data() for row in range(39)} == {"not compared"}
+
+
+def test_a_comparison_does_not_lead_into_another_model(
+    tiny_window: MainWindow,
+    lane: Lane,
+    tiny_bert_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> None:
+    choose(monkeypatch, tiny_bert_folder)
+    find(tiny_window, QAction, "compareFolder").trigger()
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
+    )
+    table = find(find(tiny_window, ComparisonWindow), QTableView, "comparedTensors")
+    workspace = tiny_window.workspace
+    with qtbot.waitSignal(workspace.architecture_changed, timeout=OPEN_TIMEOUT):
+        tiny_window.open_source(parse_source("bert-base-uncased"))
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    table.doubleClicked.emit(table.model().index(1, 0))
+    assert workspace.row is not None
+    assert workspace.row.node.path == ""

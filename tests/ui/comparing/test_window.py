@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QFileDialog,
+    QLabel,
     QLineEdit,
     QPushButton,
     QTableView,
@@ -22,7 +23,7 @@ from bertviewer.core.comparing.comparison import (
     State,
     compare_architectures,
 )
-from bertviewer.ui.comparing.tensors_model import MAX, NAME, RELATIVE
+from bertviewer.ui.comparing.tensors_model import MAX, NAME, RELATIVE, STATE
 from bertviewer.ui.comparing.window import ComparisonWindow
 from tests.core.opened import plain
 from tests.ui.finding import find
@@ -123,3 +124,24 @@ def test_what_is_shown_is_saved(
     assert rows[0][0] == "Tensor"
     assert [row[0] for row in rows[1:]] == column(window, NAME)
     assert [float(row[RELATIVE]) for row in rows[1:]] == [1 / n for n in range(1, 6)]
+
+
+def test_it_says_why_there_are_no_values(qtbot: QtBot) -> None:
+    found = compare_architectures(plain("bert-base-uncased"), plain("bert-base-uncased"))
+    lacking = replace(found.left, weights="pretrained", random_tensors=("pooler.dense.bias",))
+    pickled = replace(found.right, kind="pickle")
+    window = shown(replace(found, left=lacking, right=pickled), qtbot)
+    told = [label.text() for label in window.findChildren(QLabel)]
+    assert any(text.endswith(" · tensors not in its checkpoint: 1") for text in told)
+    assert any(text.endswith(" · pickled weights, not read") for text in told)
+    cell = table_of(window).model().index(0, STATE)
+    assert cell.data() == "not compared"
+    tip = cell.data(Qt.ItemDataRole.ToolTipRole)
+    assert tip == "The values are not in the checkpoints of both"
+
+
+def test_a_new_window_takes_the_room_that_there_is(qtbot: QtBot) -> None:
+    window = shown(compared(1), qtbot)
+    room = window.screen().availableSize()
+    assert window.width() == min(1180, room.width())
+    assert window.height() == min(640, room.height())

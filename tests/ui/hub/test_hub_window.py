@@ -180,6 +180,9 @@ def test_the_dialog_opens_what_is_typed(
 ) -> None:
     dialog = dialog_of(window, qtbot)
     assert texts(dialog) == []
+    # Without a list the words above it do not spread over its room.
+    told = [find(dialog, QLabel, "hubMessage"), find(dialog, QLineEdit, "hubName")]
+    assert sum(one.height() for one in told) < dialog.height() / 3
     assert not server.requests  # nothing is sent before anything is asked for
     button = find(dialog, QPushButton, "hubOpen")
     assert not button.isEnabled()

@@ -59,3 +59,12 @@ def test_without_tokens_there_are_numbers_only(qapp: QApplication, qtbot: QtBot)
     qtbot.keyClick(edit, ENTER)
     assert rows == [12]
     assert missed == ["12x"]
+
+
+def test_a_number_that_no_tensor_has_is_missed(qapp: QApplication, qtbot: QtBot) -> None:
+    edit, rows, missed = shown(qtbot, TOKENS)
+    for text in ("2147483648", "9" * 5000):
+        edit.setText(text)
+        qtbot.keyClick(edit, ENTER)
+        assert missed.pop() == text
+    assert not rows

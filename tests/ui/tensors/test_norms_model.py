@@ -1,5 +1,5 @@
 import numpy as np
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPersistentModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 
 from bertviewer.core.tensors.matrix import Matrix
@@ -54,3 +54,15 @@ def test_columns_have_no_tokens() -> None:
     assert column(model, NUMBER) == ["0", "1", "2", "3", "4"]
     assert not model.has_names
     assert model.headerData(0, Qt.Orientation.Horizontal) == "Column"
+
+
+def test_what_is_selected_stays_so_when_it_is_sorted() -> None:
+    model = NormsModel()
+    model.show_norms(Subject(PART, TOKENS), NORMS, is_rows=True)
+    held = QPersistentModelIndex(model.index(1, NORM))
+    for column_sorted, order in ((NORM, DOWN), (NAME, UP), (NUMBER, DOWN)):
+        model.sort(column_sorted, order)
+        assert held.data() == "4.000000"
+    model.forget()
+    assert model.rowCount() == 0
+    assert not held.isValid()

@@ -5,10 +5,12 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QTableView, QToolButton
 from pytestqt.qtbot import QtBot
+from safetensors.numpy import load_file, save_file
 
 from bertviewer.core.progress import Progress
 from bertviewer.core.tensors.matrix import Matrix
@@ -122,3 +124,15 @@ def test_a_file_that_is_cut_off_is_told_in_every_view(
     choose(chosen, lane, qtbot, QUERY.replace("query", "key"))
     assert find(chosen, QTableView, "valuesTable").model().index(0, 0).data() is None
     assert "ends in the middle of" in told(chosen)
+
+
+def test_the_picture_says_how_many_elements_it_leaves_out(
+    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+) -> None:
+    stored = load_file(folder / "model.safetensors")
+    stored[QUERY][2, 3], stored[QUERY][4, 5] = np.nan, np.inf
+    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+    open_named(window, lane, qtbot, str(folder))
+    choose(window, lane, qtbot, QUERY)
+    view(window, lane, qtbot, HEATMAP)
+    assert "each cell, without 2 NaN or Inf" in [one.text() for one in window.findChildren(QLabel)]

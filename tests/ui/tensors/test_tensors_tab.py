@@ -119,7 +119,8 @@ def test_all_views_of_a_tensor(
     assert lines is not None
     expected = np.linalg.svd(stored.astype(float), compute_uv=False)
     assert_allclose(np.array(lines.lines[0].values, dtype=float), expected, rtol=1e-9)
-    assert "effective rank" in find(window, QLabel, "spectrumFacts").text()
+    facts = find(window, QLabel, "spectrumFacts").text().replace("\u00a0", " ")
+    assert "· rank 32 of 32 · effective rank" in facts
 
     view(window, lane, qtbot, NORMS)
     norms = find(window, QTableView, "normsTable").model()
@@ -164,7 +165,7 @@ def test_rows_of_the_vocabulary_are_found_by_their_tokens(
     words = (tiny_bert_folder / "vocab.txt").read_text().split()
     row = words.index("cat")
     table = find(window, QTableView, "valuesTable")
-    assert table.model().headerData(row, Qt.Orientation.Vertical) == f"{row}  cat"
+    assert table.model().headerData(row, Qt.Orientation.Vertical) == f"{row:\u2007>3}  cat"
     edit = find(window, QLineEdit, "goToRow")
     edit.setText("cat")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
@@ -179,6 +180,7 @@ def test_rows_of_the_vocabulary_are_found_by_their_tokens(
     edit.setText("nothing")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert told(window) == "No token begins with nothing"
+    assert any(label.text() == "1 tensor, 6,400 elements" for label in window.findChildren(QLabel))
 
 
 def test_values_are_copied_and_saved(
@@ -261,3 +263,5 @@ def test_another_model_closes_the_tensor(
     rest(lane, qtbot)
     assert find(tiny_window, Inspector).isHidden()
     assert find(tiny_window, QTableView, "valuesTable").model().rowCount() == 0
+    assert not find(tiny_window, QLabel, "tensorTitle").text()
+    assert not find(tiny_window, SaveButton, "saveTensor").isEnabled()

@@ -80,6 +80,9 @@ def test_headers_are_the_tensors_own_indices_and_tokens() -> None:
     tokens = TokenIndex([f"<b>{number}" for number in range(10)])
     model.show_subject(Subject(part, tokens))
     assert model.headerData(1, VERTICAL) == "5  <b>5"
+    # Tokens stand below one another: a space as wide as a digit is where one is missing.
+    model.show_subject(Subject(Matrix(in_memory(np.zeros((11, 8)))), tokens))
+    assert model.headerData(1, VERTICAL) == "\u20071  <b>1"
 
 
 @pytest.mark.parametrize(

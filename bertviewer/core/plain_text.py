@@ -1,0 +1,20 @@
+"""Strangers' texts, made fit to be shown on one line anywhere."""
+
+import json
+
+
+def printable(text: str) -> str:
+    """Return a text with an escape for each character that is none to see.
+
+    Such characters move a terminal's cursor, change its colours or turn the direction of writing.
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def printable_json(line: str) -> str:
+    """Return a line of JSON with JSON's own escapes for the same characters."""
+    if line.isprintable():
+        return line
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in line)
