@@ -7,8 +7,8 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.tensors.values import FileValues, MemoryValues, Origin, TensorValues
-from bertviewer.core.weights.decoding import TORCH_NAMES
 from bertviewer.core.weights.reading import matrix_shape
+from bertviewer.core.weights.stored import TORCH_NAMES
 
 # What numpy has no type for is shared as integers, and decoded like what is stored.
 _CODES = {name: code for code, name in TORCH_NAMES.items() if "float" in name}

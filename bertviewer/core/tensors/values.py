@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from bertviewer.core.weights.decoding import TORCH_NAMES, Values, decode
+from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.reading import Span, matrix_shape, read_block
-from bertviewer.core.weights.stored import StoredTensor
+from bertviewer.core.weights.stored import TORCH_NAMES, StoredTensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,25 +21,6 @@ _PLAIN: Mapping[str, str] = {
     "U8": "|u1",
 }
 
-TORCH_NAMES: Mapping[str, str] = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U64": "uint64",
-    "U32": "uint32",
-    "U16": "uint16",
-    "U8": "uint8",
-    "BOOL": "bool",
-}
-"""torch's names of safetensors' dtypes."""
-
 
 def decode(raw: bytes | bytearray, dtype: str) -> Values:
     """Return the elements that little-endian bytes hold, by safetensors' name of their dtype.

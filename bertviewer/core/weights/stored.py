@@ -23,6 +23,25 @@ ITEM_BYTES: Mapping[str, int] = {
 }
 """Bytes of one element, by safetensors' names of the dtypes that can be read."""
 
+TORCH_NAMES: Mapping[str, str] = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U64": "uint64",
+    "U32": "uint32",
+    "U16": "uint16",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
+"""torch's names of safetensors' dtypes."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:

@@ -1,6 +1,6 @@
 """The structure of a model from its tensors' names alone, where nothing else is known of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from bertviewer.core.costs.compute import Compute
 from bertviewer.core.errors import UserError
 from bertviewer.core.weights.header import shown_name
 from bertviewer.core.weights.rebuilding import NOTE_KEY
-from bertviewer.core.weights.stored import Checkpoint, StoredTensor
+from bertviewer.core.weights.stored import TORCH_NAMES, Checkpoint, StoredTensor
 
 ROOT_CLASS = "Checkpoint"
 MODULE_CLASS = "Module"
@@ -24,25 +24,6 @@ MODULE_CLASS = "Module"
 MAX_TENSORS = 100_000
 MAX_PARTS = 40
 MAX_NUMBER_DIGITS = 6
-
-DTYPES: Mapping[str, str] = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U64": "uint64",
-    "U32": "uint32",
-    "U16": "uint16",
-    "U8": "uint8",
-    "BOOL": "bool",
-}
-"""torch's names of safetensors' dtypes."""
 
 
 def why_not_run(name: str) -> str:
@@ -141,7 +122,7 @@ class _Branch:
 
 
 def _tensor(stored: StoredTensor) -> TensorInfo:
-    dtype = DTYPES[stored.dtype]
+    dtype = TORCH_NAMES[stored.dtype]
     # Whole numbers are positions and the like; no training changes them.
     return TensorInfo(stored.name, stored.shape, dtype, trainable="float" in dtype)
 

@@ -8,10 +8,10 @@ from safetensors.torch import save_file
 
 from bertviewer.core.backend import torch
 from bertviewer.core.errors import UserError
-from bertviewer.core.weights.decoding import TORCH_NAMES, decode
+from bertviewer.core.weights.decoding import decode
 from bertviewer.core.weights.header import read_header
 from bertviewer.core.weights.reading import matrix_shape, read_block, read_rows
-from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
+from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, StoredTensor
 from tests.core.tensors.made_up import stored_in
 
 ALL_16 = np.arange(1 << 16, dtype=np.uint16)

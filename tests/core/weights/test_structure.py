@@ -16,8 +16,8 @@ from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
 from bertviewer.core.weights import structure as structure_module
 from bertviewer.core.weights.rebuilding import note_of
-from bertviewer.core.weights.stored import ITEM_BYTES, Checkpoint, StoredTensor
-from bertviewer.core.weights.structure import DTYPES, structure
+from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
+from bertviewer.core.weights.structure import structure
 from bertviewer.core.weights.structure_model import StructureModel
 
 WHY = (
@@ -111,7 +111,7 @@ def test_layers_of_other_shapes_are_no_repeats() -> None:
 @pytest.mark.parametrize("dtype", ITEM_BYTES)
 def test_stored_dtypes_in_torchs_words(dtype: str) -> None:
     (tensor,) = named({"a": (3,)}, dtype).parameters
-    assert tensor.dtype == DTYPES[dtype]
+    assert tensor.dtype == TORCH_NAMES[dtype]
     assert str(getattr(torch, tensor.dtype)) == f"torch.{tensor.dtype}"
     assert tensor.trainable == getattr(torch, tensor.dtype).is_floating_point
 
