@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+from bertviewer.core.architecture import TensorInfo
 from bertviewer.core.comparing.changes import change_between
 from bertviewer.core.comparing.comparison import (
     Change,
@@ -13,6 +14,7 @@ from bertviewer.core.comparing.comparison import (
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.tensors.values import FileValues
+from bertviewer.core.weights.stored import TORCH_NAMES
 
 
 def compare_models(
@@ -33,8 +35,18 @@ def compare_models(
         # Within a large tensor too it is told how many are done: a bar must not go back.
         tell = partial(_tell, progress, number, total, tensor.name)
         tell()
-        tensors.append(replace(tensor, change=_change(left, right, tensor, tell)))
+        change = _change(left, right, tensor, tell)
+        ours, theirs = _as_stored(left, tensor.left), _as_stored(right, tensor.right)
+        tensors.append(replace(tensor, left=ours, right=theirs, change=change))
     return replace(plain, tensors=tuple(tensors))
+
+
+def _as_stored(model: LoadedModel, tensor: TensorInfo | None) -> TensorInfo | None:
+    """Return a tensor with the dtype of its file, which may not be the one computed in."""
+    stored = None if tensor is None else model.stored(tensor.name)
+    if tensor is None or stored is None:
+        return tensor
+    return replace(tensor, dtype=TORCH_NAMES[stored.dtype])
 
 
 def _tell(progress: Progress, number: int, total: int, name: str, *_: object) -> None:

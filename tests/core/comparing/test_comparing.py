@@ -1,5 +1,6 @@
 """Two checkpoints side by side: before and after a change, with another head, in another dtype."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,6 +74,19 @@ def test_half_precision(tiny_bert_folder: Path, tuned: Callable[..., Path]) -> N
     # bfloat16 has eight bits of precision: rounding moves a value by 2^-9 at most.
     assert 1e-4 < worst < 2**-9
     assert any(key.key == "dtype" for key in found.keys)
+
+
+def test_dtypes_are_those_of_the_files(tiny_bert_folder: Path, tuned: Callable[..., Path]) -> None:
+    folder = tuned(lambda model: model.half())
+    config = json.loads((folder / "config.json").read_text())
+    # It says nothing of a dtype, so that the model is computed in float32.
+    config.pop("dtype", None)
+    (folder / "config.json").write_text(json.dumps(config))
+    right = opened(folder)
+    assert {tensor.dtype for tensor in right.architecture.parameters} == {"float32"}
+    found = compare_models(opened(tiny_bert_folder), right)
+    pairs = {(t.left.dtype, t.right.dtype) for t in found.tensors if t.left and t.right}
+    assert pairs == {("float32", "float16")}
 
 
 def test_heads_that_the_files_lack(tiny_bert_folder: Path, tuned: Callable[..., Path]) -> None:
