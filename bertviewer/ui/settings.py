@@ -33,7 +33,8 @@ def mend_settings() -> Path | None:
 
 def _is_sound(content: bytes) -> bool:
     try:
-        lines = content.decode("utf-8").splitlines()
+        # Not splitlines(): it also splits at characters that a value may hold.
+        lines = content.decode("utf-8").replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError:
         return False
     return all(_LINE.fullmatch(line) for line in lines)

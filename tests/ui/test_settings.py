@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QSettings
 
@@ -51,6 +51,7 @@ def test_no_file_is_fine(file: Path) -> None:
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+@example("\x85 \u2028 \x0b \x1c")
 @given(value=st.one_of(st.text(), st.lists(st.text()), st.binary(), st.integers(-9, 9)))
 def test_whatever_the_program_stores_is_sound(file: Path, value: object) -> None:
     store = QSettings()
