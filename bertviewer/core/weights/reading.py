@@ -29,15 +29,6 @@ def matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     return prod(shape[:-1]), shape[-1]
 
 
-def read_rows(tensor: StoredTensor, start: int, stop: int) -> Values:
-    """Return rows ``start`` to ``stop`` of a tensor as [rows, columns]; see ``matrix_shape``.
-
-    Raises:
-        UserError: the file cannot be read, or ends before the tensor does.
-    """
-    return read_block(tensor, (start, stop), (0, matrix_shape(tensor.shape)[1]))
-
-
 def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
     """Return a part of a tensor, seen as a matrix, as [rows, columns].
 

@@ -8,9 +8,9 @@ from safetensors.torch import save_file
 
 from bertviewer.core.backend import torch
 from bertviewer.core.errors import UserError
-from bertviewer.core.weights.decoding import decode
+from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.header import read_header
-from bertviewer.core.weights.reading import matrix_shape, read_block, read_rows
+from bertviewer.core.weights.reading import matrix_shape, read_block
 from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, StoredTensor
 from tests.core.tensors.made_up import stored_in
 
@@ -18,6 +18,10 @@ ALL_16 = np.arange(1 << 16, dtype=np.uint16)
 ALL_8 = np.arange(256, dtype=np.uint8)
 HALVES = (("BF16", torch.bfloat16), ("F16", torch.float16))
 EIGHTHS = (("F8_E4M3", torch.float8_e4m3fn), ("F8_E5M2", torch.float8_e5m2))
+
+
+def read_rows(tensor: StoredTensor, start: int, stop: int) -> Values:
+    return read_block(tensor, (start, stop), (0, matrix_shape(tensor.shape)[1]))
 
 
 @pytest.mark.parametrize(("name", "dtype"), HALVES)
