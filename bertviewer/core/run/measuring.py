@@ -1,7 +1,9 @@
-"""A tensor's statistics in four passes over it, cheap beside the product that made the tensor.
+"""A tensor's statistics, cheap beside the product that made the tensor.
 
-Sums run in the tensor's own dtype, row by row for the squares and pairwise for the rest, as torch's
-kernels do it. Where that would lose digits, or there are NaN or Inf, float64 is used.
+What is float32 on the CPU, as nearly everything, is measured in one pass where bertviewer was
+compiled. The rest goes through torch in four: sums run in the tensor's own dtype, row by row for
+the squares and pairwise for the rest, as torch's kernels do it. Where that would lose digits, or
+there are NaN or Inf, float64 is used.
 """
 
 from typing import Any
@@ -11,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bertviewer.core.run.row_statistics import is_compiled, measure_rows
 from bertviewer.core.run.statistics import Statistics
 from bertviewer.core.run.token_statistics import TokenStatistics
 
@@ -31,10 +34,11 @@ def measure(tensor: Tensor) -> tuple[Statistics, Norms]:
 
     What has no rows, as a scalar, is one row. The work happens on the tensor's device.
     """
+    values = _floats(tensor)
+    is_for_one_pass = values.dtype is torch.float32 and values.is_cpu and is_compiled()
+    if is_for_one_pass or values.dim() < 2 or not values.numel():
+        return _measured_exactly(values)
     # Lean on purpose: on 128 tokens the calls cost as much as the passes.
-    if tensor.dtype not in _FAST or tensor.dim() < 2 or not tensor.numel():
-        return _measured_otherwise(tensor)
-    values = tensor.detach() if tensor.requires_grad else tensor
     count = values.numel()
     norms = _array(_norms(values)).reshape(-1)
     exact = norms.astype(np.float64)
@@ -43,7 +47,7 @@ def measure(tensor: Tensor) -> tuple[Statistics, Norms]:
     offset = total * total / count
     # (mean / root mean square)² is from 0 to 1; NaN fails every comparison.
     if not (_LEAST_SQUARES < squares < _MOST_SQUARES and offset < _CANCELLING * squares):
-        return _measured_exactly(_rows(values))
+        return _measured_exactly(values)
     low, high = values.aminmax()
     zeros = _zeros(values)
     return Statistics(count, 0, 0, zeros, total, squares - offset, low.item(), high.item()), norms
@@ -51,35 +55,16 @@ def measure(tensor: Tensor) -> tuple[Statistics, Norms]:
 
 def measure_tokens(tensor: Tensor) -> TokenStatistics:
     """Return the sums of each row, in float64: [..., D] of any dtype."""
-    values = _rows(tensor)
-    # Apple's devices know no float64.
-    values = (values.cpu() if values.is_mps else values).double()
-    nan, inf = values.isnan(), values.isinf()
-    left_out = nan | inf
-    finite = values.masked_fill(left_out, 0.0)
-    rows, width = values.shape
-    totals = finite.sum(-1)
-    means = (totals / (width - left_out.sum(-1)).clamp(min=1)).unsqueeze(-1)
-    if width:
-        mins = values.masked_fill(left_out, torch.inf).amin(-1)
-        maxs = values.masked_fill(left_out, -torch.inf).amax(-1)
-    else:
-        mins, maxs = values.new_full((rows,), torch.inf), values.new_full((rows,), -torch.inf)
-    return TokenStatistics(
-        width=width,
-        nan_counts=_array(nan.sum(-1)),
-        inf_counts=_array(inf.sum(-1)),
-        zero_counts=_array((values == 0).sum(-1)),
-        totals=_array(totals),
-        deviations=_array((finite - means).masked_fill(left_out, 0.0).square().sum(-1)),
-        mins=_array(mins),
-        maxs=_array(maxs),
-    )
+    return measure_rows(_array(_floats(tensor)))[1]
 
 
-def _rows(tensor: Tensor) -> Tensor:
-    values = tensor.detach()
-    return values.flatten(0, -2) if values.dim() > 1 else values.reshape(1, -1)
+def _floats(tensor: Tensor) -> Tensor:
+    """Return [..., D] in float32 or float64: half precision is exact in float32."""
+    values = tensor.detach() if tensor.requires_grad else tensor
+    if values.dtype not in _FAST:
+        # Apple's devices know no float64.
+        values = values.float() if values.dtype in _HALVES else values.cpu().double()
+    return values if values.dim() else values.reshape(1)
 
 
 def _norms(values: Tensor) -> Tensor:
@@ -94,19 +79,9 @@ def _norms(values: Tensor) -> Tensor:
     return norms
 
 
-def _measured_otherwise(tensor: Tensor) -> tuple[Statistics, Norms]:
-    """Measure what has no rows, or another dtype: half precision is exact in float32."""
-    values = _rows(tensor)
-    if values.dtype in _HALVES and values.numel():
-        return measure(values.float())
-    return (
-        measure(values) if values.dtype in _FAST and values.numel() else _measured_exactly(values)
-    )
-
-
 def _measured_exactly(values: Tensor) -> tuple[Statistics, Norms]:
-    tokens = measure_tokens(values)
-    return tokens.of(range(len(tokens))), tokens.norms
+    statistics, rows = measure_rows(_array(values))
+    return statistics, rows.norms
 
 
 def _zeros(values: Tensor) -> int:

@@ -1,7 +1,7 @@
 """The figures of any tensor are those of a plain loop over its elements."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from bertviewer.core.run import row_statistics
 from bertviewer.core.run.measuring import measure, measure_tokens
 from bertviewer.core.run.statistics import Statistics
 from tests.core.run.plain_figures import assert_figures, figures_of
@@ -20,6 +21,16 @@ WHOLE = (torch.int64, torch.int32, torch.uint8, torch.bool)
 LARGEST = 1e150
 NORM_VANISHES = 1e-18
 """Squares of smaller elements are zero in float32."""
+
+
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "not compiled"])
+def _compiled_or_not(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "not compiled":
+            patch.setattr(row_statistics, "row_sums", None)
+        elif not row_statistics.is_compiled():
+            pytest.skip("bertviewer was installed without a C compiler")
+        yield
 
 
 @st.composite

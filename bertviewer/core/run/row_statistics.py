@@ -1,0 +1,63 @@
+"""The sums of an array's rows: in one pass in C where bertviewer was compiled, else by numpy."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bertviewer.core.run.statistics import Statistics
+from bertviewer.core.run.token_statistics import TokenStatistics
+
+try:
+    from bertviewer.core.run._row_sums import row_sums
+except ImportError:  # there was no C compiler when bertviewer was installed
+    row_sums = None  # type: ignore[assignment]
+
+
+def is_compiled() -> bool:
+    """Whether the C module is there."""
+    return row_sums is not None
+
+
+def measure_rows(values: NDArray[np.floating[Any]]) -> tuple[Statistics, TokenStatistics]:
+    """Return the statistics of all elements, and the sums of each row: [..., D] of any D.
+
+    Everything is added up in float64. NaN and Inf are counted and left out of the sums.
+    """
+    if is_compiled() and values.dtype == np.float32 and values.size:
+        return _in_one_pass(np.ascontiguousarray(values))
+    *outer, width = values.shape
+    rows = TokenStatistics(width, _in_passes(values.reshape(math.prod(outer), width)))
+    return rows.of(range(len(rows))), rows
+
+
+def _in_one_pass(values: NDArray[Any]) -> tuple[Statistics, TokenStatistics]:
+    width = values.shape[-1]
+    sums = np.empty((8, values.size // width))
+    nan, inf, zeros, total, deviations, low, high = row_sums(values, width, sums)
+    if low > high:  # not one is finite
+        statistics = Statistics(values.size, nan, inf, zeros, total, deviations, None, None)
+    else:
+        statistics = Statistics(values.size, nan, inf, zeros, total, deviations, low, high)
+    return statistics, TokenStatistics(width, sums)
+
+
+def _in_passes(array: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    values = np.array(array, dtype=np.float64)
+    nan, inf = np.isnan(values), np.isinf(values)
+    left_out = nan | inf
+    zeros = (values == 0).sum(axis=1)
+    mins = np.min(values, axis=1, where=~left_out, initial=np.inf)
+    maxs = np.max(values, axis=1, where=~left_out, initial=-np.inf)
+    values[left_out] = 0.0
+    totals = values.sum(axis=1)
+    finite = values.shape[1] - left_out.sum(axis=1)
+    means = totals / np.maximum(1, finite)
+    values -= means[:, None]
+    values[left_out] = 0.0
+    deviations = np.einsum("sd,sd->s", values, values)
+    norms = np.sqrt(deviations + finite * means**2)
+    return np.stack(
+        (nan.sum(axis=1), inf.sum(axis=1), zeros, totals, deviations, mins, maxs, norms)
+    )
