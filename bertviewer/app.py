@@ -7,7 +7,8 @@ import traceback
 from collections.abc import Sequence
 from typing import TextIO
 
-from bertviewer import cli
+from bertviewer.cli import arguments as command_line
+from bertviewer.cli import commands
 from bertviewer.core.errors import UserError
 from bertviewer.core.log import write_log
 from bertviewer.core.system_libraries import INSTALL_HINT
@@ -26,18 +27,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and sys.stdout is not None:
         sys.stdout = _kept_apart(sys.stdout)
     try:
-        options = cli.parse(given)
+        options = command_line.parse(given)
         if options.command == "window":
             from bertviewer.ui.application import run_window
 
             return run_window(options)
         if arguments is None and sys.stderr is not None:
             sys.stderr = _kept_apart(sys.stderr)
-        cli.execute(options)
+        commands.execute(options)
     except UserError as error:
         _say(str(error))
         return 2
     except KeyboardInterrupt:
+        # One that passed through an exec(), as imports have many, leaves a mark by which
+        # `python -m` would end as if the signal had killed it; another exec() takes it away.
+        exec("")
         _say("interrupted")
         return 2
     except BrokenPipeError:

@@ -6,54 +6,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from bertviewer.core.costs.compute import Compute
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.special_floats import decoded, encoded
 from bertviewer.core.symbols import Symbol
 
 SCHEMA = "bertviewer.architecture/1"
 
 Scalar = str | int | float | bool | None
-Weights = Literal["none", "pretrained", "random"]
 
 BITS = {"float32": 32, "float16": 16, "int8": 8, "int4": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class SourceInfo:
-    """Where a model comes from, and what its weights are.
-
-    ``random_tensors`` names the tensors that a pretrained checkpoint does not hold: they are
-    initialised at random, and figures that pass through them are not trained ones.
-    """
-
-    kind: str
-    name: str
-    task: str
-    weights: Weights
-    random_tensors: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the contract's ``source`` object."""
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "task": self.task,
-            "weights": self.weights,
-            "random_tensors": list(self.random_tensors),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "SourceInfo":
-        """Read what ``to_json`` gave."""
-        return cls(
-            data["kind"],
-            data["name"],
-            data["task"],
-            data["weights"],
-            tuple(data.get("random_tensors", ())),
-        )
 
 
 @dataclass(frozen=True, slots=True)

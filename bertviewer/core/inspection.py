@@ -11,11 +11,11 @@ from bertviewer.core.architecture import (
     ModuleNode,
     Repeat,
     Scalar,
-    SourceInfo,
     TensorInfo,
     ancestors,
 )
 from bertviewer.core.formulas.catalogue import maths_of
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.symbols import symbols_of
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from bertviewer.core import deriving
-from bertviewer.core.architecture import Architecture, SourceInfo
+from bertviewer.core.architecture import Architecture
 from bertviewer.core.building import build_config, build_on_meta, build_random
 from bertviewer.core.configuration import read_configuration
 from bertviewer.core.demo import check_demo_weights
@@ -17,6 +17,7 @@ from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.tokenization import Tokenizer, find_tokenizer
 from bertviewer.core.source import ModelSource
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.weights.finding import check_inside, find_checkpoint
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.matching import match

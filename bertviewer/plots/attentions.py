@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
@@ -16,7 +17,6 @@ from bertviewer.plots.levels import Levels, Values, levels_of
 from bertviewer.plots.token_norms import token_names
 
 Measure = Literal["entropy", "distance"]
-UNITS: Mapping[Measure, str] = {"entropy": "nats", "distance": "tokens"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ def heads_chart(attended: Attended) -> HeadsChart:
         captions=tuple(_caption(maps, head) for head in range(len(maps.probabilities))),
         queries=tuple(names[token] for token in maps.query_tokens),
         keys=tuple(names[token] for token in maps.key_tokens),
-        value_title="Attention",
+        value_title=QCoreApplication.translate("charts", "Attention"),
         levels=_levels(maps.probabilities),
     )
 
@@ -62,19 +62,23 @@ def head_chart(attended: Attended, head: int) -> GridChart:
     names = token_names(run.tokens)
     queries, keys = maps.query_tokens, maps.key_tokens
     values = maps.probabilities[head]
+    query, key = (
+        QCoreApplication.translate("charts", "query {0}"),
+        QCoreApplication.translate("charts", "key {0}"),
+    )
     return GridChart(
         values=values,
         rows=tuple(run.tokens[token].text for token in queries),
         columns=tuple(run.tokens[token].text for token in keys),
         row_places=tuple(Place(token=token) for token in queries),
         column_places=tuple(Place(token=token) for token in keys) if maps.is_cross else (),
-        x_title="Key",
-        y_title="Query",
-        value_title="Attention",
+        x_title=QCoreApplication.translate("charts", "Key"),
+        y_title=QCoreApplication.translate("charts", "Query"),
+        value_title=QCoreApplication.translate("charts", "Attention"),
         is_top_down=True,
         levels=_levels(values),
-        row_names=tuple(f"query {names[token]}" for token in queries),
-        column_names=tuple(f"key {names[token]}" for token in keys),
+        row_names=tuple(query.format(names[token]) for token in queries),
+        column_names=tuple(key.format(names[token]) for token in keys),
     )
 
 
@@ -94,16 +98,17 @@ def figures_chart(
     for number, row in enumerate(rows):
         if row is not None:
             values[number, : len(row)] = row
+    name = QCoreApplication.translate("charts", "head {0}")
     return GridChart(
         values=values,
         rows=tuple(layer.label for layer in layers),
         columns=tuple(map(str, range(count))),
         column_places=tuple(Place(head=head) for head in range(count)),
-        x_title="Head",
-        y_title="Layer",
-        value_title=f"{measure.capitalize()}, {UNITS[measure]}",
+        x_title=QCoreApplication.translate("charts", "Head"),
+        y_title=QCoreApplication.translate("charts", "Layer"),
+        value_title=_measured(measure),
         row_names=tuple(layer.name for layer in layers),
-        column_names=tuple(f"head {head}" for head in range(count)),
+        column_names=tuple(name.format(head) for head in range(count)),
     )
 
 
@@ -116,6 +121,12 @@ def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
         for mine, other in pairs
         if mine in places_in_a and other in places_in_b
     ]
+
+
+def _measured(measure: Measure) -> str:
+    if measure == "entropy":
+        return QCoreApplication.translate("charts", "Entropy, nats")
+    return QCoreApplication.translate("charts", "Distance, tokens")
 
 
 def _caption(maps: AttentionMaps, head: int) -> str:

@@ -3,11 +3,13 @@
 Every chart has ``table()``, its data as a header and rows: that is its CSV.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, Protocol
 
+from PySide6.QtCore import QCoreApplication
+
 from bertviewer.plots.levels import Levels, Values
+from bertviewer.plots.numerals import number_text
 
 Cell = str | int | float | None
 Table = tuple[tuple[str, ...], list[tuple[Cell, ...]]]
@@ -48,37 +50,6 @@ class Place:
                 for part in fields(self)
             )
         )
-
-    def closeness(self, selection: "Place") -> int | None:
-        """Return how closely a selection is met, ``None`` if not at all; more is closer.
-
-        No part that both name may differ, and both have to name one. A module is met by the
-        modules inside of it, but less closely than by itself.
-        """
-        closeness = None
-        for part in fields(self):
-            own, chosen = getattr(self, part.name), getattr(selection, part.name)
-            if own is None or chosen is None:
-                continue
-            if own != chosen and not (part.name == "path" and own and _is_inside(chosen, own)):
-                return None
-            closeness = (closeness or 0) + (len(own) if isinstance(own, str) else 1)
-        return closeness
-
-
-def _is_inside(path: str, other: str) -> bool:
-    return path.startswith(f"{other}.")
-
-
-def closest(places: Sequence[Place], selection: Place) -> tuple[int, ...]:
-    """Return the indices of the places that meet a selection most closely.
-
-    There are none where all of several places do so equally: that tells none of them apart.
-    """
-    found = [place.closeness(selection) for place in places]
-    best = max((closeness for closeness in found if closeness is not None), default=None)
-    indices = tuple(n for n, closeness in enumerate(found) if closeness == best is not None)
-    return () if len(indices) == len(places) > 1 else indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +166,7 @@ class GridChart:
     def text(self, row: int, column: int) -> str:
         """Return a cell's row, column and exact value in words."""
         names = (self.row_names or self.rows)[row], (self.column_names or self.columns)[column]
-        return f"{', '.join(names)}: {self.values[row, column]:.7g}"
-
-    def chosen(self, selection: Place) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the rows and the columns that a selection means."""
-        rows = closest(self.row_places, selection) or closest(self.split_places, selection)
-        if len(rows) > 1:
-            rows = ()  # the rows of a layer that is called again and again: it is each of them
-        return rows, closest(self.column_places, selection)
+        return f"{', '.join(names)}: {number_text(self.values[row, column])}"
 
     def table(self) -> Table:
         """Return the grid as it is: the names of the rows, and a column for each column."""
@@ -235,8 +199,9 @@ class HeadsChart:
 
     def text(self, head: int, query: int, key: int) -> str:
         """Return a cell's head, tokens and exact value in words."""
-        value = self.values[head, query, key]
-        return f"head {head}, query {self.queries[query]}, key {self.keys[key]}: {value:.7g}"
+        value = number_text(self.values[head, query, key])
+        text = QCoreApplication.translate("charts", "head {0}, query {1}, key {2}: {3}")
+        return text.format(head, self.queries[query], self.keys[key], value)
 
     def table(self) -> Table:
         """Return a row for each query token of each head, with a column for each key token."""

@@ -1,8 +1,9 @@
 """What a classifier says token by token, as charts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.core.run.activation_run import ActivationRun
@@ -19,9 +20,9 @@ def label_grid(run: ActivationRun, scores: ClassScores) -> GridChart:
         rows=scores.labels,
         columns=tuple(token.text for token in tokens),
         column_places=tuple(Place(token=place) for place in scores.tokens),
-        x_title="Token",
-        y_title="Label",
-        value_title="Probability",
+        x_title=QCoreApplication.translate("charts", "Token"),
+        y_title=QCoreApplication.translate("charts", "Label"),
+        value_title=QCoreApplication.translate("charts", "Probability"),
         is_top_down=True,
         levels=(0.0, 1.0),
         column_names=tuple(token_names(run.tokens)[place] for place in scores.tokens),
@@ -29,25 +30,31 @@ def label_grid(run: ActivationRun, scores: ClassScores) -> GridChart:
 
 
 def answer_chart(
-    run: ActivationRun, scores: ClassScores, partners: Mapping[int, int] | None = None
+    run: ActivationRun,
+    tokens: Sequence[int],
+    scores: ClassScores,
+    partners: Mapping[int, int] | None = None,
 ) -> LineChart:
     """Return at which token the answer begins and ends: two lines of probabilities.
 
-    ``run`` has the tokens of the axis. Where ``scores`` are those of another run, ``partners`` has
-    the place of each token there.
+    ``tokens`` are the places in ``run`` that the axis is of: those that the run's own scores are
+    for, which in an encoder-decoder are the encoder's. Where ``scores`` are those of another run,
+    ``partners`` has the place of each token there.
     """
     probabilities = scores.logits if scores.probabilities is None else scores.probabilities
     rows = dict(zip(scores.tokens, probabilities.tolist(), strict=True))
-    places = [
-        place if partners is None else partners.get(place) for place in range(len(run.tokens))
-    ]
+    places = [place if partners is None else partners.get(place) for place in tokens]
     lines = tuple(
         Line(
             label,
             tuple(None if at is None or at not in rows else rows[at][column] for at in places),
-            tuple(Place(token=place) for place in range(len(run.tokens))),
+            tuple(Place(token=place) for place in tokens),
         )
         for column, label in enumerate(scores.labels)
     )
-    ticks = tuple(token.text for token in run.tokens)
-    return LineChart(lines, "Token", "Probability", ticks)
+    ticks = tuple(run.tokens[place].text for place in tokens)
+    titles = (
+        QCoreApplication.translate("charts", "Token"),
+        QCoreApplication.translate("charts", "Probability"),
+    )
+    return LineChart(lines, *titles, ticks)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QColor, QImage
 
 from bertviewer.plots.levels import Levels, Values
 from bertviewer.plots.theme import PlotTheme
@@ -28,6 +28,13 @@ def color_table(theme: PlotTheme, is_signed: bool) -> ColorTable:
     red, green, blue = colormap.getLookupTable(nPts=SHADES)[:, :3].astype(np.uint32).T
     colors = np.uint32(0xFF000000) | red << 16 | green << 8 | blue
     return np.append(colors, np.uint32(0)).astype(np.uint32)
+
+
+def tinted(color: str, opacity: float) -> QColor:
+    """Return a colour that lets through what is behind it."""
+    tint = QColor(color)
+    tint.setAlphaF(opacity)
+    return tint
 
 
 def shades(values: Values, levels: Levels) -> NDArray[np.intp]:

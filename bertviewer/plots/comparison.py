@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtCore import QCoreApplication
 
 from bertviewer.plots.chart import (
     Bars,
@@ -64,7 +65,7 @@ def line_difference(a: LineChart, b: LineChart) -> LineChart:
         for n, line in enumerate(b.lines)
         if line.label in partners
     )
-    return replace(b, lines=lines, y_title=f"{b.y_title}, B − A", is_log=False)
+    return replace(b, lines=lines, y_title=_less_a(b.y_title), is_log=False)
 
 
 def levelled(a: Grid, b: Grid) -> tuple[Grid, Grid]:
@@ -98,8 +99,9 @@ def grid_difference(
         # In double precision: the values may be single, and close to one another.
         mine = a.values[np.ix_(rows_a, columns_a)].astype(np.float64)
         values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - mine
-    title = f"{b.value_title}, B − A".removeprefix(", ")
-    return replace(b, values=values, value_title=title, is_signed=True, levels=None)
+    return replace(
+        b, values=values, value_title=_less_a(b.value_title), is_signed=True, levels=None
+    )
 
 
 def heads_difference(a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs) -> HeadsChart:
@@ -122,10 +124,14 @@ def heads_difference(a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs) 
         b,
         values=values,
         captions=("",) * len(b.values),
-        value_title=f"{b.value_title}, B − A".removeprefix(", "),
+        value_title=_less_a(b.value_title),
         is_signed=True,
         levels=None,
     )
+
+
+def _less_a(title: str) -> str:
+    return QCoreApplication.translate("charts", "{0}, B − A").format(title) if title else "B − A"
 
 
 def _partners(pairs: Pairs, count: int) -> NDArray[np.intp]:
@@ -159,7 +165,8 @@ def histogram_difference(a: HistogramChart, b: HistogramChart) -> HistogramChart
     ]
     *counts, nan_part, inf_part = (y - x for x, y in zip(*parts, strict=True))
     bars = Bars("B − A", tuple(counts), nan_part, inf_part)
-    return replace(b, series=(bars,), y_title="Part of the values, B − A", is_log=False)
+    title = _less_a(QCoreApplication.translate("charts", "Part of the values"))
+    return replace(b, series=(bars,), y_title=title, is_log=False)
 
 
 def _single(a: HistogramChart, b: HistogramChart) -> tuple[Bars, Bars]:

@@ -7,8 +7,6 @@ import csv
 import io
 import re
 from base64 import b64decode
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,9 +15,8 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
 from bertviewer.plots.chart import Cell, Tabular
-from bertviewer.plots.paper import Drawing, lay_out, plot_pdf
-from bertviewer.plots.plot import Plot
-from bertviewer.plots.theme import LIGHT, PlotTheme
+from bertviewer.plots.paper import Drawing, lay_out, on_paper, plot_pdf
+from bertviewer.plots.theme import LIGHT
 
 _PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
 _SIZE = re.compile(rb'(<svg [^>]*width="[\d.]+)(" height="[\d.]+)(?=")')
@@ -31,7 +28,7 @@ _PAGE = """
 
 def png(plot: Drawing, scale: float = 2) -> bytes:
     """Return a PNG with ``scale`` times as many pixels either way as the plot has."""
-    with _on_paper(plot, scale):
+    with on_paper(plot, scale):
         size = plot.size()
         lay_out(plot, size.width(), size.height())
         image = QImage(size * scale, QImage.Format.Format_RGB32)
@@ -50,8 +47,7 @@ def png(plot: Drawing, scale: float = 2) -> bytes:
 
 def pdf(plot: Drawing) -> bytes:
     """Return a PDF of one page as large as the plot: lines and letters, to enlarge at will."""
-    with _on_paper(plot):
-        return plot_pdf(plot, plot.width(), plot.height())
+    return plot_pdf(plot, plot.width(), plot.height())
 
 
 def svg(plot: Drawing) -> bytes:
@@ -102,20 +98,3 @@ def written(cell: Cell) -> str:
     if cell is None:
         return ""
     return cell if isinstance(cell, str) else repr(cell)
-
-
-@contextmanager
-def _on_paper(plot: Drawing, scale: float = 1) -> Iterator[None]:
-    """Let a plot have the colours for paper meanwhile, and lines so many times as wide."""
-    theme = plot.theme
-    try:
-        _dress(plot, LIGHT, scale)
-        yield
-    finally:
-        _dress(plot, theme, 1)
-
-
-def _dress(plot: Drawing, theme: PlotTheme, scale: float) -> None:
-    if isinstance(plot, Plot):
-        plot.line_scale = scale
-    plot.set_theme(theme)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from PySide6.QtCore import QCoreApplication
+
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, feature_path
 from bertviewer.core.analysis.token_classes import TokenClass
 from bertviewer.core.run.activation_run import ActivationRun
@@ -30,19 +32,25 @@ def feature_chart(
     if levels:
         lines.append(_limits(levels))
     ticks = state_labels(len(run.hidden_states))
-    return LineChart(tuple(lines), "Layer", f"feature {feature}", ticks)
+    return LineChart(
+        tuple(lines), QCoreApplication.translate("charts", "Layer"), _name(feature), ticks
+    )
 
 
 def feature_grid(run: ActivationRun, feature: int) -> GridChart:
     """Return a feature's value for every token (columns) in every hidden state (rows)."""
-    values, title = feature_path(run, feature).values, f"feature {feature}"
+    values, title = feature_path(run, feature).values, _name(feature)
     return replace(norms_chart(run), values=values, value_title=title, is_signed=True)
+
+
+def _name(feature: int) -> str:
+    return QCoreApplication.translate("charts", "feature {0}").format(feature)
 
 
 def _class_line(run: ActivationRun, feature: int, kind: TokenClass) -> Line:
     path = feature_path(run, feature, kind.tokens)
     return Line(
-        f"feature {feature}" if kind.name == "all" else kind.label,
+        _name(feature) if kind.name == "all" else kind.label,
         path.means,
         tuple(Place(run.state_path(n, kind.tokens[0])) for n in range(len(path.means))),
         min=path.mins,
@@ -53,7 +61,7 @@ def _class_line(run: ActivationRun, feature: int, kind: TokenClass) -> Line:
 def _limits(levels: Sequence[Level | None]) -> Line:
     reach = [(level.mean, DEVIATIONS * level.std) if level else None for level in levels]
     return Line(
-        f"all features ± {DEVIATIONS:g} std",
+        QCoreApplication.translate("charts", "all features ± {0} std").format(f"{DEVIATIONS:g}"),
         tuple(found and found[0] for found in reach),
         low=tuple(found and found[0] - found[1] for found in reach),
         high=tuple(found and found[0] + found[1] for found in reach),

@@ -1,21 +1,18 @@
 """A grid of coloured cells with a label for each row and column, and a colour bar."""
 
-from html import escape
-
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.chart import GridChart, Place
-from bertviewer.plots.colors import SHADES, color_table
+from bertviewer.plots.chosen import chosen
+from bertviewer.plots.color_bar import ColorBar
+from bertviewer.plots.colors import color_table
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.levels import Levels, levels_of
 from bertviewer.plots.plot import Plot
-
-BAR_WIDTH = 12
 
 
 class GridPlot(Plot):
@@ -25,29 +22,18 @@ class GridPlot(Plot):
         super().__init__(parent, axes={side: LabelAxis(side) for side in ("bottom", "left")})
         self.chart: GridChart | None = None
         self._frames: Frames | None = None
-        self._bar = pg.ColorBarItem(interactive=False, width=BAR_WIDTH)
-        self._bar.setImageItem([], insert_in=self.getPlotItem())
-        # Its own gradient is a bitmap, on paper too.
-        self._bar.bar.hide()
-        self._bar_cells: Cells | None = None
-        self._bar.axis.enableAutoSIPrefix(False)
-        self._bar.axis.setWidth(None)  # as wide as its numbers
+        self._bar = ColorBar(self.getPlotItem())
         self.adopt_menu(self._bar)
 
     def show_chart(self, chart: GridChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
         self.chart = chart if chart is not None and chart.values.size else None
-        self.titles = (
-            {"bottom": "", "left": ""}
-            if chart is None
-            else {"bottom": chart.x_title, "left": chart.y_title}
-        )
+        self.name_axes(chart)
         self.draw()
 
     def levels(self) -> Levels:
         """Return the values of the colours' two ends."""
-        low, high = self._bar.levels()
-        return low, high
+        return self._bar.levels
 
     def place_at(self, position: QPointF) -> Place | None:
         """Return what the cell at a position in the scene stands for."""
@@ -64,14 +50,18 @@ class GridPlot(Plot):
         super().draw()
         theme, item, chart = self.theme, self.getPlotItem(), self.chart
         self._frames = None
-        self._draw_bar()
+        self._bar.setVisible(chart is not None)
         if chart is None:
             for side in ("bottom", "left"):
                 item.getAxis(side).set_labels(())
             return
         rows, columns = chart.values.shape
         table = color_table(theme, chart.is_signed)
-        item.addItem(Cells(chart.values, self.levels(), table, chart.is_signed))
+        levels = chart.levels or levels_of(chart.values, chart.is_signed)
+        self._bar.show_colors(
+            table, levels, chart.value_title, theme.foreground, self.pen(theme.muted)
+        )
+        item.addItem(Cells(chart.values, levels, table, chart.is_signed))
         self._frames = Frames(QRectF(0, 0, columns, rows), theme)
         item.addItem(self._frames, ignoreBounds=True)
         item.vb.invertY(chart.is_top_down)
@@ -85,30 +75,12 @@ class GridPlot(Plot):
         if self.chart is None or self._frames is None:
             return
         rows, columns = self.chart.values.shape
-        chosen_rows, chosen_columns = self.chart.chosen(self.selection)
+        chosen_rows, chosen_columns = chosen(self.chart, self.selection)
         self._frames.show_frames(
             [QRectF(0, row, columns, 1) for row in chosen_rows]
             + [QRectF(column, 0, 1, rows) for column in chosen_columns],
             [QRectF(column, row, 1, 1) for row in chosen_rows for column in chosen_columns],
         )
-
-    def _draw_bar(self) -> None:
-        bar, chart = self._bar, self.chart
-        bar.setVisible(chart is not None)
-        if self._bar_cells is not None:
-            bar.removeItem(self._bar_cells)
-            self._bar_cells = None
-        for side in ("left", "right", "top", "bottom"):
-            bar.getAxis(side).setPen(self.pen(self.theme.muted))
-        bar.axis.setTextPen(self.theme.foreground)
-        if chart is None:
-            return
-        bar.axis.setLabel(escape(chart.value_title), color=self.theme.foreground)
-        bar.setLevels(chart.levels or levels_of(chart.values, chart.is_signed))
-        table = color_table(self.theme, chart.is_signed)
-        shades = np.arange(float(SHADES))[:, None]
-        self._bar_cells = Cells(shades, (0.0, SHADES - 1.0), table)
-        bar.addItem(self._bar_cells)
 
     def _cell(self, position: QPointF) -> tuple[int, int] | None:
         """Return row and column of the cell at a position in the scene."""

@@ -18,14 +18,16 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
 from bertviewer.plots.chart import HeadsChart, Place
-from bertviewer.plots.colors import SHADES, color_table, picture, reduced
+from bertviewer.plots.colors import SHADES, color_table, picture, reduced, tinted
 from bertviewer.plots.frames import draw_frame
 from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
 from bertviewer.plots.levels import Levels, levels_of
+from bertviewer.plots.numerals import number_text
 from bertviewer.plots.theme import LIGHT, PlotTheme
 
 BAR, BAR_ROOM, BAR_GAP = 12.0, 66.0, 14.0  # pixels
 LARGE, SMALL = 9, 8  # points
+CAPTION_OPACITY = 0.75
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -198,9 +200,7 @@ class HeadGrid(QWidget):
         painter.setPen(QColor(self.theme.foreground))
         painter.drawText(name, _LEFT, self._name(head) if layout.has_names else str(head))
         if layout.captions:
-            color = QColor(self.theme.foreground)
-            color.setAlphaF(0.75)
-            painter.setPen(color)
+            painter.setPen(tinted(self.theme.foreground, CAPTION_OPACITY))
             painter.setFont(self._font(SMALL))
             painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
 
@@ -222,9 +222,7 @@ class HeadGrid(QWidget):
         for part in (0.0, 0.5, 1.0):
             text = QRectF(bar.right() + 4, bar.bottom() - part * bar.height() - 10, BAR_ROOM, 20)
             text.moveTop(min(max(text.top(), bar.top() - 4), bar.bottom() - 16))
-            painter.drawText(
-                text, int(Qt.AlignmentFlag.AlignVCenter), f"{low + part * (high - low):.3g}"
-            )
+            painter.drawText(text, _LEFT, number_text(low + part * (high - low), digits=3))
 
 
 def _levels(chart: HeadsChart) -> Levels:

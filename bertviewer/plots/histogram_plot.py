@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen
+from PySide6.QtGui import QBrush, QPainterPath
 from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 
 from bertviewer.plots.chart import Bars, HistogramChart, Place
+from bertviewer.plots.colors import tinted
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.log_scale import LOWEST, PowerAxis, log_height
+from bertviewer.plots.number_axis import NumberAxis
+from bertviewer.plots.numerals import number_text, with_minus
 from bertviewer.plots.theme import widened
 
 FILL_OPACITY = 0.7
@@ -30,16 +32,12 @@ class HistogramPlot(LegendPlot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: HistogramChart | None = None
-        super().__init__(parent, axes={"left": PowerAxis("left")})
+        super().__init__(parent, axes={"bottom": NumberAxis("bottom"), "left": PowerAxis("left")})
 
     def show_chart(self, chart: HistogramChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
         self.chart = chart
-        self.titles = (
-            {"bottom": "", "left": ""}
-            if chart is None
-            else {"bottom": chart.x_title, "left": chart.y_title}
-        )
+        self.name_axes(chart)
         self.draw()
 
     def note(self) -> str:
@@ -74,7 +72,7 @@ class HistogramPlot(LegendPlot):
                         for bars, count in zip(self.chart.series, counts, strict=True)
                     ]
                 )
-                return f"{low:.7g} … {high:.7g}: {', '.join(told)}"
+                return f"{number_text(low)} … {number_text(high)}: {', '.join(told)}"
         return ""
 
     def draw(self) -> None:
@@ -89,7 +87,7 @@ class HistogramPlot(LegendPlot):
             heights = self._heights(bars)
             if number == 0:
                 # The line keeps a bar visible that is lower than a pixel: outliers are few.
-                pen, brush = self.pen(color), QBrush(_tint(color))
+                pen, brush = self.pen(color), QBrush(tinted(color, FILL_OPACITY))
                 path = _filled(chart.edges, heights, base)
             else:
                 pen, brush = self.pen(color, 2), QBrush()
@@ -137,30 +135,19 @@ class HistogramPlot(LegendPlot):
             if bars.mean is None:
                 continue
             color = self.theme.foreground if is_single else self.theme.series[number]
-            self._draw_level(bars.mean, self.pen(color, 1.5, dashed))
+            self.add_line(bars.mean, self.pen(color, 1.5, dashed), z=5)
             names[self.tr("mean")] = self.pen(self.theme.foreground, 1.5, dashed)
             if is_single and bars.std:
                 dotted = self.pen(color, 1, Qt.PenStyle.DotLine)
                 names[self.tr("mean ± std")] = dotted
                 for x in (bars.mean - bars.std, bars.mean + bars.std):
                     if chart.edges[0] <= x <= chart.edges[-1]:
-                        self._draw_level(x, dotted)
+                        self.add_line(x, dotted, z=5)
         return [Entry(name, pen, "", QBrush(), pen) for name, pen in names.items()]
-
-    def _draw_level(self, x: float, pen: QPen) -> None:
-        line = pg.InfiniteLine(x, pen=pen)
-        line.setZValue(5)
-        self.getPlotItem().addItem(line, ignoreBounds=True)
 
 
 def _exact(count: float) -> str:
-    return f"{count:,}" if isinstance(count, int) else f"{count:.7g}"
-
-
-def _tint(color: str) -> QColor:
-    tint = QColor(color)
-    tint.setAlphaF(FILL_OPACITY)
-    return tint
+    return with_minus(f"{count:,}") if isinstance(count, int) else number_text(count)
 
 
 def _filled(edges: Sequence[float], heights: Sequence[float], base: float) -> QPainterPath:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from PySide6.QtCore import QCoreApplication
+
 from bertviewer.core.analysis.histogram_data import Histogram, Range
 from bertviewer.core.run.statistics import Statistics
 from bertviewer.plots.chart import Bars, HistogramChart
@@ -27,4 +29,10 @@ def histogram_chart(
         statistics.mean,
         statistics.std,
     )
-    return HistogramChart(tuple(found.edges.tolist()), (bars,), "Value", "Elements", is_log)
+    return HistogramChart(
+        tuple(found.edges.tolist()),
+        (bars,),
+        QCoreApplication.translate("charts", "Value"),
+        QCoreApplication.translate("charts", "Elements"),
+        is_log,
+    )

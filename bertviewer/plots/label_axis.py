@@ -1,12 +1,14 @@
 """An axis with one text per position, of which it shows as many as there is room for."""
 
 from collections.abc import Sequence
+from itertools import count, pairwise
 from math import ceil
 from typing import Any
 
-import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
+
+from bertviewer.plots.axis import Axis
 
 GAP = 6
 BEYOND = 60
@@ -16,7 +18,7 @@ SHORT_LABEL = 3
 """Labels of so few letters, as numbers of layers are, are left out sooner than turned."""
 
 
-class LabelAxis(pg.AxisItem):  # type: ignore[misc]
+class LabelAxis(Axis):
     """Labels at evenly spaced positions.
 
     Below a plot they stand upright as soon as one is wider than its cell. Where there is still
@@ -28,6 +30,7 @@ class LabelAxis(pg.AxisItem):  # type: ignore[misc]
         self._labels: list[tuple[float, str]] = []
         self._widest, self._is_short = 0.0, True
         self._upright = False
+        self._spacing = 0  # from one label to the next, where they are evenly spaced numbers
         # The base class drops labels that would overlap or reach beyond the axis when laid flat.
         self.setStyle(hideOverlappingLabels=BEYOND, textFillLimits=[(0, 10.0)])
 
@@ -37,6 +40,7 @@ class LabelAxis(pg.AxisItem):  # type: ignore[misc]
         metrics = QFontMetricsF(self.font())
         self._labels = [(first + place, text) for place, text in enumerate(texts)]
         self._widest = max(map(metrics.horizontalAdvance, set(texts)), default=0.0)
+        self._spacing = _spacing(texts)
         self._is_short = all(len(text) <= SHORT_LABEL for text in texts)
         self._arrange()
 
@@ -56,16 +60,26 @@ class LabelAxis(pg.AxisItem):  # type: ignore[misc]
             return
         tall = QFontMetricsF(self.font()).height()
         if self.orientation == "left":
-            self.setTicks([self._labels[:: self._step(self.size().height(), tall)]])
+            self.setTicks([self._chosen(self._step(self.size().height(), tall))])
             self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(self._widest))
             return
         width = self.size().width()
         is_crowded = self._step(width, self._widest + GAP) > 1
         self._upright = is_crowded and not self._is_short
         step = self._step(width, tall if self._upright else self._widest + GAP)
-        self.setTicks([self._labels[::step]])
+        self.setTicks([self._chosen(step)])
         room = self._widest + GAP if self._upright else tall
         self.setStyle(autoExpandTextSpace=False, tickTextHeight=int(room))
+
+    def _chosen(self, step: int) -> list[tuple[float, str]]:
+        """Return the labels at every so many positions; of numbers the round ones."""
+        if step == 1 or self._spacing == 0:
+            return self._labels[::step]
+        round_step = next(n for n in count(step) if _is_round(n * self._spacing))
+        first = -int(self._labels[0][1]) // self._spacing % round_step
+        shown = self._labels[first::round_step]
+        # The very first one, where there is room for it, tells where the axis begins.
+        return self._labels[:1] + shown if first >= step or not shown else shown
 
     def _step(self, length: float, room: float) -> int:
         """Return at every how many positions a label that takes so much room can stand."""
@@ -89,6 +103,19 @@ class LabelAxis(pg.AxisItem):  # type: ignore[misc]
             box = QRectF(-width, -height / 2, width, height)
             p.drawText(box, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
             p.restore()
+
+
+def _spacing(texts: Sequence[str]) -> int:
+    """Return how far the numbers are from one another, 0 where there are none, or of any kind."""
+    if len(texts) < 2 or not all(text.isdecimal() and text.isascii() for text in texts):
+        return 0
+    numbers = [int(text) for text in texts]
+    spacing, *others = {after - before for before, after in pairwise(numbers)}
+    return spacing if not others and spacing > 0 and numbers[0] % spacing == 0 else 0
+
+
+def _is_round(number: int) -> bool:
+    return number in (1, 2, 5) or (number % 10 == 0 and (number < 100 or number % 50 == 0))
 
 
 def shortened(text: str, length: int) -> str:

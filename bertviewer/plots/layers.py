@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from PySide6.QtCore import QCoreApplication
+
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_of
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.token_classes import TokenClass
@@ -122,5 +124,14 @@ def _sums(
 def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
     longest = max((len(line.values) for line in lines), default=0)
     has_extremes = any(line.min is not None for line in lines)
-    title = f"{statistic}, min, max" if has_extremes else statistic
-    return LineChart(tuple(lines), "Layer", title, tuple(map(str, range(longest))))
+    title = (
+        QCoreApplication.translate("charts", "{0}, min, max").format(statistic)
+        if has_extremes
+        else statistic
+    )
+    return LineChart(
+        tuple(lines),
+        QCoreApplication.translate("charts", "Layer"),
+        title,
+        tuple(map(str, range(longest))),
+    )

@@ -26,9 +26,7 @@ class LegendPlot(Plot):
         """Draw a line at 0 if that is between the values: what is above and below then counts."""
         low, high = self.y_range()
         if low < 0 < high:
-            line = pg.InfiniteLine(0.0, angle=0, pen=self.pen(self.theme.muted))
-            line.setZValue(-20)
-            self.getPlotItem().addItem(line, ignoreBounds=True)
+            self.add_line(0.0, self.pen(self.theme.muted), z=-20, angle=0)
 
     def fit(self) -> None:
         """Choose the y range so that the legend hides nothing."""

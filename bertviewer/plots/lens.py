@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from PySide6.QtCore import QCoreApplication
+
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.analysis.special_tokens import MASKS
 from bertviewer.core.run.activation_run import ActivationRun
@@ -12,8 +14,6 @@ from bertviewer.plots.token_norms import state_labels
 from bertviewer.plots.token_paths import state_places
 
 LensFigure = Literal["probability", "rank"]
-
-_TITLES: dict[LensFigure, str] = {"probability": "Probability", "rank": "Rank"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +53,12 @@ def lens_chart(
         if scores is not None
     )
     ticks = state_labels(len(states))
-    return LineChart(lines, "Layer", _TITLES[figure], ticks, is_log=figure == "rank")
+    is_rank = figure == "rank"
+    title = (
+        QCoreApplication.translate("charts", "Rank")
+        if is_rank
+        else QCoreApplication.translate("charts", "Probability")
+    )
+    return LineChart(
+        lines, QCoreApplication.translate("charts", "Layer"), title, ticks, is_log=is_rank
+    )

@@ -7,14 +7,17 @@ from math import isfinite
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainterPath, QPolygonF
+from PySide6.QtGui import QPainterPath, QPolygonF
 from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 
-from bertviewer.plots.chart import Line, LineChart, Place, closest
+from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.chosen import closest
+from bertviewer.plots.colors import tinted
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.log_scale import PowerAxis, log_height
+from bertviewer.plots.numerals import number_text
 from bertviewer.plots.theme import widened
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
@@ -38,11 +41,7 @@ class LinePlot(LegendPlot):
     def show_chart(self, chart: LineChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
         self.chart = chart
-        self.titles = (
-            {"bottom": "", "left": ""}
-            if chart is None
-            else {"bottom": chart.x_title, "left": chart.y_title}
-        )
+        self.name_axes(chart)
         self.draw()
 
     def place_at(self, position: QPointF) -> Place | None:
@@ -58,13 +57,14 @@ class LinePlot(LegendPlot):
         if nearest is None or self.chart is None:
             return ""
         line, x = nearest
-        text = f"{line.label}, {self.chart.x_title} {self.chart.ticks[x]}: {line.values[x]:.7g}"
+        value = number_text(line.values[x] or 0.0)
+        text = f"{line.label}, {self.chart.x_title} {self.chart.ticks[x]}: {value}"
         low, high = _at(line.low, x), _at(line.high, x)
         if low is not None and high is not None:
-            text += self.tr(", from {0} to {1}").format(f"{low:.7g}", f"{high:.7g}")
+            text += self.tr(", from {0} to {1}").format(number_text(low), number_text(high))
         low, high = _at(line.min, x), _at(line.max, x)
         if low is not None and high is not None:
-            text += self.tr(", min {0}, max {1}").format(f"{low:.7g}", f"{high:.7g}")
+            text += self.tr(", min {0}, max {1}").format(number_text(low), number_text(high))
         return text
 
     def draw(self) -> None:
@@ -108,6 +108,8 @@ class LinePlot(LegendPlot):
         item.setXRange(-0.4, max(0.4, len(chart.ticks) - 0.6), padding=0)
         if chart.lines and not chart.is_log:
             self.draw_zero()
+        if [entry.label for entry in entries] == [chart.y_title]:
+            entries = []  # the axis has told it
         self.legend.set_entries(entries, self.theme, self.font())
         self.fit()
         self._marks = []
@@ -122,9 +124,7 @@ class LinePlot(LegendPlot):
         points = list(self._chosen())
         color = self.theme.foreground
         for x in sorted({x for _, x in points}):
-            line = pg.InfiniteLine(x, pen=self.pen(color, 1, Qt.PenStyle.DotLine))
-            line.setZValue(-5)
-            self._marks.append(line)
+            self._marks.append(self.add_line(x, self.pen(color, 1, Qt.PenStyle.DotLine), z=-5))
         rings = [
             (x, height)
             for line, x in points
@@ -140,9 +140,8 @@ class LinePlot(LegendPlot):
                 useCache=False,
             )
             ring.setZValue(10)
+            item.addItem(ring, ignoreBounds=True)
             self._marks.append(ring)
-        for mark in self._marks:
-            item.addItem(mark, ignoreBounds=True)
 
     def _nearest(self, position: QPointF) -> tuple[Line, int] | None:
         """Return line and x of the point nearest to a position, ``None`` outside the plot."""
@@ -175,9 +174,7 @@ class LinePlot(LegendPlot):
         item = self.getPlotItem()
         if line.low is not None and line.high is not None:
             band = QGraphicsPathItem(_band(self._heights(line.low), self._heights(line.high)))
-            tint = QColor(color)
-            tint.setAlphaF(BAND_OPACITY)
-            band.setBrush(tint)
+            band.setBrush(tinted(color, BAND_OPACITY))
             band.setPen(pg.mkPen(None))
             band.setZValue(-10)
             item.addItem(band, ignoreBounds=True)

@@ -2,7 +2,8 @@
 
 from math import ceil, floor, log10
 
-import pyqtgraph as pg
+from bertviewer.plots.number_axis import NumberAxis
+from bertviewer.plots.numerals import with_minus
 
 LOWEST = -0.3
 """Where 0 stands: below 1, which is the smallest count that a log scale can show."""
@@ -18,7 +19,7 @@ def log_height(value: float) -> float:
     return max(LOWEST, log10(value)) if value > 0 else LOWEST
 
 
-class PowerAxis(pg.AxisItem):  # type: ignore[misc]
+class PowerAxis(NumberAxis):
     """An axis that, once it is logarithmic, labels the powers of ten from ``lowest`` on."""
 
     lowest = 0
@@ -42,5 +43,6 @@ class PowerAxis(pg.AxisItem):  # type: ignore[misc]
         """Return 1, 10, 100, 1,000 and so on, and 0.1, 0.01 … below."""
         del scale, spacing
         return [
-            f"{round(10**value):,}" if value > -0.01 else f"{10**value:.1g}" for value in values
+            f"{round(10**value):,}" if value > -0.01 else with_minus(f"{10**value:.1g}")
+            for value in values
         ]

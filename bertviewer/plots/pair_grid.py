@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.plots.chosen import chosen
 from bertviewer.plots.grid_plot import GridPlot
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ class PairGrid(GridPlot):
         if self.chart is None or self._frames is None:
             return
         rows, columns = self.chart.values.shape
-        _, chosen = self.chart.chosen(self.selection)
+        _, marked = chosen(self.chart, self.selection)
         row = self._row if self._row is not None and self._row < rows else None
-        bars = [QRectF(column, 0, 1, rows) for column in chosen]
-        cells = [] if row is None else [QRectF(column, row, 1, 1) for column in chosen]
+        bars = [QRectF(column, 0, 1, rows) for column in marked]
+        cells = [] if row is None else [QRectF(column, row, 1, 1) for column in marked]
         if row is not None:
             bars.append(QRectF(0, row, columns, 1))
         self._frames.show_frames(bars, cells)

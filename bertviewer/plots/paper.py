@@ -1,16 +1,37 @@
 """A plot as a one-page PDF: vector lines and selectable text, for the report and for files."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMarginsF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.plot import Plot
+from bertviewer.plots.theme import LIGHT, PlotTheme
 
 POINTS_PER_PIXEL = 0.75
 DOTS_PER_INCH = 96
 
 Drawing = Plot | HeadGrid
 """A widget that shows a chart, and can draw it anywhere."""
+
+
+@contextmanager
+def on_paper(plot: Drawing, scale: float = 1) -> Iterator[None]:
+    """Let a plot have the colours for paper meanwhile, and lines so many pixels for each one."""
+    theme = plot.theme
+    try:
+        _dress(plot, LIGHT, scale)
+        yield
+    finally:
+        _dress(plot, theme, None)
+
+
+def _dress(plot: Drawing, theme: PlotTheme, scale: float | None) -> None:
+    if isinstance(plot, Plot):
+        plot.paper_scale = scale
+    plot.set_theme(theme)
 
 
 def lay_out(plot: Drawing, width: int, height: int) -> None:
@@ -23,11 +44,10 @@ def lay_out(plot: Drawing, width: int, height: int) -> None:
 
 
 def plot_pdf(plot: Drawing, width: int, height: int) -> bytes:
-    """Draw ``plot`` at ``width`` × ``height`` pixels and return the PDF's bytes.
+    """Draw ``plot`` in the colours for paper at ``width`` × ``height`` pixels; return the PDF.
 
     The plot is resized for it, so it should be one made for paper.
     """
-    lay_out(plot, width, height)
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     writer = QPdfWriter(buffer)
@@ -35,9 +55,11 @@ def plot_pdf(plot: Drawing, width: int, height: int) -> bytes:
     page = QPageSize(size, QPageSize.Unit.Point, "plot", QPageSize.SizeMatchPolicy.ExactMatch)
     writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF(0, 0, 0, 0)))
     writer.setResolution(DOTS_PER_INCH)
-    painter = QPainter(writer)
-    # Else pictures of very many cells become JPEGs.
-    painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
-    plot.draw_on(painter)
-    painter.end()
+    with on_paper(plot):
+        lay_out(plot, width, height)
+        painter = QPainter(writer)
+        # Else pictures of very many cells become JPEGs.
+        painter.setRenderHint(QPainter.RenderHint.LosslessImageRendering)
+        plot.draw_on(painter)
+        painter.end()
     return bytes(buffer.data().data())

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.layer_parts import Series
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
@@ -10,7 +11,7 @@ from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, Place
 from bertviewer.plots.layers import Measured
 from bertviewer.plots.levels import Values
-from bertviewer.plots.token_norms import token_names
+from bertviewer.plots.token_norms import state_names, token_names
 
 
 def part_norms_chart(
@@ -41,10 +42,10 @@ def part_norms_chart(
         columns=tuple(token.text for token in run.tokens),
         row_places=tuple(places[0]),
         column_places=tuple(Place(token=n) for n in range(len(run.tokens))),
-        x_title="Token",
-        y_title="Layer",
-        value_title="norm",
-        row_names=tuple(f"layer {number}" for number in range(count)),
+        x_title=QCoreApplication.translate("charts", "Token"),
+        y_title=QCoreApplication.translate("charts", "Layer"),
+        value_title=QCoreApplication.translate("charts", "Norm"),
+        row_names=state_names(count + 1)[1:],
         column_names=token_names(run.tokens),
         split=split if is_split else None,
         split_places=tuple(places[1]) if is_split else (),

@@ -1,13 +1,11 @@
 """What every plot of the program shares: it is looked at and clicked, never dragged about."""
 
-from html import escape
-
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QPainter, QPen, QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import Place
+from bertviewer.plots.chart import GridChart, HistogramChart, LineChart, Place
 from bertviewer.plots.theme import LIGHT, PlotTheme
 
 _SOLID = Qt.PenStyle.SolidLine
@@ -17,7 +15,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     """A plot with a theme and two titled axes; a subclass adds what it shows to ``draw()``.
 
     ``clicked`` carries the place that was clicked, ``hovered`` the exact value under the mouse in
-    words, or nothing.
+    words, or nothing. ``paper_scale`` is how many pixels of a picture make one of the plot's, while
+    it is drawn on one; ``None`` on a screen.
     """
 
     clicked = Signal(Place)
@@ -30,16 +29,14 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.theme = LIGHT
         self.titles = {"bottom": "", "left": ""}
         self.selection = Place()
-        self.line_scale = 1.0
+        self.paper_scale: float | None = None
+        self._drawn_scale = 0.0
         item = self.getPlotItem()
         item.hideButtons()
         item.setMouseEnabled(x=False, y=False)
         self.adopt_menu(item)
         # The highest and the last label reach beyond their axes by half a letter.
         item.layout.setContentsMargins(1, 8, 8, 1)
-        for side in ("bottom", "left"):
-            # An axis in thousandths without a word about it would be read wrong.
-            item.getAxis(side).enableAutoSIPrefix(False)
         self.scene().sigMouseClicked.connect(self._on_click)
         self.scene().sigMouseMoved.connect(self._on_move)
 
@@ -65,20 +62,29 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Clear the plot, and draw the background and the axes in the theme's colours."""
         item = self.getPlotItem()
         item.clear()
+        self._drawn_scale = self._line_scale()
         self.setBackground(self.theme.background)
         for side, title in self.titles.items():
-            axis = item.getAxis(side)
-            axis.setPen(self.pen(self.theme.muted))
-            axis.setTextPen(self.theme.foreground)
-            # pyqtgraph takes a title for markup, and it may hold a token as <s>.
-            axis.setLabel(escape(title), color=self.theme.foreground)
+            item.getAxis(side).dress(title, self.theme.foreground, self.pen(self.theme.muted))
+
+    def name_axes(self, chart: LineChart | GridChart | HistogramChart | None) -> None:
+        """Take a chart's titles; ``draw()`` has to follow."""
+        x_title, y_title = ("", "") if chart is None else (chart.x_title, chart.y_title)
+        self.titles = {"bottom": x_title, "left": y_title}
+
+    def add_line(self, position: float, pen: QPen, z: float, angle: float = 90) -> pg.InfiniteLine:
+        """Draw a line right through the plot, and return it."""
+        line = pg.InfiniteLine(position, angle=angle, pen=pen)
+        line.setZValue(z)
+        self.getPlotItem().addItem(line, ignoreBounds=True)
+        return line
 
     def pen(self, color: str, width: float = 1, style: Qt.PenStyle = _SOLID) -> QPen:
         """Return a pen of a width in pixels.
 
-        Qt never scales such a pen with the picture: ``line_scale`` does.
+        Qt never scales such a pen with the picture, nor with a fine screen: this does.
         """
-        pen: QPen = pg.mkPen(color, width=width * self.line_scale, style=style)
+        pen: QPen = pg.mkPen(color, width=width * self._line_scale(), style=style)
         return pen
 
     def show_values(self, is_shown: bool) -> None:
@@ -98,10 +104,30 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Own the item's menu: pyqtgraph leaves it without a parent, and nothing deletes it."""
         item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Draw lines as wide as they are to be on the window's screen; Qt calls it."""
+        super().showEvent(event)
+        self._follow_screen()
+
+    def event(self, event: QEvent) -> bool:
+        """Draw anew when the window comes to a finer or a coarser screen; Qt calls it."""
+        is_handled: bool = super().event(event)
+        if event.type() == QEvent.Type.DevicePixelRatioChange:
+            self._follow_screen()
+        return is_handled
+
     def leaveEvent(self, event: QEvent) -> None:
         """Tell that the mouse is on nothing any more; Qt calls it."""
         super().leaveEvent(event)
         self.hovered.emit("")
+
+    def _line_scale(self) -> float:
+        """Return how many of the device's pixels make one of the plot's."""
+        return self.devicePixelRatioF() if self.paper_scale is None else self.paper_scale
+
+    def _follow_screen(self) -> None:
+        if self._drawn_scale not in (0.0, self._line_scale()):
+            self.draw()
 
     def _on_click(self, event: "pg.GraphicsScene.mouseEvents.MouseClickEvent") -> None:
         if event.button() == Qt.MouseButton.LeftButton:

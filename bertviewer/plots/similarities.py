@@ -1,5 +1,7 @@
 """How alike the vectors of tokens are, as charts: all with all, or two layer by layer."""
 
+from PySide6.QtCore import QCoreApplication
+
 from bertviewer.core.analysis.similarity import (
     WordPair,
     cosine_matrix,
@@ -30,9 +32,9 @@ def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> G
         rows=texts,
         columns=texts,
         column_places=tuple(Place(token=n) for n in range(len(texts))),
-        x_title="Token",
-        y_title="Token",
-        value_title="Cosine",
+        x_title=QCoreApplication.translate("charts", "Token"),
+        y_title=QCoreApplication.translate("charts", "Token"),
+        value_title=QCoreApplication.translate("charts", "Cosine"),
         is_signed=is_whole,
         is_top_down=True,
         levels=COSINES if is_whole else levels_of(values),
@@ -60,4 +62,8 @@ def word_chart(
 
 
 def _chart(run: ActivationRun, line: Line) -> LineChart:
-    return LineChart((line,), "Layer", "Cosine", state_labels(len(run.hidden_states)))
+    titles = (
+        QCoreApplication.translate("charts", "Layer"),
+        QCoreApplication.translate("charts", "Cosine"),
+    )
+    return LineChart((line,), *titles, state_labels(len(run.hidden_states)))

@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.reduction import Edges, TensorMap
@@ -23,19 +24,22 @@ def map_chart(found: TensorMap, matrix: Matrix, shown: Shown) -> GridChart:
     is_signed = bool(values.size) and bool(np.nanmin(np.append(values, 0)) < 0)
     rows = _names(found.row_edges, matrix.row_span[0])
     columns = _names(found.column_edges, matrix.column_span[0])
-    exact = "value" if found.is_exact else shown
+    row, column = (
+        QCoreApplication.translate("charts", "row {0}"),
+        QCoreApplication.translate("charts", "column {0}"),
+    )
     return GridChart(
         values,
         tuple(name.partition("–")[0] for name in rows),
         tuple(name.partition("–")[0] for name in columns),
-        x_title="column",
-        y_title="row",
-        value_title=exact,
+        x_title=QCoreApplication.translate("charts", "Column"),
+        y_title=QCoreApplication.translate("charts", "Row"),
+        value_title=_shown(found, shown),
         is_signed=is_signed,
         is_top_down=True,
         levels=_levels(values, is_signed),
-        row_names=tuple(f"row {name}" for name in rows),
-        column_names=tuple(f"column {name}" for name in columns),
+        row_names=tuple(row.format(name) for name in rows),
+        column_names=tuple(column.format(name) for name in columns),
     )
 
 
@@ -43,8 +47,24 @@ def spectrum_chart(spectrum: Spectrum) -> LineChart:
     """Return singular values over their numbers, counted from 1."""
     values = tuple(spectrum.values.tolist())
     ticks = tuple(str(number + 1) for number in range(len(values)))
-    line = Line("singular value", values)
-    return LineChart((line,), "number", "singular value", ticks, is_log=True)
+    title = QCoreApplication.translate("charts", "Singular value")
+    return LineChart(
+        (Line(title, values),),
+        QCoreApplication.translate("charts", "Number"),
+        title,
+        ticks,
+        is_log=True,
+    )
+
+
+def _shown(found: TensorMap, shown: Shown) -> str:
+    if found.is_exact:
+        return QCoreApplication.translate("charts", "value")
+    return (
+        QCoreApplication.translate("charts", "mean")
+        if shown == "mean"
+        else QCoreApplication.translate("charts", "extreme")
+    )
 
 
 def _names(edges: Edges, first: int) -> tuple[str, ...]:

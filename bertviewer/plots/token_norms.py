@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.run.activation_run import ActivationRun, Token
 from bertviewer.plots.chart import GridChart, Place
@@ -24,9 +25,9 @@ def norms_chart(run: ActivationRun) -> GridChart:
         columns=tuple(token.text for token in run.tokens),
         row_places=first,
         column_places=tuple(Place(token=n) for n in range(len(run.tokens))),
-        x_title="Token",
-        y_title="Layer",
-        value_title="‖h‖",
+        x_title=QCoreApplication.translate("charts", "Token"),
+        y_title=QCoreApplication.translate("charts", "Layer"),
+        value_title=QCoreApplication.translate("charts", "Norm"),
         row_names=state_names(count),
         column_names=token_names(run.tokens),
         # A pair has two segments too, but one stack reads both.
@@ -37,17 +38,22 @@ def norms_chart(run: ActivationRun) -> GridChart:
 
 def state_labels(count: int) -> tuple[str, ...]:
     """Return short names of hidden states: emb, 0, 1 and so on."""
-    return tuple("emb" if state == 0 else str(state - 1) for state in range(count))
+    return (QCoreApplication.translate("charts", "emb"), *map(str, range(count - 1)))[:count]
 
 
 def state_names(count: int) -> tuple[str, ...]:
     """Return their names in words."""
-    return tuple("embeddings" if state == 0 else f"layer {state - 1}" for state in range(count))
+    name = QCoreApplication.translate("charts", "layer {0}")
+    return (
+        QCoreApplication.translate("charts", "embeddings"),
+        *map(name.format, range(count - 1)),
+    )[:count]
 
 
 def token_names(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return names that tell tokens of the same text apart."""
-    return tuple(f"{token.text} (token {place})" for place, token in enumerate(tokens))
+    name = QCoreApplication.translate("charts", "{0} (token {1})")
+    return tuple(name.format(token.text, place) for place, token in enumerate(tokens))
 
 
 def _places(run: ActivationRun, states: range, token: int) -> tuple[Place, ...]:

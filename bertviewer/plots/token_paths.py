@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from PySide6.QtCore import QCoreApplication
+
 from bertviewer.core.analysis.token_path import token_path
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Line, LineChart, Place
@@ -37,12 +39,17 @@ def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
             Line(token.label, getattr(path, name), places[token.token], color=token.color)
             for token, path in paths
         )
-        return LineChart(lines, "Layer", title, state_labels(len(run.token_norms)))
+        return LineChart(
+            lines,
+            QCoreApplication.translate("charts", "Layer"),
+            title,
+            state_labels(len(run.token_norms)),
+        )
 
     return PathCharts(
-        chart("norms", "‖h‖"),
-        chart("to_start", "Cosine to start"),
-        chart("to_before", "Cosine to previous layer"),
+        chart("norms", QCoreApplication.translate("charts", "Norm")),
+        chart("to_start", QCoreApplication.translate("charts", "Cosine to start")),
+        chart("to_before", QCoreApplication.translate("charts", "Cosine to previous layer")),
     )
 
 

@@ -14,6 +14,7 @@ from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import figure
+from bertviewer.core.shape_text import shape_text
 from bertviewer.core.tasks import find_task
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.label_axis import shortened
@@ -23,14 +24,7 @@ from bertviewer.plots.paper import plot_pdf
 from bertviewer.plots.token_norms import norms_chart
 from bertviewer.report.check import check_data
 from bertviewer.report.costs import cost_data, memory_rows, terms_data
-from bertviewer.report.formats import (
-    RUN_FIGURES,
-    number,
-    provenance,
-    shape_text,
-    tokenizer_note,
-    totals,
-)
+from bertviewer.report.formats import RUN_FIGURES, number, provenance, tokenizer_note, totals
 from bertviewer.report.walk import walk_data
 
 SCHEMA = "bertviewer.report/1"

@@ -4,13 +4,15 @@ import csv as csv_module
 import io
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.architecture import Architecture, SourceInfo, bytes_by_dtype
+from bertviewer.core.architecture import Architecture, bytes_by_dtype
 from bertviewer.core.check_step import Check
 from bertviewer.core.demo import MODEL_NAME
 from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.plain_text import printable
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import figure
+from bertviewer.core.shape_text import shape_text
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.tasks import find_task
 from bertviewer.core.weights.rebuilding import note_of
 from bertviewer.report.check_summary import reasons, summarise
@@ -184,11 +186,6 @@ def totals(architecture: Architecture) -> Table:
         ("Modules", f"{len(architecture.modules):,}"),
         *((f"Size as {dtype}", f"{size / 1e6:,.2f} MB") for dtype, size in sizes.items()),
     ]
-
-
-def shape_text(shape: Sequence[int | str] | None) -> str:
-    """Return ``[30522, 768]`` or ``[V, D]``; nothing for no shape."""
-    return "" if shape is None else f"[{', '.join(map(str, shape))}]"
 
 
 def number(value: float | None) -> str:

@@ -1,6 +1,7 @@
 """The model's configuration, with the keys of the selected node set off."""
 
 import json
+import textwrap
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -8,6 +9,8 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.symbols import Symbol
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.workspace import Workspace
+
+SHORT, WIDE, MOST_LINES = 10, 100, 20  # characters of a value and of a line of its tip; lines
 
 
 class ConfigurationTab(QWidget):
@@ -38,12 +41,24 @@ class ConfigurationTab(QWidget):
         marked = formula.config_keys if formula else ()
         self._model.set_rows(
             [
-                Row(_cells(key, value, symbols.get(key)), is_bold=key in marked)
+                Row(_cells(key, value, symbols.get(key)), _hint(value), is_bold=key in marked)
                 for key, value in architecture.config.items()
             ]
         )
 
 
+def _hint(value: object) -> str:
+    """Return a value that is too long for its cell; a tip in one line would leave the screen."""
+    text = _text(value)
+    if len(text) <= SHORT:
+        return ""
+    return "\n".join(textwrap.wrap(text, WIDE, max_lines=MOST_LINES, placeholder=" …"))
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _cells(key: str, value: object, symbol: Symbol | None) -> tuple[str, ...]:
-    text = json.dumps(value, ensure_ascii=False)
+    text = _text(value)
     return (key, symbol.letter, symbol.meaning, text) if symbol else (key, "", "", text)

@@ -14,10 +14,12 @@ from PySide6.QtGui import QFontMetrics, QGuiApplication
 
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.report.formats import shape_text
+from bertviewer.core.shape_text import shape_text
 from bertviewer.ui.tables import Index, alignment
+from bertviewer.ui.tips import plain_tip
 
-MODULE, CLASS, PARAMETERS, SHARE, SHAPE, OUTPUT_SHAPE = range(6)
+COLUMNS = 6
+MODULE, CLASS, PARAMETERS, SHARE, SHAPE, OUTPUT_SHAPE = range(COLUMNS)
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole
 FILTER_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -60,7 +62,10 @@ class ModuleTreeModel(QAbstractItemModel):
     def set_run(self, run: ActivationRun | None) -> None:
         """Show the output shapes of a run."""
         modules = () if run is None else run.modules
-        self._output_shapes = {m.path: shape_text(m.output_shape) for m in modules}
+        shapes = {m.path: shape_text(m.output_shape) for m in modules}
+        if shapes == self._output_shapes:
+            return
+        self._output_shapes = shapes
         for number, item in enumerate(self._items):
             if item.position == 0:
                 last = len(self._siblings(item)) - 1
@@ -82,9 +87,11 @@ class ModuleTreeModel(QAbstractItemModel):
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
         """Return the index of a child; Qt calls it."""
-        if not self.hasIndex(row, column, parent):
+        # Asked for thousands of times after a run: hasIndex() would take twice as long.
+        children = () if parent.column() > 0 else self._children(parent)
+        if not (0 <= row < len(children) and 0 <= column < COLUMNS):
             return QModelIndex()
-        return self.createIndex(row, column, self._children(parent)[row])
+        return self.createIndex(row, column, children[row])
 
     def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
         """Return the index of the row above; Qt calls it."""
@@ -101,7 +108,7 @@ class ModuleTreeModel(QAbstractItemModel):
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         """Return the number of columns; Qt calls it."""
-        return 6
+        return COLUMNS
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -132,7 +139,7 @@ class ModuleTreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(column == PARAMETERS)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row.class_label if column == CLASS else row.key or row.label
+            return plain_tip(row.class_label if column == CLASS else row.key or row.label)
         if role == Qt.ItemDataRole.SizeHintRole and column == MODULE:
             return self._row_size
         if role == SHARE_ROLE:

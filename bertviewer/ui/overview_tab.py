@@ -9,8 +9,8 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.run.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.shape_text import shape_text
 from bertviewer.core.weights.rebuilding import note_of
-from bertviewer.report.formats import shape_text
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
@@ -43,7 +43,7 @@ class OverviewTab(QWidget):
         groups.append(FactGroup(self.tr("Parameters"), self._counts(row, architecture)))
         groups += self._count_facts.groups(row, architecture)
         groups.append(FactGroup(self.tr("Checkpoint"), self._checkpoint(row)))
-        groups.append(FactGroup(self.tr("Output in the last run"), self._figures(row)))
+        groups.append(FactGroup(self._figures_title(), self._figures(row)))
         keys = formula.config_keys if formula else ()
         groups.append(
             FactGroup(
@@ -112,19 +112,23 @@ class OverviewTab(QWidget):
         facts = checkpoint_facts(keys)
         return [*facts, (" ", at_the_left(button))] if keys.has_lists else facts
 
+    def _figures_title(self) -> str:
+        run = self._workspace.run
+        if run is not None and run.source.weights == "random":
+            return self.tr("Output in the last run, with random weights")
+        if run is not None and run.source.random_tensors:
+            return self.tr("Output in the last run, with some random weights")
+        return self.tr("Output in the last run")
+
     def _figures(self, row: TreeRow) -> list[Fact]:
         run = self._workspace.run
         activation = None if run is None else run.activation(row.node.path)
         if run is None or activation is None or row.is_folded:
             return []
-        facts: list[Fact] = []
-        if run.source.weights == "random":
-            facts.append((self.tr("Weights"), self.tr("RANDOM: no figure comes from training")))
-        elif run.source.random_tensors:
-            text = self.tr("{0} tensors are RANDOM: the checkpoint lacks them")
-            facts.append((self.tr("Weights"), text.format(len(run.source.random_tensors))))
-        facts.append((self.tr("Input shape"), shape_text(activation.input_shape)))
-        facts.append((self.tr("Output shape"), shape_text(activation.output_shape)))
+        facts: list[Fact] = [
+            (self.tr("Input shape"), shape_text(activation.input_shape)),
+            (self.tr("Output shape"), shape_text(activation.output_shape)),
+        ]
         for name in STATISTIC_NAMES:
             value = figure(activation.statistics, name)
             facts.append((name, "–" if value is None else f"{value:.9g}"))

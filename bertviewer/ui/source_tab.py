@@ -1,16 +1,18 @@
 """The Python source of the selected module's class."""
 
-from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPalette
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.core.source_code import SourceCode, source_of
 from bertviewer.ui.facts import blank_page, heading_label, plain_label
+from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.source_view import SourceView
 from bertviewer.ui.workspace import Workspace
 
 
 class SourceTab(QWidget):
-    """A class's name and place, and its lines below."""
+    """A class's name and place, and its lines below; Ctrl+F finds a text in them."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -21,16 +23,17 @@ class SourceTab(QWidget):
         self._place.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._view = SourceView()
         self._view.setAccessibleName(self.tr("Source"))
-        head = blank_page()
-        lines = QVBoxLayout(head)
-        lines.setContentsMargins(16, 12, 16, 8)
-        lines.setSpacing(2)
-        lines.addWidget(self._name)
-        lines.addWidget(self._place)
+        self._find = FindBar(self._view)
+        self._open_find = QToolButton()
+        self._open_find.setObjectName("openFind")
+        self._open_find.setText(self.tr("Find"))
+        self._open_find.setToolTip(self.tr("Find a text in the source (Ctrl+F)"))
+        self._open_find.setAutoRaise(True)
+        self._open_find.clicked.connect(self._find.open_bar)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(head)
+        layout.addWidget(self._make_head())
         layout.addWidget(self._view, 1)
 
     def refresh(self) -> None:
@@ -46,6 +49,43 @@ class SourceTab(QWidget):
         self._name.setText(row.node.class_name)
         self._place.setText(self._describe(found[0]) if found else self._missing(*wanted))
         self._view.show_source([(self._heading(n, piece), piece) for n, piece in enumerate(found)])
+
+    def event(self, event: QEvent) -> bool:
+        """Keep Ctrl+F, which filters the tree elsewhere, while a person reads here; Qt calls it."""
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.matches(QKeySequence.StandardKey.Find)
+        ):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Open the find bar, or step on from match to match; Qt calls it."""
+        if event.matches(QKeySequence.StandardKey.Find):
+            self._find.open_bar()
+        elif event.matches(QKeySequence.StandardKey.FindNext):
+            self._find.step(1)
+        elif event.matches(QKeySequence.StandardKey.FindPrevious):
+            self._find.step(-1)
+        elif event.key() == Qt.Key.Key_Escape and self._find.isVisible():
+            self._find.close_bar()
+        else:
+            super().keyPressEvent(event)
+
+    def _make_head(self) -> QWidget:
+        head = blank_page()
+        above = QHBoxLayout()
+        above.addWidget(self._name, 1)
+        above.addWidget(self._open_find)
+        lines = QVBoxLayout(head)
+        lines.setContentsMargins(16, 12, 8, 8)
+        lines.setSpacing(2)
+        lines.addLayout(above)
+        lines.addWidget(self._place)
+        lines.addWidget(self._find)
+        return head
 
     def _describe(self, piece: SourceCode) -> str:
         return f"{self._line(piece)}  ·  {piece.package} {piece.version}".rstrip()

@@ -15,20 +15,23 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
+from bertviewer.ui.tips import plain_tip
+
 Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's title, and whether it holds numbers, which stand to the right."""
+    """A column's title, whether it holds numbers, which stand to the right, and what it means."""
 
     title: str
     is_number: bool = False
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row's cells, one text a column; ``hint`` is shown over the first cell."""
+    """A row's cells, one text a column; ``hint`` is shown over all of them."""
 
     cells: tuple[str, ...]
     hint: str = ""
@@ -65,6 +68,8 @@ class TableModel(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(self._columns[section].is_number)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._columns[section].hint or None
         return self._columns[section].title if role == Qt.ItemDataRole.DisplayRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -76,8 +81,8 @@ class TableModel(QAbstractTableModel):
             return row.cells[index.column()]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(self._columns[index.column()].is_number)
-        if role == Qt.ItemDataRole.ToolTipRole and index.column() == 0:
-            return row.hint or None
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(row.hint) or None
         if role == Qt.ItemDataRole.FontRole and row.is_bold:
             font = QFont()
             font.setBold(True)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.analysis.words import word_text
+from bertviewer.core.analysis.words import word_text, words_of
 from bertviewer.core.run.activation_run import ActivationRun, Token
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
@@ -44,10 +44,12 @@ class TokenRows(TableModel):
         )
         self._tokens: tuple[Token, ...] = ()
         self._pieces: list[_Piece] = []
+        self._word_count = 0
 
     def set_run(self, run: ActivationRun | None) -> None:
         """Show the tokens of another run."""
         self._tokens = () if run is None else run.tokens
+        self._word_count = 0 if run is None else len(words_of(run))
         self._pieces = [piece for group in _words(self._tokens) for piece in _pieces(group)]
         self.set_rows(
             [
@@ -58,7 +60,7 @@ class TokenRows(TableModel):
 
     def summary(self) -> str:
         """Return how many tokens, words and unknown tokens there are."""
-        words = len({(t.segment, t.word) for t in self._tokens if t.word is not None})
+        words = self._word_count
         unknown = sum(token.is_unknown for token in self._tokens)
         count = len(self._tokens)
         parts = [self.tr("1 token") if count == 1 else self.tr("{0} tokens").format(f"{count:,}")]

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer
 class Turns(QObject):
     """Does one piece a turn of the event loop, in the order in which they were asked for.
 
+    What a piece asks for comes right after it.
     A run changes half of the window: drawn at once, that would be felt.
     """
 
@@ -32,8 +33,11 @@ class Turns(QObject):
 
     def _take(self) -> None:
         work = self._waiting.popleft()
+        behind, self._waiting = self._waiting, deque()
         try:
             work()
         finally:
+            # What a piece asks for is a part of it, and comes before what was asked for later.
+            self._waiting.extend(other for other in behind if other not in self._waiting)
             if self._waiting:
                 self._timer.start(0)

@@ -65,12 +65,6 @@ class WalkTableModel(TableModel):
         """Tell whether a row is a part's, or the total's: its title has all columns to itself."""
         return self._steps[row] is None
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Return what a cell shows; a row's tip is for all of its cells. Qt calls it."""
-        if role == Qt.ItemDataRole.ToolTipRole and index.isValid():
-            return super().data(self.index(index.row(), 0), role)
-        return super().data(index, role)
-
     def _heading(self, part: WalkPart) -> Row:
         title = part.title
         if part.times > 1:

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 
@@ -32,7 +33,7 @@ class WeightsLabel(QLabel):
         if random:
             text = self.tr("Pretrained weights, but {0} tensors RANDOM").format(len(random))
         self.setText(text)
-        self.setToolTip("\n".join(random[:30]))
+        self.setToolTip(plain_tip("\n".join(random[:30])))
         is_random = bool(random) or source.weights == "random"
         role = QPalette.ColorRole.Link if is_random else QPalette.ColorRole.WindowText
         self.setForegroundRole(role)

@@ -1,31 +1,29 @@
-"""The window's one place for state: the open model, the selection, the runs."""
+"""The window's one place for state: the open model, and with it the selection and the runs."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.analysis.prediction_data import mask_places
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.check_step import Check
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.folding import fold
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source import ModelSource
 from bertviewer.core.tasks import find_task
 from bertviewer.core.weights.keys import KeyReport
-from bertviewer.plots.chart import Place
 from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
 from bertviewer.ui.jobs import Jobs
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.looks import Look
-from bertviewer.ui.selection import Selection
+from bertviewer.ui.runs import Runs
 from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
@@ -33,13 +31,11 @@ if TYPE_CHECKING:
     from bertviewer.core.loading import LoadedModel
 
 
-Comparison = Literal["overlay", "difference"]
-
 Derive = Callable[["LoadedModel", Progress], Architecture]
 """Puts formulas into the architecture of an open model."""
 
 
-class Workspace(Selection):
+class Workspace(Runs):
     """State, and the actions that change it; widgets listen to it and never to one another.
 
     The signals say that a part of the state is new; what it is stands in the attributes.
@@ -47,9 +43,6 @@ class Workspace(Selection):
 
     architecture_changed = Signal()
     formulas_changed = Signal()
-    run_changed = Signal()
-    comparison_changed = Signal()
-    check_changed = Signal()
     activity_changed = Signal()
     progressed = Signal(int, int, str)
     exported = Signal(str)
@@ -62,15 +55,11 @@ class Workspace(Selection):
         super().__init__(parent)
         self.architecture: Architecture | None = None
         self.source: ModelSource | None = None  # of the open model
-        self.watched: WatchedRun | None = None  # the last run
         self.remote: HubModel | None = None  # where its weights come from, if it is of the hub
-        self.kept: WatchedRun | None = None  # run A, to compare the last one with
-        self.comparison: Comparison = "overlay"  # how, if there is a run A
         self.devices: tuple[Device, ...] = ()  # known once a model is open
         self.keys: KeyReport | None = None  # how the open model's checkpoint fits it
         self.heads: tuple[str, ...] = ()  # the tasks that it can be opened for
         self.device_wish = CPU  # where sentences shall run, if they can
-        self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
         self._to_derive: list[Derive] = []
@@ -93,24 +82,9 @@ class Workspace(Selection):
         return bool(self._to_derive)
 
     @property
-    def run(self) -> ActivationRun | None:
-        """The last run."""
-        return None if self.watched is None else self.watched.run
-
-    @property
     def device(self) -> str:
         """Where sentences run, by torch's name."""
         return chosen_device(self.device_wish, self.devices)
-
-    def go(self, place: Place) -> None:
-        """Select a module, a token, a head or a feature, or several of these at once.
-
-        What is still to be drawn anew offers tokens of the run before; this one may have fewer.
-        """
-        count = 0 if self.run is None else len(self.run.tokens)
-        if place.token is not None and not 0 <= place.token < count:
-            place = replace(place, token=None)
-        super().go(place)
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
@@ -138,15 +112,8 @@ class Workspace(Selection):
         """Check what the module at ``path`` gave in the last run."""
         if self._model is None or self.watched is None:
             return
-        watched = self.watched
-
-        def keep(check: Check) -> None:
-            if self.watched is watched:
-                self.checks[path] = check
-                self.check_changed.emit()
-
-        task = partial(tasks.check_module, self._model, watched.kept, path)
-        self._jobs.start("check", task, keep)
+        task = partial(tasks.check_module, self._model, self.watched.kept, path)
+        self._jobs.start("check", task, partial(self.set_check, self.watched, path))
 
     def look(
         self,
@@ -188,21 +155,6 @@ class Workspace(Selection):
         """Give a view's wish up: it is out of sight. Without a name, all views' wishes."""
         self._jobs.forget_look(view)
 
-    def keep_run(self) -> None:
-        """Keep the last run as run A."""
-        self.kept = self.watched
-        self.comparison_changed.emit()
-
-    def drop_run(self) -> None:
-        """Compare no longer."""
-        self.kept = None
-        self.comparison_changed.emit()
-
-    def compare(self, comparison: Comparison) -> None:
-        """Choose how the last run is compared with run A."""
-        self.comparison = comparison
-        self.comparison_changed.emit()
-
     def export(self, path: Path, drawn: DrawnRun | None) -> None:
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
         if self.architecture is None:
@@ -223,8 +175,7 @@ class Workspace(Selection):
         self._to_derive = [tasks.derive_counts, tasks.derive_costs]
         self.architecture = model.architecture
         self.set_tree(fold(model.architecture))
-        self.watched = self.kept = None
-        self.checks = {}
+        self.forget_runs()
         self._jobs.forget_look()
         self.architecture_changed.emit()
         self.comparison_changed.emit()
@@ -233,13 +184,11 @@ class Workspace(Selection):
 
     def _on_run(self, watched: WatchedRun) -> None:
         run = watched.run
-        self.watched = watched
-        self.checks = {}
         # The first word is more of an example than the mark at the sentence's beginning; a mask
         # is there to be guessed.
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
         masks = mask_places(run, self.architecture) if self.architecture is not None else ()
-        self.token = next(iter((*masks, *words)), 0)
+        self.set_run(watched, next(iter((*masks, *words)), 0))
         self._jobs.forget_look()
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.

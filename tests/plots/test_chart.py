@@ -1,7 +1,6 @@
 """Charts as plain data: what a place means, and every chart as a table."""
 
 import numpy as np
-import pytest
 
 from bertviewer.plots.chart import (
     Bars,
@@ -11,64 +10,14 @@ from bertviewer.plots.chart import (
     Line,
     LineChart,
     Place,
-    closest,
 )
-
-LAYERS = (Place("layer.0"), Place("layer.1"), Place("layer.10"))
+from bertviewer.plots.chosen import chosen
 
 
 def test_merged_places_keep_what_the_first_says() -> None:
     merged = Place("a", token=0).merged(Place("b", token=5, head=0))
     assert merged == Place("a", token=0, head=0)
     assert Place().merged(Place(feature=3)) == Place(feature=3)
-
-
-@pytest.mark.parametrize(
-    ("selection", "expected"),
-    [
-        (Place("layer.1"), (1,)),
-        (Place("layer.1.attention.self"), (1,)),
-        (Place("layer.10"), (2,)),
-        (Place("layer.2"), ()),
-        (Place("layer"), ()),
-        (Place(""), ()),
-        (Place(), ()),
-        (Place(token=1), ()),
-        (Place("layer.0", token=4), (0,)),
-    ],
-)
-def test_a_module_is_met_by_itself_and_by_what_is_inside(
-    selection: Place, expected: tuple[int, ...]
-) -> None:
-    assert closest(LAYERS, selection) == expected
-
-
-def test_the_closest_module_counts() -> None:
-    places = (*LAYERS, Place("layer.1.attention"), Place("layer.0.attention"))
-    assert closest(places, Place("layer.1.attention.self")) == (3,)
-    assert closest(places, Place("layer.1.output")) == (1,)
-
-
-def test_no_part_may_differ() -> None:
-    places = (Place("a", token=1), Place("a", token=2), Place("b", token=2))
-    assert closest(places, Place("a", token=2)) == (1,)
-    assert closest(places, Place("a")) == (0, 1)
-    assert closest(places, Place(token=2, head=7)) == (1, 2)
-    assert closest(places, Place("b", token=1)) == ()
-
-
-def test_the_root_is_met_by_itself_only() -> None:
-    places = (Place(""), Place("a"))
-    assert closest(places, Place("")) == (0,)
-    assert closest(places, Place("a")) == (1,)
-    assert closest(places, Place("b")) == ()
-
-
-def test_what_all_share_tells_none_apart() -> None:
-    shared = (Place("group.0"),) * 12
-    assert closest(shared, Place("group.0")) == ()
-    assert closest(shared[:1], Place("group.0")) == (0,)
-    assert closest((), Place("group.0")) == ()
 
 
 def test_lines_as_a_table() -> None:
@@ -112,10 +61,10 @@ def test_a_grid_as_a_table() -> None:
 def test_a_cell_stands_for_its_row_and_its_column() -> None:
     assert grid().place(1, 0) == Place("layer.0", token=0)
     assert grid().text(0, 1) == "emb, b (token 1): 2.5"
-    assert grid().chosen(Place("layer.0.output", token=1)) == ((1,), (1,))
+    assert chosen(grid(), Place("layer.0.output", token=1)) == ((1,), (1,))
     bare = GridChart(np.zeros((1, 1)), ("x",), ("y",))
     assert bare.place(0, 0) == Place()
-    assert bare.chosen(Place("layer.0", token=1)) == ((), ())
+    assert chosen(bare, Place("layer.0", token=1)) == ((), ())
 
 
 def test_rows_may_stand_for_something_else_from_a_column_on() -> None:
@@ -131,8 +80,8 @@ def test_rows_may_stand_for_something_else_from_a_column_on() -> None:
     assert chart.place(1, 0) == Place("enc.0", token=0)
     assert chart.place(1, 1) == Place("dec.0", token=1)
     assert chart.place(0, 2) == Place("dec.emb", token=2)
-    assert chart.chosen(Place("dec.0.attention"))[0] == (1,)
-    assert chart.chosen(Place("enc.emb"))[0] == (0,)
+    assert chosen(chart, Place("dec.0.attention"))[0] == (1,)
+    assert chosen(chart, Place("enc.emb"))[0] == (0,)
 
 
 def test_heads_as_a_table_and_in_words() -> None:

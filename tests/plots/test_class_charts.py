@@ -31,7 +31,7 @@ def test_the_tokens_of_a_decoder_alone() -> None:
 
 def test_where_an_answer_begins_and_ends() -> None:
     scores = ClassScores("answer", ("start", "end"), LOGITS, CHANCES, TOKENS)
-    start, end = answer_chart(RUN, scores).lines
+    start, end = answer_chart(RUN, TOKENS, scores).lines
     assert start.values == tuple(CHANCES[:, 0])
     assert end.values == tuple(CHANCES[:, 1])
     assert start.places[2] == Place(token=2)
@@ -39,6 +39,16 @@ def test_where_an_answer_begins_and_ends() -> None:
 
 def test_another_runs_figures_stand_at_the_partners_of_its_tokens() -> None:
     other = ClassScores("answer", ("start", "end"), LOGITS[:3], CHANCES[:3], (0, 1, 2))
-    chart = answer_chart(RUN, other, {0: 0, 2: 1, 3: 2})
+    chart = answer_chart(RUN, TOKENS, other, {0: 0, 2: 1, 3: 2})
     assert chart.ticks == ("[CLS]", "a", "b", "[SEP]")
     assert chart.lines[1].values == (0.9, None, 0.8, 0.7)
+
+
+def test_an_answer_stands_at_the_tokens_of_the_encoder_alone() -> None:
+    scores = ClassScores("answer", ("start", "end"), LOGITS[:2], CHANCES[:2], (0, 1))
+    chart = answer_chart(RUN, scores.tokens, scores)
+    assert chart.ticks == ("[CLS]", "a")
+    assert [len(line.values) for line in chart.lines] == [2, 2]
+    # So does what run A says, which may have a longer text.
+    other = ClassScores("answer", ("start", "end"), LOGITS, CHANCES, TOKENS)
+    assert answer_chart(RUN, scores.tokens, other, {0: 0, 1: 3}).lines[0].values == (0.1, 0.4)

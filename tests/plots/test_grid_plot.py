@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtGui import QColor
@@ -15,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.chart import Place
+from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from bertviewer.plots.token_norms import norms_chart
@@ -150,7 +150,7 @@ def test_drawing_twice_does_not_pile_up(plot: GridPlot) -> None:
         plot.mark(Place(token=1))
     assert len(plot.getPlotItem().items) == items == 2
     assert len(plot.scene().items()) == total
-    bars = [item for item in plot.scene().items() if isinstance(item, pg.ColorBarItem)]
+    bars = [item for item in plot.scene().items() if isinstance(item, ColorBar)]
     assert len(bars) == 1
 
 

@@ -59,7 +59,7 @@ def test_few_among_many_are_still_visible(plot: HistogramPlot) -> None:
 def test_the_second_series_is_an_outline(plot: HistogramPlot) -> None:
     plot.show_chart(TWO)
     assert {LIGHT.series[0], LIGHT.series[1]} <= colors(plot)
-    assert color(plot, 1.5, 15) == LIGHT.background
+    assert color(plot, 1.5, 14) == LIGHT.background
     assert color(plot, 1.5, 30) == LIGHT.series[1]
     # Where the second has nothing, no line hides the first one's low bars.
     assert color(plot, 0.5, 0.3) != LIGHT.series[1]
@@ -77,7 +77,7 @@ def test_bars_may_go_down(plot: HistogramPlot) -> None:
         (0.5, -0.1, False),
     ):
         assert is_filled(plot, x, y) == expected, (x, y)
-    assert plot.text_at(scene(plot, -0.5, 0)) == "-1 … 0: -0.25"
+    assert plot.text_at(scene(plot, -0.5, 0)) == "−1 … 0: −0.25"
 
 
 def test_bins_in_words(plot: HistogramPlot) -> None:

@@ -3,11 +3,13 @@
 import io
 from collections.abc import Sequence
 
+import numpy as np
 import pypdf
 import pytest
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.plots.chart import GridChart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.label_axis import LabelAxis, shortened
 from bertviewer.plots.paper import plot_pdf
@@ -116,3 +118,25 @@ def test_the_first_label_may_reach_beyond_the_axis(grid: GridPlot) -> None:
 def test_shortened() -> None:
     assert shortened("word", 4) == "word"
     assert shortened("words", 4) == "wor…"
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([str(n) for n in range(32)], ("0", "5", "10", "15", "20", "25", "30")),
+        ([str(n) for n in range(1, 33)], ("1", "5", "10", "15", "20", "25", "30")),
+        ([str(2 * n) for n in range(32)], ("0", "10", "20", "30", "40", "50", "60")),
+        ([f"t{n}" for n in range(8)], tuple(f"t{n}" for n in range(8))),
+    ],
+)
+def test_numbers_that_are_left_out_leave_round_ones(
+    window: QWidget, labels: list[str], expected: tuple[str, ...]
+) -> None:
+    grid = GridPlot(window)
+    grid.show_chart(GridChart(np.zeros((len(labels), 2)), tuple(labels), ("a", "b")))
+    grid.resize(400, 170)
+    grid.grab()
+    axis: LabelAxis = grid.getPlotItem().getAxis("left")
+    (shown,) = axis._tickLevels
+    assert tuple(text for _, text in shown) == expected
+    assert all(labels[int(place)] == text for place, text in shown)

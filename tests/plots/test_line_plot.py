@@ -2,12 +2,13 @@
 
 import pyqtgraph as pg
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QColor, QPen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QGraphicsPathItem, QWidget
+from PySide6.QtWidgets import QApplication, QGraphicsPathItem, QWidget
 
 from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.export import png
 from bertviewer.plots.legend import Legend
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
@@ -277,3 +278,24 @@ def test_names_keep_their_room_where_the_axis_gets_longer_numbers(plot: LinePlot
         plot.grab()  # the axis finds its width while it is drawn
         QTest.qWait(20)
         assert plot.legend.boundingRect().width() <= plot.getPlotItem().vb.width()
+
+
+def test_a_fine_screen_has_no_thinner_lines(
+    plot: LinePlot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plot.show_chart(chart(Line("a", (1.0, 2.0))))
+
+    def width() -> float:
+        (curve,) = plot.getPlotItem().listDataItems()
+        pen: QPen = curve.opts["pen"]
+        return pen.widthF()
+
+    coarse = width()
+    monkeypatch.setattr(type(plot), "devicePixelRatioF", lambda _: 2.0)
+    # The window has come to another screen.
+    QApplication.sendEvent(plot, QEvent(QEvent.Type.DevicePixelRatioChange))
+    assert width() == 2 * coarse
+    png(plot, scale=3)
+    assert width() == 2 * coarse
+    axis = plot.getPlotItem().getAxis("left")
+    assert axis.pen().widthF() == 2

@@ -43,7 +43,7 @@ def test_the_nearest_point(plot: LinePlot) -> None:
 def test_exact_values_under_the_mouse(plot: LinePlot) -> None:
     plot.show_chart(chart(Line("x", (1.23456789, -1e-9), places("p"))))
     assert plot.text_at(scene(plot, 0, 1.0)) == "x, Layer 0: 1.234568"
-    assert plot.text_at(scene(plot, 1, 1.0)) == "x, Layer 1: -1e-09"
+    assert plot.text_at(scene(plot, 1, 1.0)) == "x, Layer 1: −1e−09"
     told: list[str] = []
     plot.hovered.connect(told.append)
     hover(plot, pixel(plot, 0, 1.0))
@@ -51,15 +51,15 @@ def test_exact_values_under_the_mouse(plot: LinePlot) -> None:
     hover(plot, QPoint(2, 2))
     hover(plot, pixel(plot, 1, 0.0))
     leave(plot)
-    last = "x, Layer 1: -1e-09"
+    last = "x, Layer 1: −1e−09"
     assert told == ["x, Layer 0: 1.234568", last, "", last, ""]
 
 
 def test_band_and_extremes_are_told(plot: LinePlot) -> None:
     line = Line("x", (1.0, 2.0), low=(0.5, None), high=(1.5, 3.0), min=(-7.0, -8.0), max=(9.0, 9.5))
     plot.show_chart(chart(line))
-    assert plot.text_at(scene(plot, 0, 1)) == "x, Layer 0: 1, from 0.5 to 1.5, min -7, max 9"
-    assert plot.text_at(scene(plot, 1, 2)) == "x, Layer 1: 2, min -8, max 9.5"
+    assert plot.text_at(scene(plot, 0, 1)) == "x, Layer 0: 1, from 0.5 to 1.5, min −7, max 9"
+    assert plot.text_at(scene(plot, 1, 2)) == "x, Layer 1: 2, min −8, max 9.5"
 
 
 def test_outside_of_the_axes_is_nothing(plot: LinePlot) -> None:

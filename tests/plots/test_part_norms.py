@@ -6,6 +6,7 @@ import pytest
 from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.core.analysis.token_measures import call_statistics
 from bertviewer.plots.chart import Place
+from bertviewer.plots.chosen import chosen
 from bertviewer.plots.part_norms import has_norms, part_norms_chart
 from tests.core.analysis.model_runs import Opened, known
 from tests.plots.test_token_classes import given
@@ -67,7 +68,7 @@ def test_a_shared_layer_has_a_row_for_each_call() -> None:
     whole = part_norms_chart(it.run, series, measured)
     assert whole.values == pytest.approx(np.stack([first, last]), rel=1e-5)
     # The module is both of them, so neither is marked.
-    assert whole.chosen(Place(path, token=1)) == ((), (1,))
+    assert chosen(whole, Place(path, token=1)) == ((), (1,))
 
 
 def test_what_has_no_norms() -> None:

@@ -21,14 +21,14 @@ def test_a_map_names_rows_and_columns_as_the_tensor_does() -> None:
     exact = map_chart(tensor_map(part, (2, 6), (0, 3)), part, "mean")
     assert exact.rows == ("12", "13", "14", "15")
     assert exact.columns == ("5", "6", "7")
-    assert exact.text(1, 2) == f"row 13, column 7: {VALUES[13, 7]:.7g}"
+    assert exact.text(1, 2) == f"row 13, column 7: {VALUES[13, 7]:.7g}".replace("-", "−")
     assert exact.is_signed
     assert exact.is_top_down
     blocks = map_chart(tensor_map(part, (0, 20), (0, 20), most=5), part, "extreme")
     assert blocks.rows == ("10", "14", "18", "22", "26")
     block = VALUES[14:18, 21:25].ravel()
     value = block[np.abs(block).argmax()]
-    assert blocks.text(1, 4) == f"row 14–17, column 21–24: {value:.7g}"
+    assert blocks.text(1, 4) == f"row 14–17, column 21–24: {value:.7g}".replace(" -", " −")
     assert blocks.value_title == "extreme"
 
 

@@ -16,7 +16,7 @@ def test_the_runs_own_norms() -> None:
     assert chart.rows == ("emb", "0", "1")
     assert chart.row_names == ("embeddings", "layer 0", "layer 1")
     assert chart.columns == ("[CLS]", "it's", "[SEP]")
-    assert (chart.x_title, chart.y_title, chart.value_title) == ("Token", "Layer", "‖h‖")
+    assert (chart.x_title, chart.y_title, chart.value_title) == ("Token", "Layer", "Norm")
     assert chart.place(2, 1) == Place(token=1)
     assert not chart.is_signed
 

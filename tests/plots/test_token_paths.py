@@ -35,7 +35,7 @@ def test_names_and_colours_are_those_that_were_asked_for() -> None:
         assert [(line.label, line.color) for line in chart.lines] == [("cat", 0), ("mat", 3)]
         assert chart.ticks == ("emb", "0", "1", "2", "3", "4", "5")
         assert chart.x_title == "Layer"
-    assert charts.norms.y_title == "‖h‖"
+    assert charts.norms.y_title == "Norm"
     assert charts.to_start.y_title == "Cosine to start"
     assert charts.to_before.y_title == "Cosine to previous layer"
 

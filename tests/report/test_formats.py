@@ -13,6 +13,7 @@ from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.statistics import Statistics
+from bertviewer.core.shape_text import shape_text
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.report.formats import (
     csv,
@@ -20,7 +21,6 @@ from bertviewer.report.formats import (
     number,
     provenance,
     run_text,
-    shape_text,
     text,
     tokenizer_note,
     totals,
@@ -274,9 +274,6 @@ def test_totals_of_a_small_model(tiny: Architecture) -> None:
     assert found["Modules"] == str(len(tiny.modules))
 
 
-def test_numbers_and_shapes() -> None:
+def test_numbers() -> None:
     figures = (None, 0.0, 1.0, -0.0123456, 123456.7)
     assert [*map(number, figures)] == ["–", "0", "1", "-0.012346", "1.2346e+05"]
-    assert shape_text(None) == ""
-    assert shape_text(()) == "[]"
-    assert shape_text((30522, 768)) == "[30522, 768]"

@@ -1,12 +1,14 @@
 """The tab shows the class's own lines, numbered as in the file, readable in both themes."""
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette, QTextCursor
-from PySide6.QtWidgets import QApplication, QTabWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source_code import SourceCode, source_of
 from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME
+from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_highlighting import DARK_COLORS, LIGHT_COLORS, Span, spans_of
 from bertviewer.ui.source_tab import SourceTab
@@ -123,3 +125,65 @@ def test_a_missing_source_is_one_plain_line(
     assert page._place.text() == (
         "The source of transformers.models.bert.modeling_bert.BertModel is not at hand."
     )
+
+
+def test_a_text_is_found_in_the_source(demo_window: MainWindow, qtbot: QtBot) -> None:
+    window = demo_window
+    window.workspace.select("encoder.layer.1.attention.self")
+    _, view = source_tab(window)
+    bar, field = find(window, FindBar, "findBar"), find(window, QLineEdit, "findField")
+    count = find(window, QLabel, "findCount")
+    assert not bar.isVisible()
+    window.activateWindow()
+    view.setFocus()
+    qtbot.waitUntil(view.hasFocus)
+    # Elsewhere it filters the tree.
+    qtbot.keyClick(view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert bar.isVisible()
+    assert field.hasFocus()
+    qtbot.keyClicks(field, "SELF.query")
+    hits = view.toPlainText().lower().count("self.query")
+    assert hits > 1
+    assert count.text() == f"1 of {hits}"
+    assert len(view.extraSelections()) == hits
+    assert view.textCursor().selectedText() == "self.query"
+    first = view.textCursor().position()
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert count.text() == f"2 of {hits}"
+    assert view.textCursor().position() > first
+    qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert view.textCursor().position() == first
+    qtbot.mouseClick(find(window, QToolButton, "findBefore"), Qt.MouseButton.LeftButton)
+    assert count.text() == f"{hits} of {hits}"
+    qtbot.keyClicks(field, "no such text")
+    assert count.text() == "not found"
+    assert not find(window, QToolButton, "findNext").isEnabled()
+    assert view.extraSelections() == []
+
+    # Another class is looked through as well.
+    field.setText("class LayerNorm")
+    window.workspace.select("embeddings.LayerNorm")
+    assert count.text() == "1 of 1"
+    qtbot.keyClick(field, Qt.Key.Key_Escape)
+    assert not bar.isVisible()
+    assert view.hasFocus()
+    assert view.extraSelections() == []
+    assert view.textCursor().selectedText() == "class LayerNorm"
+
+
+def test_what_is_selected_is_looked_for(qtbot: QtBot) -> None:
+    view = SourceView()
+    bar = FindBar(view)
+    for widget in (view, bar):
+        qtbot.addWidget(widget)
+    view.show_source([("", SourceCode("Kind", "a.py", "a", "1", 1, CODE))])
+    cursor = view.document().find("x")
+    view.setTextCursor(cursor)
+    bar.open_bar()
+    assert find(bar, QLineEdit, "findField").text() == "x"
+    # The second x of "return x @ 2" comes after the parameter's.
+    assert find(bar, QLabel, "findCount").text() == "1 of 2"
+    bar.step(1)
+    assert view.textCursor().block().text().strip().startswith("return x")
+    bar.step(1)
+    assert view.textCursor() == cursor

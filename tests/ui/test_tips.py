@@ -1,9 +1,26 @@
 """Tooltips say literally what they were given."""
 
-import pytest
-from PySide6.QtGui import QTextDocumentFragment
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
+import pytest
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
+from PySide6.QtGui import QTextDocumentFragment
+from PySide6.QtWidgets import QTableView, QTabWidget, QTreeView, QWidget
+from pytestqt.qtbot import QtBot
+from safetensors.numpy import save_file
+
+from bertviewer.ui import tasks
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.weights_label import WeightsLabel
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find
+
+NAME, FILE = "<img src=x>", "an <img src=x> file"
 
 
 @pytest.mark.parametrize(
@@ -18,3 +35,65 @@ def test_what_looks_like_html_is_shown_as_it_is(text: str) -> None:
 def test_lines_stay_lines() -> None:
     tip = plain_tip("<s>\nsecond")
     assert QTextDocumentFragment.fromHtml(tip).toPlainText().splitlines() == ["<s>", "second"]
+
+
+def tips(window: MainWindow) -> Iterator[str]:
+    """Return every tooltip that the window has now: of its widgets, cells and headings."""
+    for widget in window.findChildren(QWidget):
+        yield widget.toolTip()
+    for view in (*window.findChildren(QTableView), *window.findChildren(QTreeView)):
+        model = view.model()
+        if model is not None:
+            yield from _tips_of(model, QModelIndex())
+
+
+def _tips_of(model: QAbstractItemModel, parent: QModelIndex) -> Iterator[str]:
+    for row in range(model.rowCount(parent)):
+        for column in range(model.columnCount(parent)):
+            yield model.index(row, column, parent).data(Qt.ItemDataRole.ToolTipRole) or ""
+        yield from _tips_of(model, model.index(row, 0, parent))
+    for column in range(model.columnCount(parent)):
+        heading = model.headerData(column, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+        yield heading or ""
+
+
+def test_no_name_of_a_file_is_read_as_html(
+    window: MainWindow, lane: Lane, qtbot: QtBot, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a <img src=x> model"
+    folder.mkdir()
+    names = (f"{NAME}.weight", f"{NAME}.{NAME}.bias", f"layer.0.{NAME}.weight")
+    save_file({name: np.ones((4, 4), np.float32) for name in names}, folder / f"{FILE}.safetensors")
+    window.open_named(str(folder / f"{FILE}.safetensors"))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    tabs = find(window, QTabWidget, "detailTabs")
+    told = set(tips(window))
+    for path in ("", NAME):
+        window.workspace.select(path)
+        for number in range(tabs.count()):
+            tabs.setCurrentIndex(number)
+            table = find(window, QTableView, "tensorTable")
+            if table.isVisible():
+                table.selectRow(0)
+            qtbot.waitUntil(lambda: not lane.busy, timeout=30_000)
+            told.update(tips(window))
+    foreign = {tip for tip in told if "img" in tip}
+    assert len(foreign) > 5, "the names are told"
+    for tip in foreign:
+        shown = QTextDocumentFragment.fromHtml(tip).toPlainText()
+        assert "<img" in shown, tip
+
+
+def test_random_tensors_are_named_literally(
+    window: MainWindow, qtbot: QtBot, opened_demo: tasks.Opened
+) -> None:
+    del qtbot
+    workspace = window.workspace
+    architecture = opened_demo.model.architecture
+    source = replace(architecture.source, random_tensors=(f"{NAME}.weight", "plain.bias"))
+    workspace.architecture = replace(architecture, source=source)
+    workspace.formulas_changed.emit()
+    tip = find(window, WeightsLabel, "statusWeights").toolTip()
+    shown = QTextDocumentFragment.fromHtml(tip).toPlainText()
+    assert shown.splitlines() == [f"{NAME}.weight", "plain.bias"]

@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.ui.turns import Turns
 
 
-def test_pieces_are_done_one_a_turn_in_the_order_of_asking(qtbot: QtBot) -> None:
+def test_pieces_are_done_one_a_turn_and_what_they_ask_for_comes_next(qtbot: QtBot) -> None:
     turns, done = Turns(), []
 
     def first() -> None:
@@ -26,7 +26,7 @@ def test_pieces_are_done_one_a_turn_in_the_order_of_asking(qtbot: QtBot) -> None
     assert done == []
     assert turns.pending
     qtbot.waitUntil(lambda: not turns.pending)
-    assert done == ["first", "second", "third"]
+    assert done == ["first", "third", "second"], "what a piece asks for is a part of it"
 
 
 def test_a_piece_that_fails_does_not_hold_up_the_others(qtbot: QtBot) -> None:

@@ -1,6 +1,7 @@
 """Which token of one run is which of another: the longest common subsequence of their ids."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,13 @@ def align(first: Sequence[Token], second: Sequence[Token]) -> tuple[tuple[int, i
     another phrase. It takes len(first) * len(second) bytes and steps, whatever the tokens are;
     ``difflib`` is faster on texts that differ much and takes a second where ids repeat.
     """
-    steps = _steps(
-        np.array([token.id for token in first], dtype=np.int64),
-        np.array([token.id for token in second], dtype=np.int64),
-    )
+    return _aligned(tuple(token.id for token in first), tuple(token.id for token in second))
+
+
+# The same two runs are asked about again whenever another layer is looked at.
+@lru_cache(maxsize=4)
+def _aligned(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    steps = _steps(np.array(first, dtype=np.int64), np.array(second, dtype=np.int64))
     pairs: list[tuple[int, int]] = []
     i, j = len(first) - 1, len(second) - 1
     is_due = False

@@ -25,7 +25,7 @@ from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.capture import Call, Capture, tensors_in
-from bertviewer.core.run.replay import replay, telling
+from bertviewer.core.run.replay import taken_by, telling
 
 # What comes of a stranger's module that carries a known name and is built otherwise.
 _BUILT_OTHERWISE = (
@@ -61,10 +61,11 @@ def attention_of(
     activation = run.activation(path)
     if activation is None:
         raise UserError(f"{path} was not called in this run")
-    number = range(len(activation.calls))[call]
+    calls = len(activation.calls)
+    number = range(calls)[call]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
-    weights = _weights(model, kept, path, number, progress)
+    weights = _weights(model, kept, path, progress, number=number, calls=calls)
     queries, keys, is_cross = places_of(
         run, path, bool(model.architecture.config.get("is_encoder_decoder"))
     )
@@ -75,7 +76,7 @@ def attention_of(
     return AttentionMaps(
         path=path,
         call=number,
-        calls=len(activation.calls),
+        calls=calls,
         probabilities=found,
         query_tokens=queries,
         key_tokens=keys,
@@ -85,31 +86,32 @@ def attention_of(
 
 
 def _weights(
-    model: LoadedModel, kept: Capture, path: str, number: int, progress: Progress
+    model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
 ) -> Tensor:
-    """Return the probabilities [1, A, S_q, S_k] in one call."""
+    """Return the probabilities [1, A, S_q, S_k] in one of the calls."""
     attention = model.module(random_weights=True).get_submodule(path)
     if type(attention).__name__ in ATTENTIONS:
-        replayed = replay(model, kept, (path,), progress).calls[path]
         # What cannot be calculated may yet be seen.
         with suppress(*_BUILT_OTHERWISE):
-            return _recomputed(model, attention, path, replayed[number])
+            taken = taken_by(model, kept, path, progress, number=number, count=calls)
+            return _recomputed(model, attention, path, taken)
     seen = _seen_eagerly(model, kept, path, progress)
     for tensor in tensors_in(seen[number].output):
-        if _are_probabilities(tensor):
-            return tensor
-    raise UserError(f"{path}: {type(attention).__name__} does not give its attention")
+        # XLNet's has the batch and the heads behind the tokens.
+        for weights in (tensor, tensor.permute(2, 3, 0, 1) if tensor.dim() == 4 else tensor):
+            if _are_probabilities(weights):
+                return weights
+    raise UserError(
+        f"{path}: {type(attention).__name__} does not give how much each token looks at each other"
+    )
 
 
 def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call) -> Tensor:
     """Calculate the probabilities in float32 from what the module took.
 
     Raises:
-        NoFormulaError: the module is built otherwise than its class says, or what it took was
-            changed since.
+        NoFormulaError: the module is built otherwise than its class says.
     """
-    if not call.is_intact:
-        raise NoFormulaError("a tensor that it took was changed in place after it")
     architecture = model.architecture
     parameter = next(iter(attention.parameters()))
     arithmetic = rounded(parameter.dtype)

@@ -56,7 +56,11 @@ def attention_layers(architecture: Architecture, run: ActivationRun) -> tuple[At
     calls = {module.path: len(module.calls) for module in run.modules}
     paths = [path for path in attention_paths(architecture) if path in calls]
     stacks = [
-        [(node.path, [p for p in paths if p.startswith(f"{node.path}.")]) for node in stack]
+        [
+            # XLM's layers are no modules: its lists are of attentions, norms and so on.
+            (node.path, [p for p in paths if f"{p}.".startswith(f"{node.path}.")])
+            for node in stack
+        ]
         for stack in layer_stacks(architecture)
     ]
     stacks = [stack for stack in stacks if any(inner for _, inner in stack)]
@@ -116,7 +120,9 @@ def _in_order(stack: Stack, calls: Mapping[str, int]) -> Iterator[list[tuple[str
 
 def _side(layer: str) -> str:
     parts = layer.split(".")
-    return next((part for part in parts if part in _SIDES), ".".join(parts[:-1]))
+    # Without "layer.0", or what the list of the layers is called.
+    name = ".".join(parts[:-2]) or parts[0]
+    return next((part for part in parts if part in _SIDES), name)
 
 
 def _kinds(

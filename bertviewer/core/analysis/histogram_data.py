@@ -86,7 +86,8 @@ def _counted_exactly(values: Values, bins: int, range: Range) -> tuple[Values, V
     largest = max(abs(low), abs(high))
     if high - low <= max(largest * _LEAST_PART, _LEAST):
         margin = max(0.5, largest * 2.0**-20)
-        low, high = low - margin, high + margin
+        most = float(np.finfo(np.float64).max)
+        low, high = max(low - margin, -most), min(high + margin, most)
     # Halved twice, no difference of two of them is too large, and no digit is lost.
     counts, edges = np.histogram(values.astype(np.float64) / 4, bins, (low / 4, high / 4))
     return counts, edges * 4

@@ -88,17 +88,18 @@ def part_names(architecture: Architecture, run: ActivationRun) -> tuple[str, ...
 
 
 def layer_stacks(architecture: Architecture) -> tuple[tuple[ModuleNode, ...], ...]:
-    """Return the outermost lists of layers of which some are equal.
+    """Return the outermost lists of layers: of equal ones, or of any that hold no equal ones.
 
-    All layers of such a list count: T5's first one has a table that the others lack. Where no two
-    layers are equal, the lists of a single layer count.
+    All layers of a list count: T5's first one has a table that the others lack. A decoder may
+    have no two equal layers, or just one, beside an encoder that has more.
     """
     repeated = {node.parent for node in architecture.modules if node.repeat is not None}
-    single = {node.path for node in architecture.modules if node.class_name == "ModuleList"}
+    lists = {node.path for node in architecture.modules if node.class_name == "ModuleList"}
+    lists = {path for path in lists if not any(str(p).startswith(f"{path}.") for p in repeated)}
     stacks: list[tuple[ModuleNode, ...]] = []
     inside: tuple[str, ...] = ()
     for node in architecture.modules:
-        if node.path.startswith(inside) or node.path not in (repeated or single):
+        if f"{node.path}.".startswith(inside) or node.path not in repeated | lists:
             continue
         stack = tuple(n for n in architecture.children(node.path) if n.name.isdecimal())
         if stack:

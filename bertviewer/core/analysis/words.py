@@ -4,7 +4,6 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bertviewer.core.analysis.special_tokens import SEPARATORS
 from bertviewer.core.run.activation_run import ActivationRun
 
 
@@ -30,8 +29,9 @@ class Word:
 def words_of(run: ActivationRun) -> tuple[Word, ...]:
     """Return the words in the order of their first pieces.
 
-    Special tokens are in no word. Any other token is in exactly one: where the tokenizer told of
-    no word, it is a word of its own.
+    Special tokens are in no word, nor is what holds only space or only punctuation (as BERT's
+    tokenizer cuts it off: any ASCII that is neither letter nor digit, and Unicode's categories P).
+    Any other token is in exactly one: where the tokenizer told of no word, it is a word of its own.
     """
     segments = segments_of(run)
     pieces: dict[tuple[str, int, int], list[int]] = {}
@@ -41,37 +41,43 @@ def words_of(run: ActivationRun) -> tuple[Word, ...]:
         # A decoder that reads the encoder's text again numbers its words alike.
         key = ("token", 0, place) if token.word is None else ("word", token.segment, token.word)
         pieces.setdefault(key, []).append(place)
+    words = (tuple(places) for places in pieces.values() if _is_word(run, places))
     return tuple(
         Word(
             number,
             segments[places[0]] or 0,
             word_text([run.tokens[place].text for place in places]),
-            tuple(places),
+            places,
             any(run.tokens[place].is_unknown for place in places),
         )
-        for number, places in enumerate(pieces.values())
+        for number, places in enumerate(words)
     )
+
+
+def _is_word(run: ActivationRun, places: Sequence[int]) -> bool:
+    tokens = [run.tokens[place] for place in places]
+    text = _joined([token.text for token in tokens])
+    return any(token.is_unknown for token in tokens) or not all(map(_is_punctuation, text))
+
+
+def _is_punctuation(letter: str) -> bool:
+    if letter.isascii():
+        return not letter.isalnum()
+    return letter.isspace() or unicodedata.category(letter).startswith("P")
 
 
 def segments_of(run: ActivationRun) -> tuple[int | None, ...]:
     """Return for each token whether it is of the first text, 0, or of the second, 1.
 
-    Special tokens are of neither: ``None``. The tokens' own segments tell; where a family has none
-    (RoBERTa's and DistilBERT's are all 0), the first separator behind the first text does. A pair
-    that nothing separates, as GPT-2's, is one text.
+    Special tokens are of neither: ``None``. The tokens' own segments tell; where a family has one
+    for both (RoBERTa's and GPT-2's are all 0), the text does that the tokenizer took a token from:
+    not every family puts a separator between the two, mBART and GPT-2 have none.
     """
     own = {token.segment for token in run.tokens if not token.is_special}
-    is_split_by_separator = run.sentence.pair is not None and own == {0}
-    segments: list[int | None] = []
-    text = 0
-    for token in run.tokens:
-        if not token.is_special:
-            segments.append(text if is_split_by_separator else token.segment)
-            continue
-        if token.text in SEPARATORS and 0 in segments:
-            text = 1
-        segments.append(None)
-    return tuple(segments)
+    return tuple(
+        None if token.is_special else (token.sentence or 0) if own == {0} else token.segment
+        for token in run.tokens
+    )
 
 
 def word_text(pieces: Sequence[str]) -> str:
@@ -82,11 +88,14 @@ def word_text(pieces: Sequence[str]) -> str:
     stand for the space before a word; of the latter all letters stand for bytes. Where nothing but
     space would be left, the pieces are returned as they are.
     """
+    return _joined(pieces) or "".join(pieces)
+
+
+def _joined(pieces: Sequence[str]) -> str:
     bare = [piece.removesuffix("</w>") for piece in pieces]
     bare[1:] = [piece.removeprefix("##") for piece in bare[1:]]
     bare[:-1] = [piece.removesuffix("@@") for piece in bare[:-1]]
-    text = _from_bytes("".join(bare).replace("▁", " ")).strip()
-    return text or "".join(pieces)
+    return _from_bytes("".join(bare).replace("▁", " ")).strip()
 
 
 def _from_bytes(text: str) -> str:

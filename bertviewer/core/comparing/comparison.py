@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bertviewer.core.architecture import Architecture, SourceInfo, TensorInfo
+from bertviewer.core.architecture import Architecture, TensorInfo
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.special_floats import encoded
 
 SCHEMA = "bertviewer.comparison/1"

@@ -1,9 +1,10 @@
 """Base models: embeddings, a stack of layers and what follows them."""
 
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, shape_text, sized
+from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, sized
 from bertviewer.core.formulas.stacks import INTO, LAYER_TERM, STEP, stack
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
 
 _ENC = 'X_"enc"'
 

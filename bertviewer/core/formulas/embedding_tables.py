@@ -3,9 +3,10 @@
 import math
 
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.notation import indices, number_maths, shape_text, sized
+from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.places import EMBEDDING_USES, use_of
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
 
 _SOURCE = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
 _VOCABULARY = "Gives each token of the vocabulary its vector."

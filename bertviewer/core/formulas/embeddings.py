@@ -2,8 +2,9 @@
 
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import norm_terms
-from bertviewer.core.formulas.notation import LAYER_NORM, shape_text, sized
+from bertviewer.core.formulas.notation import LAYER_NORM, sized
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
 
 _WORD = Term("t_s", "token id at position s")
 

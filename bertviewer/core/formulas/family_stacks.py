@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import Norm, norm_of
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, shape_text, sized
+from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, sized
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
 
 _ENC = 'X_"enc"'
 _WORD, _PLACE = 'W_"word"', 'W_"pos"'

@@ -4,8 +4,9 @@ from bertviewer.core.formulas.activations import operator_named, operator_of
 from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import norm_terms
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, shape_text, sized
+from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, sized
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
 
 MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 _POOLED = "pooled output of the base model"

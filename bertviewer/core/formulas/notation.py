@@ -1,9 +1,9 @@
 """Small pieces of Typst mathematics that the formulas share."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bertviewer.core.formulas.formula import Term
+from bertviewer.core.shape_text import shape_text
 
 LAYER_NORM = 'op("LayerNorm")'
 RMS_NORM = 'op("RMSNorm")'
@@ -18,11 +18,6 @@ TOKENS = Term("S", "number of tokens; every sequence of a batch is computed alik
 def sized(symbol: str, *dimensions: int | str) -> str:
     """Return ``symbol`` with its dimensions set below it."""
     return f"limits({symbol})_({' times '.join(str(size) for size in dimensions)})"
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """Return a shape as torch writes it: ``[384, 1536]``."""
-    return f"[{', '.join(str(size) for size in shape)}]"
 
 
 def number_maths(value: float) -> str:

@@ -2,9 +2,10 @@
 
 from bertviewer.core.architecture import Scalar
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.notation import indices, shape_text, sized
+from bertviewer.core.formulas.notation import indices, sized
 from bertviewer.core.formulas.places import DROPOUT_PLACES, LINEAR_USES, use_of
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
 
 
 def linear(subject: Subject) -> Formula:

@@ -2,8 +2,9 @@
 
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import epsilon_of
-from bertviewer.core.formulas.notation import number_maths, shape_text, sized
+from bertviewer.core.formulas.notation import number_maths, sized
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
 
 _SOURCE = "Zhang & Sennrich 2019, section 3"
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.check_step import Check
 from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
+from bertviewer.core.source_info import SourceInfo
 
 if TYPE_CHECKING:
     # Whoever asks for the program's version does not wait for numpy.
@@ -37,6 +37,8 @@ class Token:
     ``word`` numbers the words of the sentence, or of the pair: pieces of one word share it. It is
     ``None`` for special tokens, and for those of spaces alone. ``written`` is the part of the text
     that the token stands for: what an unknown one hides. It is empty where that is not known.
+    ``sentence`` is 0 for a token of the first text that was typed and 1 for one of the second: many
+    families have one segment for both. It is ``None`` for what a tokenizer puts around them.
     """
 
     id: int
@@ -46,6 +48,7 @@ class Token:
     is_special: bool = False
     is_unknown: bool = False
     written: str = field(default="", compare=False)
+    sentence: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def _first(
     if config.get("model_type") in WRAPPING:
         # They find the last token by counting those that are no padding.
         real = sum(token.id != config.get("pad_token_id") for token in source)
-        return replace(source[real - 1], segment=1, word=None)
+        return replace(source[real - 1], segment=1, word=None, sentence=None)
     start = next((n for key in _START_KEYS if isinstance(n := config.get(key), int)), None)
     if start is None:
         raise UserError(

@@ -40,17 +40,27 @@ class ModelTokenizer:
         self._reads_apart = reads_apart
         # Whatever the encoder reads is segment 0: segment 1 is the decoder's.
         self._segment = 0 if config.get("is_encoder_decoder") else None
-        with _LIBRARY:
-            self._tokenizer = _guarded(
-                f"{folder}: the tokenizer cannot be read",
-                lambda: transformers.AutoTokenizer.from_pretrained(
-                    folder,
-                    # As it was checked: the file itself could name another one.
-                    config=build_config(config, str(folder)) if "model_type" in config else None,
-                    local_files_only=True,
-                    trust_remote_code=False,
-                ),
-            )
+        problem = f"{folder}: the tokenizer cannot be read"
+        try:
+            with _LIBRARY:
+                self._tokenizer = _guarded(
+                    problem,
+                    lambda: transformers.AutoTokenizer.from_pretrained(
+                        folder,
+                        # As it was checked: the file itself could name another one.
+                        config=build_config(config, str(folder))
+                        if "model_type" in config
+                        else None,
+                        local_files_only=True,
+                        trust_remote_code=False,
+                    ),
+                )
+        except UserError as error:
+            if _is_utf8(folder):
+                raise
+            # It takes most files by their paths, and what it says of such a one is of no use.
+            cause = "its path is not UTF-8, which the library of the tokenizers needs; rename it"
+            raise UserError(f"{problem}: {cause}") from error
         self._unknown: int | None = self._tokenizer.unk_token_id
         added = self._tokenizer.added_tokens_decoder.items()
         self._special = {number for number, token in added if token.special}
@@ -101,7 +111,9 @@ class ModelTokenizer:
         is_text = sentence is not None
         is_unknown = is_text and number == self._unknown and written != name
         is_special = not is_text or (number in self._special and not is_unknown)
-        return Token(number, name, segment, None, is_special, is_unknown, written)
+        if sentence is not None and self._reads_apart:
+            sentence = segment  # it was tokenized alone
+        return Token(number, name, segment, None, is_special, is_unknown, written, sentence)
 
 
 _Read = Iterator[tuple[int, str, int, int | None, bool, str]]
@@ -181,3 +193,11 @@ def _guarded(problem: str, action: Callable[[], Result]) -> Result:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
         raise UserError(f"{problem}: {error}") from error
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -125,9 +125,10 @@ class _Given:
         self.shape: Shape = tensor.shape
         self.numbers = _numbers(tensor)
         self.statistics, norms = measure(tensor)
-        # The rows of [1, S, D] are the vectors of one sentence's tokens.
+        # The rows of [1, S, D] are the vectors of one sentence's tokens. A copy, as the norms may
+        # be a part of a larger array.
         is_by_token = len(self.shape) == 3 and self.shape[0] == 1
-        self.norms: Norms | None = norms if is_by_token else None
+        self.norms: Norms | None = norms.copy() if is_by_token else None
 
     def is_still(self, tensor: Tensor) -> bool:
         """Whether this is the same tensor, and was not changed in place meanwhile."""

@@ -5,8 +5,8 @@ the layers has to be kept of a run: a histogram, the attention or a check are ma
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from torch import nn
 
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.capture import Capture, tensors_in
+from bertviewer.core.run.capture import Call, Capture, plain, tensors_in, versions
 from bertviewer.core.run.units import unit_of
 
 
@@ -34,8 +34,7 @@ def replay(
     Raises:
         Cancelled: ``progress`` said so.
     """
-    device = next((str(tensor.device) for tensor in tensors_in(kept.inputs)), None)
-    module = model.module(random_weights=True, progress=progress, device=device)
+    module = _on_the_device(model, kept, progress)
     found = Capture(budget=budget)
     found.inputs = kept.inputs
     watched = {path: module.get_submodule(path) for path in paths}
@@ -50,7 +49,69 @@ def replay(
     return found
 
 
-def _units(kept: Capture, paths: Mapping[str, Any]) -> list[str] | None:
+def taken_by(
+    model: LoadedModel,
+    kept: Capture,
+    path: str,
+    progress: Progress = no_progress,
+    *,
+    number: int = 0,
+    count: int = 1,
+) -> Call:
+    """Return what the module at ``path`` took in the call ``number`` of the ``count`` in a run.
+
+    It has no output: nothing is called any more once that is seen. Of a layer that was called
+    several times, just one call is made again; it is one that calls the module as often as each
+    of the others does.
+
+    Raises:
+        LookupError: there was no such call.
+        Cancelled: ``progress`` said so.
+    """
+    module = _on_the_device(model, kept, progress)
+    units = _units(kept, (path,))
+    if units is None:
+        pieces, skipped = [(module, Call((), kept.inputs, None, ()))], 0
+    else:
+        (unit,) = units
+        layer, calls = module.get_submodule(unit), kept.calls[unit]
+        each = count // len(calls) if count % len(calls) == 0 else 0
+        first = number // each if each else 0
+        pieces, skipped = [(layer, call) for call in calls[first:]], first * each
+    waiting = number - skipped
+    seen: Call | None = None
+
+    def see(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        nonlocal waiting, seen
+        if waiting == 0:
+            taken = plain(args), plain(kwargs)
+            seen = Call(*taken, None, versions(taken))
+            raise _EnoughError
+        waiting -= 1
+
+    handle = module.get_submodule(path).register_forward_pre_hook(see, with_kwargs=True)
+    try:
+        with torch.no_grad(), telling(module, progress), suppress(_EnoughError):
+            for called, call in pieces:
+                called(*call.args, **call.kwargs)
+    finally:
+        handle.remove()
+    if seen is None:
+        raise LookupError(f"{path} was not called so often")
+    return seen
+
+
+class _EnoughError(Exception):
+    """What was to be seen has been."""
+
+
+def _on_the_device(model: LoadedModel, kept: Capture, progress: Progress) -> nn.Module:
+    """Return the model on the device of the run that ``kept`` was filled by."""
+    device = next((str(tensor.device) for tensor in tensors_in(kept.inputs)), None)
+    return model.module(random_weights=True, progress=progress, device=device)
+
+
+def _units(kept: Capture, paths: Iterable[str]) -> list[str] | None:
     """Return the units to call, ``None`` if that would not do."""
     complete = [path for path in kept.calls if path not in kept.refused]
     kept_units = tuple(complete) if kept.scope == "units" else ()

@@ -53,7 +53,8 @@ class StandInTokenizer:
             segment = place if self._has_segments else 0
             if not place or self._reads_apart:
                 parts.append([Piece(replace(t, segment=segment), None) for t in self._open])
-            parts[-1] += [Piece(token, place) for token in self._content(text, segment)]
+            content = (replace(t, sentence=place) for t in self._content(text, segment))
+            parts[-1] += [Piece(token, place) for token in content]
             parts[-1] += [Piece(replace(t, segment=segment), None) for t in self._close]
         return joined(parts, self._limit if sentence.cut else None)
 

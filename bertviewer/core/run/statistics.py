@@ -18,10 +18,11 @@ class Statistics:
         nan_count: elements that are NaN.
         inf_count: elements that are infinite.
         zero_count: elements that are exactly zero.
-        total: the sum of the finite elements.
-        deviations: the sum of their squared distances to their mean.
+        total: the sum of the finite elements, in units of 2^exponent.
+        deviations: the sum of their squared distances to their mean, in squares of that unit.
         min: the smallest finite element, ``None`` if there is none.
         max: the largest one.
+        exponent: 0 but for float64 of extreme sizes, whose sums and squares no float would hold.
     """
 
     count: int
@@ -32,6 +33,7 @@ class Statistics:
     deviations: float
     min: float | None
     max: float | None
+    exponent: int = 0
 
     @property
     def finite(self) -> int:
@@ -41,12 +43,12 @@ class Statistics:
     @property
     def mean(self) -> float | None:
         """The mean of the finite elements."""
-        return self.total / self.finite if self.finite else None
+        return self.total / self.finite * self._unit if self.finite else None
 
     @property
     def std(self) -> float | None:
         """Their population standard deviation: sqrt(E[(x - E[x])²])."""
-        return math.sqrt(self.deviations / self.finite) if self.finite else None
+        return math.sqrt(self.deviations / self.finite) * self._unit if self.finite else None
 
     @property
     def rms(self) -> float | None:
@@ -54,15 +56,25 @@ class Statistics:
         if not self.finite:
             return None
         mean = self.total / self.finite
-        return math.sqrt(self.deviations / self.finite + mean * mean)
+        return math.sqrt(self.deviations / self.finite + mean * mean) * self._unit
 
     @property
     def zero_fraction(self) -> float | None:
         """The part of all elements that are exactly zero."""
         return self.zero_count / self.count if self.count else None
 
+    @property
+    def _unit(self) -> float:
+        return 2.0**self.exponent
+
     def merge(self, other: "Statistics") -> "Statistics":
-        """Return the statistics of both tensors' elements taken together."""
+        """Return the statistics of both tensors' elements taken together.
+
+        Raises:
+            ValueError: their sums are in different units.
+        """
+        if self.exponent != other.exponent:
+            raise ValueError(f"sums in units of 2^{self.exponent} and of 2^{other.exponent}")
         n, m = self.finite, other.finite
         # The elements of each stand apart from the mean of both, by this much in square.
         # A product, as a power too large for a float is an error and no infinity.
@@ -79,6 +91,7 @@ class Statistics:
             self.deviations + other.deviations + apart,
             min(lows, default=None),
             max(highs, default=None),
+            self.exponent,
         )
 
 

@@ -2,18 +2,29 @@
 
 from bertviewer.core.architecture import Architecture, ModuleNode
 
+_LIST = "ModuleList"
+
 
 def unit_paths(architecture: Architecture) -> tuple[str, ...]:
-    """Return the outermost repeated modules, and the outermost ones that hold none of these.
+    """Return the outermost layers, and the outermost modules that hold none of these.
 
-    Together they cover the model; what lies above them only hands tensors on.
+    Layers are equal modules in a row, and what a list holds: a shared layer, as ALBERT's, is the
+    only one of its list, and each of its calls is one pass of it. Together the units cover the
+    model; what lies above them only hands tensors on.
     """
-    layers = [node.path for node in architecture.modules if node.repeat is not None]
+    classes = {node.path: node.class_name for node in architecture.modules}
+
+    def is_layer(node: ModuleNode) -> bool:
+        # A list itself is never called.
+        is_listed = node.parent is not None and classes[node.parent] == _LIST
+        return node.repeat is not None or (is_listed and node.class_name != _LIST)
+
+    layers = [node.path for node in architecture.modules if is_layer(node)]
     found: list[str] = []
 
     def descend(node: ModuleNode) -> None:
         holds_layers = any(path.startswith(f"{node.path}." if node.path else "") for path in layers)
-        if node.repeat is not None or (node.path and not holds_layers):
+        if is_layer(node) or (node.path and not holds_layers):
             found.append(node.path)
             return
         for child in architecture.children(node.path):

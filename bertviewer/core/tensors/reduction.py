@@ -60,6 +60,10 @@ def tensor_map(
     shape = len(row_edges) - 1, len(column_edges) - 1
     sums, counts = np.zeros(shape), np.zeros(shape)
     highs, lows = np.full(shape, np.nan), np.full(shape, np.nan)
+    # Divided by more than a block has elements, no sum is too large; a power of two keeps
+    # all digits but of values below 1e-290.
+    exponent = int(np.diff(row_edges).max(initial=1) * np.diff(column_edges).max(initial=1) - 1)
+    exponent = exponent.bit_length()
     tiles = list(matrix.tiles(rows, columns))
     for number, (down, right) in enumerate(tiles):
         progress(number, len(tiles), label)
@@ -70,10 +74,12 @@ def tensor_map(
         finite = np.isfinite(tile)
         tile[~finite] = np.nan
         counts[there] += _reduced(np.add, finite.astype(np.float64), tops, lefts)
-        sums[there] += _reduced(np.add, np.where(finite, tile, 0.0), tops, lefts)
+        parts = np.ldexp(np.where(finite, tile, 0.0), -exponent)
+        sums[there] += _reduced(np.add, parts, tops, lefts)
         highs[there] = np.fmax(highs[there], _reduced(np.fmax, tile, tops, lefts))
         lows[there] = np.fmin(lows[there], _reduced(np.fmin, tile, tops, lefts))
-    means = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
+    counted = np.ldexp(counts, -exponent)
+    means = np.divide(sums, counted, out=np.full(shape, np.nan), where=counts > 0)
     extremes = np.where(-lows > highs, lows, highs)
     region = (rows[1] - rows[0]) * (columns[1] - columns[0])
     return TensorMap(row_edges, column_edges, means, extremes, region - int(counts.sum()))

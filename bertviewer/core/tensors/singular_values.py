@@ -21,7 +21,8 @@ def singular_values(matrix: Matrix, progress: Progress = no_progress, label: str
     decomposition, which has the same singular values.
 
     Raises:
-        UserError: there are NaN or Inf or no elements at all, or the file cannot be read any more.
+        UserError: there are NaN or Inf or no elements at all, the values are beyond float64's
+            range, or the file cannot be read any more.
         Cancelled: ``progress`` said so.
     """
     height, width = matrix.shape
@@ -44,6 +45,8 @@ def singular_values(matrix: Matrix, progress: Progress = no_progress, label: str
             factor = torch.linalg.qr(factor, mode="r").R
     progress(len(starts), len(starts) + 1, label)
     found: NDArray[np.float64] = torch.linalg.svdvals(factor).numpy()
+    if not np.isfinite(found).all():
+        raise UserError(f"{matrix.values.name} has singular values that are too large for float64")
     return Spectrum(found, long)
 
 

@@ -1,5 +1,8 @@
 """A tensor's statistics and the norms of its rows and columns, in one pass, tile by tile."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -13,15 +16,36 @@ from bertviewer.core.weights.decoding import Values
 
 NOTHING = Statistics(0, 0, 0, 0, 0.0, 0.0, None, None)
 BINS = 64
+_LEAST, _MOST = 1e-140, 1e140
+"""Squares of larger elements, which only float64 has, overflow in a sum; smaller ones' vanish."""
 
 
 def survey(matrix: Matrix, progress: Progress = no_progress, label: str = "") -> Survey:
     """Measure a tensor or a slice of it.
 
+    Elements of extreme sizes are measured once more in a unit of their own size.
+
     Raises:
         UserError: its file cannot be read any more.
         Cancelled: ``progress`` said so.
     """
+    found = _surveyed(matrix, 0, progress, label)
+    plain = found.statistics
+    largest = max(abs(plain.min or 0.0), abs(plain.max or 0.0))
+    if not largest or _LEAST < largest < _MOST:
+        return found
+    exponent = math.frexp(largest)[1] - 1
+    scaled = _surveyed(matrix, exponent, progress, label)
+    sums = scaled.statistics
+    # Counts and extremes are exact as they are, and not in a unit in which small ones vanish.
+    statistics = replace(plain, total=sums.total, deviations=sums.deviations, exponent=exponent)
+    with np.errstate(over="ignore", under="ignore"):  # a norm can be too large for any float
+        rows, columns = (np.ldexp(n, exponent) for n in (scaled.row_norms, scaled.column_norms))
+    return Survey(statistics, rows, columns)
+
+
+def _surveyed(matrix: Matrix, exponent: int, progress: Progress, label: str) -> Survey:
+    """Measure all elements, divided by 2^exponent."""
     height, width = matrix.shape
     rows, columns = np.zeros(height), np.zeros(width)
     statistics = NOTHING
@@ -29,8 +53,9 @@ def survey(matrix: Matrix, progress: Progress = no_progress, label: str = "") ->
     for number, (down, right) in enumerate(tiles):
         progress(number, len(tiles), label)
         tile = _floats(matrix.block(down, right))
-        # Of values beyond 1e154, which only float64 has, squares and norms are infinite.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if exponent:
+                tile = np.ldexp(tile, -exponent)
             statistics = statistics.merge(measure(torch.from_numpy(tile))[0])
             squares = np.square(tile, dtype=np.float64)
             rows[slice(*down)] += squares.sum(axis=1)

@@ -13,6 +13,7 @@ from typing import Any
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
+from bertviewer.core.weights.version import FileVersion, version_of
 
 PREFIX_BYTES = 8
 MAX_HEADER = 30_000_000  # bytes; room for more tensors than MAX_TENSORS
@@ -52,13 +53,14 @@ def read_header(file: Path) -> tuple[StoredTensor, ...]:
         UserError: it is no regular file, cannot be read, or breaks the format anywhere.
     """
     try:
-        found = file.stat()
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(file.stat().st_mode):
             raise UserError(f"{file}: not a regular file")
         with file.open("rb") as opened:
+            version = version_of(opened.fileno())
             first = opened.read(PREFIX_BYTES)
-            length = header_bytes(first, file, found.st_size)
-            return parse_header(first + opened.read(length - len(first)), file, found.st_size)
+            length = header_bytes(first, file, version.nbytes)
+            raw = first + opened.read(length - len(first))
+            return parse_header(raw, file, version.nbytes, version)
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from error
 
@@ -94,13 +96,16 @@ def header_bytes(first: bytes, file: Path, file_bytes: int | None = None) -> int
     return PREFIX_BYTES + length
 
 
-def parse_header(raw: bytes, file: Path, file_bytes: int) -> tuple[StoredTensor, ...]:
+def parse_header(
+    raw: bytes, file: Path, file_bytes: int, version: FileVersion | None = None
+) -> tuple[StoredTensor, ...]:
     """Return the tensors that a header describes, in the order of their bytes.
 
     Args:
         raw: the file from its first byte on, at least as far as the header goes.
         file: where the tensors are said to be, and what the messages name.
         file_bytes: the size of the whole file.
+        version: the file's, if it is on this disk.
 
     Raises:
         UserError: the header is not one, or does not fit the file.
@@ -112,7 +117,7 @@ def parse_header(raw: bytes, file: Path, file_bytes: int) -> tuple[StoredTensor,
     metadata = entries.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise UserError(f"{file}: bad header: {_METADATA} is not a table of texts")
-    tensors = [_tensor(name, entry, file, end) for name, entry in entries.items()]
+    tensors = [_tensor(name, entry, file, end, version) for name, entry in entries.items()]
     if not tensors:
         raise UserError(f"{file}: there are no tensors in it")
     tensors.sort(key=lambda tensor: (tensor.offset, tensor.nbytes))
@@ -185,7 +190,9 @@ def _refused(text: str) -> None:
     raise ValueError(f"{text[:MAX_DIGITS]} is not a whole number")
 
 
-def _tensor(name: str, entry: Any, file: Path, data_start: int) -> StoredTensor:
+def _tensor(
+    name: str, entry: Any, file: Path, data_start: int, version: FileVersion | None
+) -> StoredTensor:
     def bad(cause: str) -> UserError:
         return UserError(f"{file}: bad header: {shown_name(name)} {cause}")
 
@@ -218,7 +225,7 @@ def _tensor(name: str, entry: Any, file: Path, data_start: int) -> StoredTensor:
             f"takes {end - begin:,} bytes, but {dtype} of the shape {_short(shape)} "
             f"needs {_short_number(needed)}"
         )
-    return StoredTensor(name, dtype, shape, file, data_start + begin, needed)
+    return StoredTensor(name, dtype, shape, file, data_start + begin, needed, version)
 
 
 def _whole_numbers(value: Any) -> tuple[int, ...] | None:

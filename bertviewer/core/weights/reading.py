@@ -3,14 +3,15 @@
 Files are read and never mapped: one that is cut off meanwhile would end the program otherwise.
 """
 
+from io import FileIO
 from math import prod
-from typing import BinaryIO
 
 import numpy as np
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
+from bertviewer.core.weights.version import check_version
 
 Span = tuple[int, int]
 """From the first index up to, and without, the second."""
@@ -35,7 +36,8 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
     Floats of 16 and 8 bits become float32; see ``decode``.
 
     Raises:
-        UserError: the file cannot be read, or ends before the tensor does.
+        UserError: the file cannot be read, ends before the tensor does, or is not the one any more
+            that was opened.
         IndexError: the tensor has no such rows or columns.
     """
     height, width = matrix_shape(tensor.shape)
@@ -52,19 +54,21 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
             if kept * _WORTH_A_SEEK >= width:
                 place = tensor.offset + rows[0] * width * item
                 raw = _read(file, place, count * width * item, tensor)
+                check_version(tensor.file, file, tensor.version)
                 whole = decode(raw, tensor.dtype).reshape(count, width)
                 return whole[:, columns[0] : columns[1]]
             pieces = [
                 _read(file, tensor.offset + (row * width + columns[0]) * item, kept * item, tensor)
                 for row in range(*rows)
             ]
+            check_version(tensor.file, file, tensor.version)
     except (OSError, ValueError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or error
         raise UserError(f"{tensor.file}: {tensor.name} cannot be read: {reason}") from error
     return np.stack([decode(piece, tensor.dtype) for piece in pieces])
 
 
-def _read(file: BinaryIO, place: int, size: int, tensor: StoredTensor) -> bytearray:
+def _read(file: FileIO, place: int, size: int, tensor: StoredTensor) -> bytearray:
     """Return so many bytes from a place in a file.
 
     Raises:
@@ -74,7 +78,7 @@ def _read(file: BinaryIO, place: int, size: int, tensor: StoredTensor) -> bytear
     raw = bytearray(size)
     view, done = memoryview(raw), 0
     while done < size:
-        got = file.readinto(view[done:])  # type: ignore[attr-defined]
+        got = file.readinto(view[done:])
         if not got:
             raise UserError(
                 f"{tensor.file}: ends in the middle of {tensor.name}; it has been cut off since it "

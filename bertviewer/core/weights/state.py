@@ -12,6 +12,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
 from bertviewer.core.weights.header import read_header
 from bertviewer.core.weights.stored import StoredTensor
+from bertviewer.core.weights.version import check_version
 
 CHUNK = 1 << 26  # bytes; between two of them the reading can be cancelled
 
@@ -58,6 +59,7 @@ def read_state(tensors: Iterable[StoredTensor], progress: Progress) -> dict[str,
                 for tensor in here:
                     state[tensor.name] = _read(tensor, opened, done, total, progress)
                     done += tensor.nbytes
+                check_version(file, opened, here[0].version)
         except OSError as error:
             raise UserError(f"{file}: {error.strerror or error}") from error
     return state

@@ -1,8 +1,10 @@
 """Tensors as a checkpoint stores them: where their bytes lie, and not yet their values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from bertviewer.core.weights.version import FileVersion
 
 ITEM_BYTES: Mapping[str, int] = {
     "F64": 8,
@@ -54,6 +56,7 @@ class StoredTensor:
         file: the file that holds it.
         offset: where its first byte lies, counted from the start of the file.
         nbytes: how many bytes it takes: elements, row by row, little-endian.
+        version: of the file when its header was read; ``None`` if it was not on this disk then.
     """
 
     name: str
@@ -62,6 +65,7 @@ class StoredTensor:
     file: Path
     offset: int
     nbytes: int
+    version: FileVersion | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,19 @@ class RandomBanner(QFrame):
         architecture = self._workspace.architecture
         random = () if architecture is None else architecture.source.random_tensors
         if architecture is not None and random:
-            text = self.tr(
-                "{0} of {1} tensors are not in the checkpoint and were drawn at random: no figure "
-                "that they are part of comes from training."
-            ).format(len(random), architecture.tensor_count)
+            # Nothing is drawn before it is needed.
+            words = (
+                self.tr(
+                    "{0} of {1} tensors are not in the checkpoint: they are drawn at random when "
+                    "the model is used."
+                )
+                if self._workspace.run is None
+                else self.tr(
+                    "{0} of {1} tensors are not in the checkpoint and were drawn at random: no "
+                    "figure with them comes from training."
+                )
+            )
+            text = words.format(len(random), architecture.tensor_count)
             self._text.setText(text)
             self._text.setToolTip(text)
         self._button.setVisible(self._workspace.keys is not None)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.report.key_report import key_lines
 from bertviewer.ui.facts import plain_label
+from bertviewer.ui.tips import plain_tip
 
 SIZE = (820, 560)
 
@@ -41,7 +42,7 @@ class KeyReportDialog(QDialog):
             keys.dtype,
         )
         label = plain_label(note)
-        label.setToolTip(files)
+        label.setToolTip(plain_tip(files))
         self._tree = self._make_tree()
         self._fill()
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
@@ -70,7 +71,7 @@ class KeyReportDialog(QDialog):
     def _fill(self) -> None:
         keys = self._keys
         self._add(
-            self.tr("Not in the checkpoint, drawn at random"),
+            self.tr("Not in the checkpoint: random"),
             ((name, "") for name in keys.missing),
             warns=True,
         )

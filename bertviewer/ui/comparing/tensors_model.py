@@ -4,21 +4,14 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QSortFilterProxyModel,
-    Qt,
-)
+from PySide6.QtCore import QCoreApplication, QObject, QSortFilterProxyModel, Qt
 
 from bertviewer.core.architecture import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
+from bertviewer.core.shape_text import shape_text
 from bertviewer.plots.chart import Cell, Table
-from bertviewer.report.formats import shape_text
 from bertviewer.ui.module_tree import SHARE_ROLE
-from bertviewer.ui.tables import Index, alignment
+from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
@@ -34,74 +27,66 @@ STATE_NAMES: dict[State, str] = {
     "same": QT_TRANSLATE_NOOP("comparing", "same"),
 }
 
+_AS_LEFT = QT_TRANSLATE_NOOP("comparing", "as left")
+
 
 def state_name(state: State) -> str:
     """Return a state in the user's language."""
     return QCoreApplication.translate("comparing", STATE_NAMES[state])
 
 
-class TensorsModel(QAbstractTableModel):
+class TensorsModel(TableModel):
     """One row a tensor, and how far it moved."""
 
     def __init__(self, comparison: Comparison, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__((), parent)
+        self._columns = (
+            Column(self.tr("Tensor")),
+            Column(self.tr("State")),
+            Column(self.tr("Left")),
+            Column(self.tr("Right")),
+            Column(
+                self.tr("‖Δ‖ / ‖left‖"),
+                is_number=True,
+                hint=self.tr("Norm of the difference, by the norm of the left tensor"),
+            ),
+            Column(
+                self.tr("Max |Δ|"), is_number=True, hint=self.tr("Largest change of an element")
+            ),
+            Column(
+                self.tr("RMS Δ"), is_number=True, hint=self.tr("Root mean square of the changes")
+            ),
+            Column(
+                self.tr("Cosine"),
+                is_number=True,
+                hint=self.tr("Cosine between left and right, each taken as one long vector"),
+            ),
+            Column(self.tr("Changed"), is_number=True, hint=self.tr("Elements that changed")),
+        )
         self._tensors = comparison.tensors
         changes = [tensor.change for tensor in self._tensors if tensor.change is not None]
         self._largest = max((change.relative or 0.0 for change in changes), default=0.0)
-        self._titles = (
-            self.tr("Tensor"),
-            self.tr("State"),
-            self.tr("Left"),
-            self.tr("Right"),
-            self.tr("‖Δ‖ / ‖left‖"),
-            self.tr("Max |Δ|"),
-            self.tr("RMS Δ"),
-            self.tr("Cosine"),
-            self.tr("Elements changed"),
-        )
+        places = range(len(self._columns))
+        self.set_rows([Row(tuple(_text(each, n) for n in places)) for each in self._tensors])
 
     def tensor(self, row: int) -> ComparedTensor:
         """Return the tensor of a row."""
         return self._tensors[row]
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Return the number of tensors; Qt calls it."""
-        return 0 if parent.isValid() else len(self._tensors)
-
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Return the number of columns; Qt calls it."""
-        return 0 if parent.isValid() else len(self._titles)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        """Return a column's title; Qt calls it."""
-        if orientation != Qt.Orientation.Horizontal:
-            return None
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return alignment(section >= RELATIVE)
-        return self._titles[section] if role == Qt.ItemDataRole.DisplayRole else None
-
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows, or what it is sorted by; Qt calls it."""
-        if not index.isValid():
-            return None
+        if not index.isValid() or role not in (SORT_ROLE, SHARE_ROLE, Qt.ItemDataRole.ToolTipRole):
+            return super().data(index, role)
         tensor, column = self._tensors[index.row()], index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            return _text(tensor, column)
         if role == SORT_ROLE:
             return index.row() if column == NAME else _sorted_by(tensor, column)
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return alignment(column >= RELATIVE)
         if role == SHARE_ROLE:
             relative = tensor.change.relative if tensor.change else None
             return (relative or 0.0) / self._largest if self._largest else 0.0
-        if role == Qt.ItemDataRole.ToolTipRole:
-            if column == STATE and tensor.state == "not compared":
-                return self.tr("The values are not in the checkpoints of both")
-            value = cell(tensor, column)
-            return None if value is None else plain_tip(str(value))
-        return None
+        if column == STATE and tensor.state == "not compared":
+            return self.tr("The values are not in the checkpoints of both")
+        value = cell(tensor, column)
+        return None if value is None else plain_tip(str(value))
 
 
 class ShownTensors(QSortFilterProxyModel):
@@ -175,6 +160,9 @@ def _text(tensor: ComparedTensor, column: int) -> str:
     value = cell(tensor, column)
     if value is None:
         return ""
+    if column == RIGHT and value == cell(tensor, LEFT):
+        # What is said twice takes the room that names need.
+        return QCoreApplication.translate("comparing", _AS_LEFT)
     if isinstance(value, str):
         return value
     if column == CHANGED:

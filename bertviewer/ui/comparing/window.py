@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.comparing.comparison import STATES, Comparison, State
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.ui.comparing.tensors_model import (
     NAME,
     RELATIVE,
@@ -31,6 +31,7 @@ from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 
 SIZE = 1180, 640  # pixels
+PADDING, BAR, LEAST = 4, 110, 50  # pixels: beside a text, of a bar, of any column
 
 
 class ComparisonWindow(QDialog):
@@ -126,14 +127,19 @@ class ComparisonWindow(QDialog):
         self._bars = ShareBarDelegate(self)  # views do not own their delegates
         table.setItemDelegateForColumn(RELATIVE, self._bars)
         header = table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        table.resizeColumnsToContents()
-        for column in range(header.count()):
-            table.setColumnWidth(column, table.columnWidth(column) + 12)
-        table.setColumnWidth(NAME, min(table.columnWidth(NAME), 420))
-        table.setColumnWidth(RELATIVE, max(table.columnWidth(RELATIVE), 130))
         header.setSortIndicator(NAME, Qt.SortOrder.AscendingOrder)
         table.setSortingEnabled(True)
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setResizeContentsPrecision(-1)  # rows below take no more room than this later
+        table.resizeColumnsToContents()
+        for column in range(header.count()):
+            table.setColumnWidth(column, table.columnWidth(column) + PADDING)
+        table.setColumnWidth(RELATIVE, max(table.columnWidth(RELATIVE), BAR))
+        # Names get what the figures leave: their ends say most, and the tip has all of them.
+        header.setMinimumSectionSize(LEAST)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.doubleClicked.connect(self._on_double_click)
         return table
 

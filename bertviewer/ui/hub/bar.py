@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from bertviewer.ui import tasks
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 DOWNLOAD = "download"
@@ -78,4 +79,4 @@ class HubBar(QWidget):
 
     def _say(self, text: str) -> None:
         self._text.setText(text)
-        self._text.setToolTip(text)
+        self._text.setToolTip(plain_tip(text))

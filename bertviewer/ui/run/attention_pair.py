@@ -2,11 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bertviewer.core.analysis.alignment import align
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.core.progress import Progress
 from bertviewer.plots.attentions import Attended, token_pairs
 from bertviewer.ui.run.arrangement import Partners
+from bertviewer.ui.watched_run import Task, WatchedRun
+
+if TYPE_CHECKING:
+    from bertviewer.core.loading import LoadedModel
 
 Made = TypeVar("Made")
 
@@ -22,6 +28,22 @@ class AttentionPair:
     def charts(self, make: Callable[[Attended], Made]) -> tuple[Made, Made | None]:
         """Return what is made of B and of A."""
         return make(self.b), None if self.a is None else make(self.a)
+
+
+def remembered(task: Task, known: AttentionPair | None, layer: AttentionLayer) -> Task:
+    """Return the task, or B or A as they are known: one stays while the other changes."""
+    pair = () if known is None else (known.b, known.a)
+    there = [
+        one
+        for one in pair
+        if one is not None and (one.maps.path, one.maps.call) == (layer.path, layer.call)
+    ]
+
+    def find(model: "LoadedModel", watched: WatchedRun, progress: Progress) -> Any:
+        found = next((one for one in there if one.run is watched.run), None)
+        return task(model, watched, progress) if found is None else found
+
+    return find
 
 
 def attention_pair(b: Attended, a: Attended | None) -> AttentionPair:

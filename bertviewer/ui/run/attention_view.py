@@ -20,7 +20,7 @@ from bertviewer.ui import tasks
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
-from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
+from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, remembered
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.most_label import MostLabel
@@ -85,7 +85,8 @@ class AttentionView(View):
             self._every.follow(self._layers, self._layer)
             self._every.refresh()
         key = watched, self.workspace.kept, self._layer
-        if self._wanted.want(key, partial(tasks.attention, self._layer)):
+        task = remembered(partial(tasks.attention, self._layer), self._pair, self._layer)
+        if self._wanted.want(key, task):
             self._draw_later()
 
     def leave(self) -> None:
@@ -146,10 +147,23 @@ class AttentionView(View):
     def _show_heads(self) -> None:
         if self._pair is None:
             return
-        self._heads.set_title(self.tr("Heads"))
+        self._heads.set_title(*self._heads_title(self._pair))
         if self._drawn_heads != (self._pair, self.workspace.comparison):
             self._drawn_heads = self._pair, self.workspace.comparison
             self._heads.show_charts(*self._pair.charts(heads_chart), self._pair.partners)
+
+    def _heads_title(self, pair: AttentionPair) -> tuple[str, str]:
+        """Return what the small heatmaps are, and what is written above them."""
+        if pair.a is not None and self.workspace.comparison == "difference":
+            blank = self.tr("Rows and columns of tokens that A does not have are left blank.")
+            return self.tr("Heads, B − A"), blank
+        tip = self.tr("H is the entropy of a head in nats: 0 where each token looks at one.")
+        text = self.tr("H entropy in nats")
+        if pair.b.maps.distances is not None:
+            text += self.tr(", d distance in tokens")
+            tip += "\n" + self.tr("d is how many tokens away it looks, on average.")
+        # Two runs leave no room for the figures of each.
+        return self.tr("Heads") if pair.a else self.tr("Heads: {0}").format(text), tip
 
     def _show_head(self) -> None:
         head = self.workspace.head

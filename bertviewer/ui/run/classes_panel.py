@@ -70,8 +70,9 @@ class ClassesPanel(QWidget):
             grid = None if a is None else label_grid(*a)
             self._grid.show_charts(label_grid(run, scores), grid, self._partners)
         elif scores.of == "answer":
-            lines = None if a is None else answer_chart(run, a[1], _tokens(self._partners))
-            self._answer.show_charts(answer_chart(run, scores), lines)
+            own, partners = scores.tokens, _tokens(self._partners)
+            lines = None if a is None else answer_chart(run, own, a[1], partners)
+            self._answer.show_charts(answer_chart(run, own, scores), lines)
 
     def forget(self) -> None:
         """Keep no run that nobody else keeps; what is drawn stays until something else is."""

@@ -10,15 +10,13 @@ from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_names
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.architecture import Architecture
-from bertviewer.plots.chart import GridChart, LineChart
-from bertviewer.plots.features import feature_chart, feature_grid
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.chart import LineChart
+from bertviewer.plots.features import feature_chart
 from bertviewer.plots.layers import SPREAD, selected_series, series_chart, token_class_chart
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.part_norms import has_norms, part_norms_chart
-from bertviewer.plots.token_norms import norms_chart
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
+from bertviewer.ui.run.norms_grid import NormsGrid
 from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.run.view import View
@@ -37,11 +35,9 @@ class LayersView(View):
         self._outliers = OutlierBar(workspace)
         self._measures = PartMeasures(self)
         self._waiting: list[ChartPanel] = []  # for what is being measured
-        self._drawn: object = None  # what the grid shows
         self._layers = ChartPanel(workspace, "", LinePlot)
         self._layers.plot.setObjectName("layerPlot")
-        self._norms = ChartPanel(workspace, "", GridPlot)
-        self._norms.plot.setObjectName("tokenHeatmap")
+        self._norms = NormsGrid(workspace, self._measures)
         plots = QSplitter(Qt.Orientation.Horizontal)
         plots.addWidget(self._layers)
         plots.addWidget(self._norms)
@@ -63,7 +59,7 @@ class LayersView(View):
         self._measures.came.connect(self._show)
         self._measures.late.connect(self._show_wait)
         self._measures.failed.connect(self._show_failure)
-        workspace.run_changed.connect(self._forget)
+        workspace.run_changed.connect(self._norms.forget)
 
     @property
     def statistic(self) -> str:
@@ -86,29 +82,44 @@ class LayersView(View):
         self._measures.give_up()
         super().leave()
 
-    def _forget(self) -> None:
-        self._drawn = None  # runs are large
-
     def _on_outliers(self) -> None:
         if self.workspace.feature is not None:
             self._show()
 
     def _show(self) -> None:
-        watched, feature = self.workspace.watched, self.workspace.feature
+        watched = self.workspace.watched
         if watched is None:
             return
-        states = watched.run.hidden_states
-        is_feature = feature is not None and bool(states) and feature < states[0].shape[1]
-        self._controls.set_feature_shown(is_feature)
+        feature = self._feature(watched)
+        self._controls.set_feature_shown(feature is not None)
         self._waiting = []
-        if feature is not None and is_feature:
+        if feature is None:
+            self._show_part(watched)
+        else:
             self._measures.give_up()
             self._show_feature(feature)
-        else:
-            self._show_parts(watched)
+        # In a turn of its own: both at once would be felt.
+        self.workspace.turns.later(self._show_grid)
 
-    def _show_parts(self, watched: WatchedRun) -> None:
-        lines, grid = self._line_series(watched), self._grid_series(watched)
+    def _show_grid(self) -> None:
+        watched = self.workspace.watched
+        if watched is None or self._norms in self._waiting:
+            return
+        feature = self._feature(watched)
+        if feature is None:
+            self._norms.show_norms(watched, self._controls.part, self.partners())
+        else:
+            self._norms.show_feature(feature, self.partners())
+
+    def _feature(self, watched: WatchedRun) -> int | None:
+        """Return the selected feature, ``None`` if a run has no such one."""
+        feature, states = self.workspace.feature, watched.run.hidden_states
+        is_there = feature is not None and bool(states) and feature < states[0].shape[1]
+        return feature if is_there else None
+
+    def _show_part(self, watched: WatchedRun) -> None:
+        lines = self._line_series(watched)
+        grid = self._norms.series(watched, self._controls.part)
         of_tokens = lines if self._controls.token_class != ALL else ()
         # A run has the norms of each module's last call.
         of_calls = tuple(one for one in grid if one.is_shared)
@@ -118,9 +129,7 @@ class LayersView(View):
             self._show_lines(lines)
         else:
             self._waiting.append(self._layers)
-        if is_known or not of_calls:
-            self._show_norms(grid)
-        else:
+        if of_calls and not is_known:
             self._waiting.append(self._norms)
 
     def _show_lines(self, series: tuple[Series, ...]) -> None:
@@ -142,33 +151,8 @@ class LayersView(View):
         classes = self._controls.chosen(token_classes(run))
         return token_class_chart(run, series, statistic, classes, self._measures.of(watched))
 
-    def _show_norms(self, series: tuple[Series, ...]) -> None:
-        part = series[0].part if series else ""
-        title = self.tr("Token norms of {0}").format(part) if part else self.tr("Token norms ‖h‖")
-        self._norms.set_title(title)
-        if not self._is_new(series):
-            return
-        if self.workspace.run is not None and series and not has_norms(self.workspace.run, series):
-            self._norms.show_message(self.tr("This part has no vector for each token."))
-        else:
-            self._norms.show_charts(*self._both(self._norms_chart), self.partners())
-
-    def _is_new(self, shown: object) -> bool:
-        """Return whether the grid is to show something else: 512 tokens take a while to draw."""
-        workspace = self.workspace
-        before = self._drawn
-        self._drawn = workspace.watched, workspace.kept, workspace.comparison, shown
-        return self._drawn != before
-
-    def _norms_chart(self, watched: WatchedRun) -> GridChart:
-        series = self._grid_series(watched)
-        if not series:
-            return norms_chart(watched.run)
-        return part_norms_chart(watched.run, series, self._measures.of(watched))
-
     def _show_feature(self, feature: int) -> None:
         self._layers.set_title(self.tr("Feature {0} of the hidden states").format(feature))
-        self._norms.set_title(self.tr("Feature {0} of each token").format(feature))
 
         def lines(watched: WatchedRun) -> LineChart:
             classes = self._controls.chosen(token_classes(watched.run))
@@ -177,9 +161,6 @@ class LayersView(View):
             return feature_chart(watched.run, feature, classes, levels)
 
         self._layers.show_charts(*self._both(lines))
-        if self._is_new(feature):
-            charts = self._both(lambda watched: feature_grid(watched.run, feature))
-            self._norms.show_charts(*charts, self.partners())
 
     def _line_series(self, watched: WatchedRun) -> tuple[Series, ...]:
         """Return what there are lines of: the chosen part, or the layers and the selected one."""
@@ -190,16 +171,6 @@ class LayersView(View):
         selected = selected_series(architecture, watched.run, self._selected)
         is_simple = self._controls.token_class == ALL and self.statistic != SPREAD
         return (*output, *selected) if is_simple or not selected else selected
-
-    def _grid_series(self, watched: WatchedRun) -> tuple[Series, ...]:
-        """Return the chosen part, whose norms are shown; () is the hidden states.
-
-        These stay while a person walks about the tree.
-        """
-        part = self._controls.part
-        if part or not watched.run.token_norms:
-            return layer_series(self._architecture, watched.run, part or "")
-        return ()
 
     @property
     def _architecture(self) -> Architecture:
@@ -223,6 +194,6 @@ class LayersView(View):
             panel.set_title(self.tr("computing…"))
 
     def _show_failure(self, error: str) -> None:
-        self._drawn = None
+        self._norms.forget()
         for panel in self._waiting:
             panel.show_message(error)

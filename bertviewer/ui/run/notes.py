@@ -7,7 +7,6 @@ from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 _RANDOM = QT_TRANSLATE_NOOP("notes", "RANDOM weights: no figure comes from training.")
-_PARTLY = QT_TRANSLATE_NOOP("notes", "{0} tensors are RANDOM: the checkpoint lacks them.")
 _STAND_IN = QT_TRANSLATE_NOOP(
     "notes", "The tokens are a stand-in's: this configuration has no vocabulary."
 )
@@ -21,12 +20,13 @@ SLOW = 1.0  # seconds
 
 
 def run_notes(run: ActivationRun, architecture: Architecture) -> list[str]:
-    """Return these notes, most important first."""
+    """Return these notes, most important first.
+
+    Of single tensors that are random the banner tells, for as long as the model is open.
+    """
     notes = []
     if run.source.weights == "random":
         notes.append(_translated(_RANDOM))
-    elif run.source.random_tensors:
-        notes.append(_translated(_PARTLY).format(len(run.source.random_tensors)))
     if run.tokenizer == "stand-in":
         notes.append(_translated(_STAND_IN))
     if run.sentence.cut:

@@ -6,7 +6,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QToolButton, QWidget
 
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
-from bertviewer.core.analysis.words import words_of
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import LineChart, Place
 from bertviewer.plots.line_plot import LinePlot
@@ -141,12 +140,8 @@ class PairPanel(QWidget):
             self._panel.show_charts(word_chart(run, self._words[chosen], name, other))
         elif kept is not None:
             self._panel.show_message(self.tr("A and B have no word in common."))
-        elif any(word.segment == 1 for word in words_of(run)):
-            self._panel.show_message(self.tr("The two sentences have no word in common."))
         elif run.sentence.pair is not None:
-            self._panel.show_message(
-                self.tr("This model reads both sentences as one: keep a run as A instead.")
-            )
+            self._panel.show_message(self.tr("The two sentences have no word in common."))
         else:
             self._panel.show_message(
                 self.tr(

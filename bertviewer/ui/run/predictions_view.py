@@ -136,19 +136,19 @@ class PredictionsView(View):
             self._forget()
 
     def _randomness(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:
-        """Return a warning of figures that no training stands behind, "" if there is none."""
+        """Return a warning of a head that no training stands behind, "" if there is none.
+
+        Where all weights are random, that is said above all views.
+        """
         if scores is None and not has_words:
             return ""
-        if run.source.weights == "random":
-            return self.tr("All weights are RANDOM: these predictions mean nothing.")
         names = set(() if scores is None else scores.random_tensors)
         if has_words:
             names.update(random_tensors(run, "pooler", "seq_relationship", "sop_classifier"))
         if not names:
             return ""
         return self.tr(
-            "This head is RANDOM: the checkpoint lacks {0} tensors on the way to these "
-            "predictions. They mean nothing."
+            "This head is RANDOM, {0} tensors of it: these predictions mean nothing."
         ).format(len(names))
 
     def _offer_heads(self, run: ActivationRun, architecture: Architecture) -> None:

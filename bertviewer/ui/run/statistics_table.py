@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.statistics import Statistics
-from bertviewer.report.formats import shape_text
+from bertviewer.core.shape_text import shape_text
 from bertviewer.ui.run.figures import NOTHING, Figure, FigureColumn, FigureTable, number, words
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 

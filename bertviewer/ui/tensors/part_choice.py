@@ -11,13 +11,20 @@ ALL = -1
 
 
 class PartChoice(QWidget):
-    """Choices that a tensor has, and none that it has not; ``changed`` tells of a new one."""
+    """Choices that a tensor has, and none that it has not; ``changed`` tells of a new one.
+
+    ``head_chosen`` brings the head that a person chose. All heads are no other head: who chose
+    them sees whole tensors until another head is selected anywhere in the window.
+    """
 
     changed = Signal()
+    head_chosen = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._layout: HeadLayout | None = None
+        self._wanted: int | None = None  # the head to show, of every tensor that has it
+        self._follows = True
         self._leading: list[QSpinBox] = []
         self._part = QComboBox()
         self._part.setObjectName("partOfHeads")
@@ -31,26 +38,43 @@ class PartChoice(QWidget):
         self._row.addWidget(self._part)
         self._row.addWidget(self._head)
         self._part.currentIndexChanged.connect(self._on_part)
-        self._head.currentIndexChanged.connect(self.changed)
+        self._head.currentIndexChanged.connect(self._on_head)
         self.show_choices((), None)
 
-    def show_choices(self, shape: tuple[int, ...], layout: HeadLayout | None) -> None:
-        """Offer what a tensor has; a choice that the one before had too stays."""
+    def show_choices(
+        self, shape: tuple[int, ...], layout: HeadLayout | None, follows: bool = True
+    ) -> None:
+        """Offer what a tensor has.
+
+        Args:
+            shape: the tensor's.
+            layout: how heads lie in it.
+            follows: whether these heads are the window's: several of those may share one of
+                these.
+        """
         self._show_leading(shape[:-2] if len(shape) > 2 else ())
-        if layout == self._layout and self._head.count():
+        if (layout, follows) == (self._layout, self._follows) and self._head.count():
             return
-        kept = self._head.currentData()
-        self._layout = layout
+        self._layout, self._follows = layout, follows
         for choice in (self._part, self._head):
             choice.blockSignals(True)
             choice.clear()
         if layout is not None:
-            self._fill(layout, kept)
+            self._fill(layout)
         for choice in (self._part, self._head):
             choice.blockSignals(False)
         self._part.setVisible(layout is not None and len(layout.parts) > 1)
         self._head.setVisible(layout is not None)
         self._enable()
+
+    def show_head(self, head: int | None) -> bool:
+        """Choose a head, of this tensor and of others; return whether that shows another slice."""
+        self._wanted = head
+        before = self._head.currentIndex()
+        self._head.blockSignals(True)
+        self._choose_wanted()
+        self._head.blockSignals(False)
+        return self._head.isEnabled() and self._head.currentIndex() != before
 
     def matrix(self, values: TensorValues) -> Matrix:
         """Return the chosen slice."""
@@ -71,7 +95,7 @@ class PartChoice(QWidget):
             return Matrix(values, leading, rows=span)
         return Matrix(values, leading, columns=span)
 
-    def _fill(self, layout: HeadLayout, kept: int | None) -> None:
+    def _fill(self, layout: HeadLayout) -> None:
         if len(layout.parts) > 1:
             self._part.addItem(self.tr("all parts"), ALL)
         for number, part in enumerate(layout.parts):
@@ -83,8 +107,12 @@ class PartChoice(QWidget):
             self._head.setItemData(
                 head + 1, f"{layout.axis} {first}–{stop - 1}", Qt.ItemDataRole.ToolTipRole
             )
-        if isinstance(kept, int) and kept < layout.heads:
-            self._head.setCurrentIndex(kept + 1)
+        self._choose_wanted()
+
+    def _choose_wanted(self) -> None:
+        if self._layout is not None and self._follows:
+            is_there = self._wanted is not None and self._wanted < self._layout.heads
+            self._head.setCurrentIndex(self._head.findData(self._wanted if is_there else ALL))
 
     def _show_leading(self, sizes: tuple[int, ...]) -> None:
         if [box.maximum() + 1 for box in self._leading] == list(sizes):
@@ -102,6 +130,14 @@ class PartChoice(QWidget):
             box.valueChanged.connect(self.changed)
             self._row.insertWidget(axis, box)
             self._leading.append(box)
+
+    def _on_head(self) -> None:
+        head = self._head.currentData()
+        if self._follows:
+            self._wanted = None if head == ALL else head
+            if head != ALL:
+                self.head_chosen.emit(head)
+        self.changed.emit()
 
     def _on_part(self) -> None:
         self._enable()

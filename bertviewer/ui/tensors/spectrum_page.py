@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
@@ -10,8 +11,9 @@ from bertviewer.plots.spectrum_plot import SpectrumPlot
 from bertviewer.plots.tensor_charts import spectrum_chart
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
-from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.run.figures import Figure, FigureColumn, FigureTable, number, words
 from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.subject import Subject
@@ -20,33 +22,26 @@ from bertviewer.ui.workspace import Workspace
 MOST_COST = 20_000_000_000
 """Multiplications that take a second or two: what takes more is not begun unasked."""
 
-NO_BREAK = "\u00a0"
+TABLE = 225  # pixels
 
 
 class SpectrumPage(Page):
-    """Singular values on a logarithmic axis, and a line of figures above them."""
+    """Singular values on a logarithmic axis, beside what they tell of the tensor."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._agreed: Matrix | None = None
-        self._panel = ChartPanel(workspace, self.tr("Singular values"), SpectrumPlot)
+        self._panel = ChartPanel(workspace, "", SpectrumPlot)
         self._panel.plot.setObjectName("spectrumPlot")
-        self._facts = plain_label("")
-        self._facts.setObjectName("spectrumFacts")
-        self._facts.setToolTip(
-            self.tr(
-                "The rank counts what is more than rounding; the effective rank is exp of the "
-                "entropy of the values' shares; the stable rank is the sum of the squares by the "
-                "largest square."
-            )
-        )
-        content = QWidget()
-        layout = QVBoxLayout(content)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self._panel, 1)
-        layout.addWidget(self._facts)
-        self.set_content(content)
+        self._facts = FigureView("spectrumFacts", self.tr("What the singular values tell"))
+        # Side by side: a flat plot tells little of how fast values fall.
+        columns = QSplitter(Qt.Orientation.Horizontal)
+        columns.addWidget(self._panel)
+        columns.addWidget(self._facts)
+        columns.setChildrenCollapsible(False)
+        columns.setStretchFactor(0, 1)
+        columns.setSizes([600, TABLE])
+        self.set_content(columns)
 
     def task(self, subject: Subject) -> ModelTask:
         """Return the decomposition."""
@@ -56,7 +51,7 @@ class SpectrumPage(Page):
         """Show the values and what they tell."""
         assert isinstance(result, Spectrum)
         self._panel.show_charts(spectrum_chart(result))
-        self._facts.setText(self._text(result))
+        self._facts.show_table(self._table(result))
 
     def why_not(self, subject: Subject) -> str:
         """Say that a vector has but its norm, or that it would take long."""
@@ -88,21 +83,46 @@ class SpectrumPage(Page):
         """Draw in other colours."""
         self._panel.set_theme(theme)
 
-    def _text(self, found: Spectrum) -> str:
-        parts = [
-            self.tr("largest {0}").format(f"{found.largest:.7g}"),
-            self.tr("Frobenius norm {0}").format(f"{found.norm:.7g}"),
+    def _table(self, found: Spectrum) -> FigureTable:
+        rows = [
+            (words(self.tr("largest")), number(found.largest)),
+            (words(self.tr("Frobenius norm")), number(found.norm)),
         ]
         if found.effective_rank is not None and found.stable_rank is not None:
-            parts += [
-                self.tr("rank {0} of {1}").format(found.rank, len(found.values)),
-                self.tr("effective rank {0}").format(f"{found.effective_rank:.2f}"),
-                self.tr("stable rank {0}").format(f"{found.stable_rank:.2f}"),
-                self.tr("{0} values hold {1} of the squares").format(
-                    found.needed(), f"{SHARE:.0%}"
+            rank = self.tr("{0} of {1}").format(found.rank, len(found.values))
+            rows += [
+                (
+                    words(self.tr("rank"), self.tr("The values that are more than rounding")),
+                    Figure(found.rank, rank),
+                ),
+                (
+                    words(
+                        self.tr("effective rank"),
+                        self.tr("exp of the entropy of the values' shares"),
+                    ),
+                    number(found.effective_rank, digits=5),
+                ),
+                (
+                    words(
+                        self.tr("stable rank"),
+                        self.tr("The sum of the squares by the largest square"),
+                    ),
+                    number(found.stable_rank, digits=5),
+                ),
+                (
+                    words(
+                        self.tr("{0} of the squares").format(f"{SHARE:.0%}"),
+                        self.tr("So many values hold {0} of the sum of all squares").format(
+                            f"{SHARE:.0%}"
+                        ),
+                    ),
+                    number(found.needed()),
                 ),
             ]
         if found.condition is not None:
-            parts.append(self.tr("condition number {0}").format(f"{found.condition:.4g}"))
-        # A line ends between two figures, and not in one of them.
-        return " · ".join(part.replace(" ", NO_BREAK) for part in parts)
+            name = words(
+                self.tr("condition number"), self.tr("The largest value by the smallest one")
+            )
+            rows.append((name, number(found.condition, digits=4)))
+        columns = FigureColumn(self.tr("Figure")), FigureColumn(self.tr("Value"), "number")
+        return FigureTable(columns, tuple(rows))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject
 
 from bertviewer.core.architecture import TensorInfo
-from bertviewer.report.formats import shape_text
+from bertviewer.core.shape_text import shape_text
 from bertviewer.ui.tables import Column, Row, TableModel
 
 

@@ -2,8 +2,8 @@
 
 from PySide6.QtGui import QPalette
 
+from bertviewer.core.shape_text import shape_text
 from bertviewer.core.tensors.values import TensorValues
-from bertviewer.report.formats import shape_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 

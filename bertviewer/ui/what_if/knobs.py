@@ -20,6 +20,7 @@ from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.what_if.knob_spin import MAX_VALUE, KnobSpin
 
 _KNOB_WIDTH = 132
@@ -214,7 +215,7 @@ class KnobPanel(QWidget):
 
         knob = Knob(symbol, step)
         hint = self._hint_of(symbol)
-        knob.setToolTip(hint)
+        knob.setToolTip(plain_tip(hint))
         knob.spin.valueChanged.connect(lambda value: self.changed.emit(symbol.letter, value))
         knob.spin.noticed.connect(lambda: self._notice(knob, hint))
         return knob

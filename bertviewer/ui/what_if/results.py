@@ -10,16 +10,15 @@ from bertviewer.core.architecture import BITS, bytes_by_dtype
 from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
 from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.folding import TreeRow
+from bertviewer.core.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
-from bertviewer.report.formats import shape_text
 from bertviewer.ui.facts import blank_page, heading_label, plain_label
-from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.what_if.figures import FigureLine, FigureTable
 from bertviewer.ui.what_if.parts import Part, PartBars
+from bertviewer.ui.what_if.shapes import TensorShapes
 from bertviewer.ui.what_if.texts import bytes_text, difference_text, ratio_text
 
 _LETTER = re.compile(r"[^\W\d]\w*")
-_ROWS_IN_SIGHT = 10
 _ACTIVATION_DTYPES = ("float32", "float16")
 # Both are 16 bits wide.
 _DTYPE_NAMES = {"float16": "(b)float16"}
@@ -48,18 +47,7 @@ class ResultsView(QScrollArea):
         self._formula.setObjectName("whatIfFormula")
         self._formula.setContentsMargins(0, 6, 0, 4)
         self._parts = PartBars()
-        self._tensors_heading = heading_label(self.tr("Tensors"))
-        self._tensor_model = TableModel(
-            (
-                Column(self.tr("Name")),
-                Column(self.tr("In symbols")),
-                Column(self.tr("What if")),
-            ),
-            self,
-        )
-        self._tensors = make_table(
-            self._tensor_model, "whatIfTensors", self.tr("Shapes of the module's tensors")
-        )
+        self._shapes = TensorShapes()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(16, 8, 8, 16)
         layout.setSpacing(4)
@@ -72,8 +60,7 @@ class ResultsView(QScrollArea):
             self._formula,
             heading_label(self.tr("Parameters by part (the mark: in the model)")),
             self._parts,
-            self._tensors_heading,
-            self._tensors,
+            self._shapes,
         ):
             layout.addWidget(widget)
         layout.addStretch(1)
@@ -111,7 +98,7 @@ class ResultsView(QScrollArea):
         self._note.setText(note)
         self._note.setVisible(bool(note))
         self._parts.set_parts(self._parts_of(outcome))
-        self._show_tensors(outcome, row)
+        self._shapes.show_outcome(outcome, row.node.path)
         self._page.setEnabled(is_valid)
 
     def _model_lines(self, outcome: Outcome) -> list[FigureLine]:
@@ -214,33 +201,6 @@ class ResultsView(QScrollArea):
         if own.real and not total.is_fixed:
             parts.append(Part(self.tr("(its own)"), own))
         return [part for part in parts if part.figure.real or part.figure.value]
-
-    def _show_tensors(self, outcome: Outcome, row: TreeRow) -> None:
-        path = row.node.path
-        prefix = f"{path}." if path else ""
-        tensors = [
-            tensor
-            for tensor in outcome.sheet.architecture.tensors_below(path)
-            if outcome.exists(tensor.owner)
-        ]
-        self._tensor_model.set_rows(
-            [
-                Row(
-                    (
-                        tensor.name.removeprefix(prefix),
-                        shape_text(tensor.symbolic_shape),
-                        shape_text(outcome.shape(tensor)),
-                    ),
-                    hint=tensor.name,
-                )
-                for tensor in tensors
-            ]
-        )
-        self._tensors_heading.setVisible(bool(tensors))
-        self._tensors.setVisible(bool(tensors))
-        line = self._tensors.verticalHeader().defaultSectionSize()
-        # One more for the heading, and one for a scroll bar.
-        self._tensors.setFixedHeight(line * (min(len(tensors), _ROWS_IN_SIGHT) + 2))
 
 
 def numbers_text(formula: str, values: Mapping[str, int]) -> str:

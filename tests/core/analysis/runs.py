@@ -7,15 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.source_info import SourceInfo
 
 SPECIAL = {"[CLS]", "[SEP]", "<s>", "</s>", "<cls>", "<sep>", "<|endoftext|>", "[PAD]"}
 
 
-def tokens_of(*texts: str, words: Sequence[int | None] = (), segments: str = "") -> list[Token]:
-    """Return tokens with these texts, ids by text; the segments as digits, all 0 if not given."""
+def tokens_of(
+    *texts: str, words: Sequence[int | None] = (), segments: str = "", sentences: str = ""
+) -> list[Token]:
+    """Return tokens with these texts, ids by text; the segments as digits, all 0 if not given.
+
+    Sentences are digits too, and unknown if not given.
+    """
     ids = {text: number for number, text in enumerate(dict.fromkeys(texts), start=100)}
     return [
         Token(
@@ -25,6 +30,7 @@ def tokens_of(*texts: str, words: Sequence[int | None] = (), segments: str = "")
             words[place] if words else None,
             is_special=text in SPECIAL,
             is_unknown=text == "[UNK]",
+            sentence=int(sentences[place]) if sentences and text not in SPECIAL else None,
         )
         for place, text in enumerate(texts)
     ]

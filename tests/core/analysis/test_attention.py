@@ -237,13 +237,13 @@ def test_a_check_may_have_kept_everything() -> None:
 
 
 def plain_entropy(head: np.ndarray) -> float:
-    rows = [-sum(float(p) * np.log(float(p)) for p in row if p > 0) for row in head]
-    return float(np.mean(rows))
+    rows = [[float(p) for p in row] for row in head if np.isfinite(row).all()]
+    return float(np.mean([-sum(p * np.log(p) for p in row if p > 0) for row in rows]))
 
 
 def plain_distance(head: np.ndarray) -> float:
-    rows = [sum(float(p) * abs(i - j) for j, p in enumerate(row)) for i, row in enumerate(head)]
-    return float(np.mean(rows))
+    rows = [(i, row) for i, row in enumerate(head) if np.isfinite(row).all()]
+    return float(np.mean([sum(float(p) * abs(i - j) for j, p in enumerate(r)) for i, r in rows]))
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
@@ -253,6 +253,23 @@ def test_figures_of_each_head(family: str) -> None:
         heads = list(found.probabilities)
         assert found.entropies == pytest.approx([plain_entropy(head) for head in heads])
         assert found.distances == pytest.approx([plain_distance(head) for head in heads])
+
+
+@pytest.mark.parametrize("hidden", ["nothing", "padding", "later ones", "a row"])
+@pytest.mark.parametrize("sharpness", [0.1, 3.0, 60.0])
+def test_figures_under_masks(hidden: str, sharpness: float) -> None:
+    scores = np.random.default_rng(5).normal(size=(3, 17, 17)) * sharpness
+    if hidden == "padding":
+        scores[:, :, 12:] = -np.inf
+    elif hidden == "later ones":
+        scores[:, np.triu(np.ones((17, 17), dtype=bool), 1)] = -np.inf
+    elif hidden == "a row":
+        scores[:, 4] = -np.inf
+    heads = torch.tensor(scores, dtype=torch.float32).softmax(-1).numpy()
+    assert np.isnan(heads).any() == (hidden == "a row")
+    entropies, distances = [plain_entropy(h) for h in heads], [plain_distance(h) for h in heads]
+    assert head_entropies(heads) == pytest.approx(entropies, rel=1e-5, abs=1e-6)
+    assert head_distances(heads) == pytest.approx(distances, rel=1e-6)
 
 
 def test_figures_at_the_extremes() -> None:

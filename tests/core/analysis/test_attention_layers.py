@@ -40,6 +40,14 @@ def test_an_encoder_and_a_decoder(family: str) -> None:
     assert len({layer.path for layer in found}) == 6
 
 
+@pytest.mark.parametrize("family", ["bart", "t5"])
+def test_a_decoder_of_one_layer(family: str) -> None:
+    key = "decoder_layers" if family == "bart" else "num_decoder_layers"
+    names = [layer.name for layer in layers_of(family, **{key: 1})]
+    encoder = ["encoder layer 0", "encoder layer 1"]
+    assert names == [*encoder, "decoder layer 0, self", "decoder layer 0, cross"]
+
+
 @pytest.mark.parametrize(
     ("changes", "names"),
     [

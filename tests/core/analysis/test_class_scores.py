@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from bertviewer.core.analysis.class_scores import LONGEST_ANSWER, ClassScores, classification
-from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.source_info import SourceInfo
 from tests.core.analysis.model_runs import Opened, known, opened
 from tests.core.analysis.runs import run_of, tokens_of
 from tests.core.formulas.formula_models import architecture_of
@@ -98,9 +98,12 @@ def test_an_answer() -> None:
     assert found.answer == max(spans, key=lambda span: spans[span])
 
 
-def answered(starts: list[float], ends: list[float], texts: str, segments: str) -> ClassScores:
+def answered(
+    starts: list[float], ends: list[float], texts: str, segments: str, sentences: str = ""
+) -> ClassScores:
     source = SourceInfo("config", "x", "question-answering", "random")
-    run = run_of(tokens_of(*texts.split(), segments=segments), pair="b")
+    tokens = tokens_of(*texts.split(), segments=segments, sentences=sentences)
+    run = run_of(tokens, pair="b")
     outputs = {"start_logits": np.array([starts]), "end_logits": np.array([ends])}
     found = classification(
         replace(run, source=source, outputs=outputs), architecture_of("bert", "question-answering")
@@ -116,8 +119,11 @@ def test_an_answer_is_in_the_second_text_and_in_order() -> None:
     found = answered([0, 0, 0, 0, 0, 4, 0], [0, 0, 0, 5, 0, 0, 0], texts, segments)
     assert found.answer == (3, 3)
     # A family that does not tell segments apart.
-    found = answered([0, 9, 0, 0, 1, 0, 0], [0, 9, 0, 0, 0, 1, 0], texts, "0000000")
+    found = answered([0, 9, 0, 0, 1, 0, 0], [0, 9, 0, 0, 0, 1, 0], texts, "0000000", segments)
     assert found.answer == (4, 5)
+    # And one that puts nothing between the texts, as mBART does.
+    found = answered([9, 1, 2, 0], [9, 1, 2, 0], "a b c </s>", "0000", "0110")
+    assert found.answer == (2, 2)
     assert answered([math.nan] * 7, [0] * 7, texts, segments).answer is None
 
 

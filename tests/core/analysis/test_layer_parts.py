@@ -41,6 +41,16 @@ def test_layers_that_differ_are_layers_all_the_same() -> None:
     )
 
 
+@pytest.mark.parametrize(("encoder", "decoder"), [(3, 2), (4, 1), (1, 1)])
+def test_a_decoder_that_has_no_equal_layers_beside_an_encoder_that_has(
+    encoder: int, decoder: int
+) -> None:
+    it = opened("t5", num_layers=encoder, num_decoder_layers=decoder)
+    assert [len(paths) for _, paths in series_of(it)] == [encoder, decoder]
+    it = opened("bart", encoder_layers=encoder, decoder_layers=decoder)
+    assert [len(paths) for _, paths in series_of(it)] == [encoder, decoder]
+
+
 def test_one_of_four_layers_differs() -> None:
     it = opened("t5", num_layers=4)
     assert [len(paths) for _, paths in series_of(it)] == [4, 4]

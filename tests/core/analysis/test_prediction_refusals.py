@@ -67,7 +67,7 @@ def test_a_head_that_fails_on_one_token_has_no_layers(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("family", "task"), [("bert", "masked-lm"), ("t5", "pretraining")])
-@pytest.mark.parametrize("cancel_at", [1, 5, 9])
+@pytest.mark.parametrize("cancel_at", [1, 4, 6])
 def test_a_prediction_that_is_cancelled_leaves_the_model_as_it_was(
     family: str, task: str, cancel_at: int
 ) -> None:

@@ -1,5 +1,7 @@
 """Words of a run: what belongs together, and how it is written."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,22 +81,27 @@ def test_the_demo_puts_the_pieces_of_a_word_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "segments", "pair", "expected"),
+    ("texts", "segments", "sentences", "expected"),
     [
-        (["[CLS]", "a", "[SEP]", "b", "[SEP]"], "00011", True, [None, 0, None, 1, None]),
-        (["[CLS]", "a", "[SEP]", "b", "[SEP]"], "", True, [None, 0, None, 1, None]),
-        (["<s>", "a", "</s>", "</s>", "b", "</s>"], "", True, [None, 0, None, None, 1, None]),
-        (["a", "<sep>", "b", "<sep>", "<cls>"], "00112", True, [0, None, 1, None, None]),
-        (["a", "b"], "", True, [0, 0]),
+        ("[CLS] a [SEP] b [SEP]", "00011", "", [None, 0, None, 1, None]),
+        ("[CLS] a [SEP] b [SEP]", "00000", "00011", [None, 0, None, 1, None]),
+        ("<s> a </s> </s> b </s>", "", "000011", [None, 0, None, None, 1, None]),
+        ("a <sep> b <sep> <cls>", "00112", "00110", [0, None, 1, None, None]),
+        # Nothing stands between the two.
+        ("a b", "", "01", [0, 1]),
+        ("a b </s>", "", "011", [0, 1, None]),
+        ("a b", "", "", [0, 0]),
         # One text stays one, whatever it holds.
-        (["<s>", "a", "</s>", "b", "</s>"], "", False, [None, 0, None, 0, None]),
+        ("<s> a </s> b </s>", "", "00000", [None, 0, None, 0, None]),
+        # A decoder has a segment of its own, also where it reads the same text again.
+        ("a </s> <s> a", "0011", "0000", [0, None, None, 1]),
     ],
 )
 def test_sentences_of_a_pair(
-    texts: list[str], segments: str, pair: bool, expected: list[int | None]
+    texts: str, segments: str, sentences: str, expected: list[int | None]
 ) -> None:
-    run = run_of(tokens_of(*texts, segments=segments), pair="b" if pair else None)
-    assert list(segments_of(run)) == expected
+    tokens = tokens_of(*texts.split(), segments=segments, sentences=sentences)
+    assert list(segments_of(run_of(tokens))) == expected
 
 
 TOKENS = st.lists(
@@ -111,12 +118,42 @@ TOKENS = st.lists(
 
 
 @given(TOKENS, st.none() | st.just("pair"))
-def test_every_token_that_is_not_special_is_in_one_word(
-    tokens: list[Token], pair: str | None
-) -> None:
-    words = words_of(run_of(tokens, pair=pair))
+def test_every_token_is_in_one_word_at_most(tokens: list[Token], pair: str | None) -> None:
+    run = run_of(tokens, pair=pair)
+    words = words_of(run)
     covered = sorted(place for word in words for place in word.tokens)
-    assert covered == [place for place, token in enumerate(tokens) if not token.is_special]
+    assert len(set(covered)) == len(covered)
     assert [word.number for word in words] == list(range(len(words)))
     for word in words:
         assert len({tokens[place].word for place in word.tokens}) == 1
+    for place in set(range(len(tokens))) - set(covered):
+        is_plain = not any(map(str.isalpha, word_text([tokens[place].text.replace("Ġ", "")])))
+        assert tokens[place].is_special or is_plain
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["he", "said", ",", "yes", "."], ["he", "said", "yes"]),
+        (["don", "'", "t"], ["don", "t"]),
+        (["$", "5", "€", "🙂"], ["5", "€", "🙂"]),
+        (["你", "好", "，", "世", "。"], ["你", "好", "世"]),
+        (['Ġ"', "Ġno", "âĢĿ", "Ċ", "Ġ", "▁", "!</w>"], ["no"]),
+        (["3.5", "U.S.", "--"], ["3.5", "U.S."]),
+    ],
+)
+def test_punctuation_and_space_are_no_words(texts: list[str], expected: list[str]) -> None:
+    words = words_of(run_of(tokens_of(*texts)))
+    assert [word.text for word in words] == expected
+    assert [word.number for word in words] == list(range(len(expected)))
+
+
+def test_what_the_vocabulary_lacks_is_a_word() -> None:
+    (token,) = tokens_of("�")
+    (word,) = words_of(run_of((replace(token, is_unknown=True),)))
+    assert word.is_unknown
+
+
+def test_pieces_of_nothing_but_punctuation_are_no_word() -> None:
+    tokens = tokens_of("wait", ".", "##.", "##.", words=[0, 1, 1, 1])
+    assert [word.tokens for word in words_of(run_of(tokens))] == [(0,)]

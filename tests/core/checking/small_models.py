@@ -6,13 +6,13 @@ from typing import Any
 import torch
 import transformers
 
-from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.tasks import TASKS, find_task
 from tests.core.formulas.formula_models import TINY, config_of
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.check_step import Check
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
@@ -16,6 +15,7 @@ from bertviewer.core.formulas.roles import ROLE_BY_CLASS
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture
+from bertviewer.core.source_info import SourceInfo
 from tests.core.checking.small_models import heads, hook_count, run, small_model
 
 

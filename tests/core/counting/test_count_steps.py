@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.architecture import Architecture, ModuleNode, SourceInfo
+from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.counting.count_steps import CountTerm, count_steps, readable, steps_of
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.symbols import Symbol
 
 NODE = ModuleNode("", "Model", 0, 0, 0, 0, 1.0, None, {}, "0", None)

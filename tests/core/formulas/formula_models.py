@@ -7,8 +7,9 @@ from typing import Any
 import torch
 import transformers
 
-from bertviewer.core.architecture import Architecture, SourceInfo
+from bertviewer.core.architecture import Architecture
 from bertviewer.core.inspection import inspect_module
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.tasks import TASKS
 from bertviewer.core.transformer_base import register
 

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.architecture import SourceInfo
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.part import NoFormulaError
@@ -18,6 +17,7 @@ from bertviewer.core.loading import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Call, Capture, tensors_in, versions
 from bertviewer.core.run.running import run_sentence
+from bertviewer.core.source_info import SourceInfo
 from tests.core.checking.small_models import SENTENCE, hook_count, run, small_model
 
 

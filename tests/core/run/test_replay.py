@@ -9,30 +9,12 @@ from torch import Tensor, nn
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.capture import Capture, tensors_in
+from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.replay import replay
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.units import unit_of
 from tests.core.checking.small_models import FAMILIES, SENTENCE, heads, hook_count, small_model
-
-
-def watched(model: LoadedModel, sentence: Sentence = SENTENCE) -> tuple[Capture, Capture]:
-    """Run a sentence; return what the window keeps of it, and everything."""
-    module = model.module(random_weights=True)
-    kept, everything = Capture("units"), Capture()
-    with everything.watching(dict(module.named_modules())):
-        run_sentence(model, sentence, random_weights=True, capture=kept)
-    return kept, everything
-
-
-def assert_same(found: Capture, everything: Capture, path: str) -> None:
-    again, calls = found.calls.get(path, []), everything.calls.get(path, [])
-    assert len(again) == len(calls), path
-    for ours, theirs in zip(again, calls, strict=True):
-        for part in ("args", "kwargs", "output"):
-            a, b = (list(tensors_in(getattr(call, part))) for call in (ours, theirs))
-            assert [x.shape for x in a] == [x.shape for x in b], (path, part)
-            assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True)), (path, part)
+from tests.core.run.replaying import assert_same, calls_of, watched
 
 
 def assert_replayed(model: LoadedModel) -> None:
@@ -93,30 +75,9 @@ def test_each_call_of_a_shared_layer_is_made_again() -> None:
 
 def outermost_calls(model: LoadedModel, kept: Capture, *paths: str) -> list[str]:
     """Replay ``paths``; return what was called, without what that called itself."""
-    called: list[str] = []
-    depth = 0
-    handles = []
-
-    def enter(path: str) -> Any:
-        def hook(_module: nn.Module, _args: Any) -> None:
-            nonlocal depth
-            if depth == 0:
-                called.append(path)
-            depth += 1
-
-        return hook
-
-    def leave(_module: nn.Module, _args: Any, _output: Any) -> None:
-        nonlocal depth
-        depth -= 1
-
-    for path, module in model.module(random_weights=True).named_modules():
-        handles.append(module.register_forward_pre_hook(enter(path)))
-        handles.append(module.register_forward_hook(leave))
-    replay(model, kept, paths)
-    for handle in handles:
-        handle.remove()
-    return called
+    return [
+        path for path, depth in calls_of(model, lambda: replay(model, kept, paths)) if not depth
+    ]
 
 
 @pytest.mark.parametrize(

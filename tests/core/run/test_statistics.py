@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bertviewer.core.errors import Cancelled
 from bertviewer.core.loading import LoadedModel, open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run.statistics import Statistics
 from bertviewer.core.source import ModelSource, parse_source
 from tests.core.run.plain_figures import assert_figures
 
@@ -218,3 +220,11 @@ def test_random_weights_are_the_same_each_time() -> None:
         return run_sentence(open_model(source), Sentence("one two"), random_weights=True)
 
     compare_runs(run(), run())
+
+
+def test_sums_in_different_units_are_not_merged() -> None:
+    one = Statistics(1, 0, 0, 0, 1.5, 0.0, 1.5, 1.5)
+    with pytest.raises(ValueError, match=r"2\^0 and of 2\^600"):
+        one.merge(replace(one, exponent=600))
+    huge = replace(one, exponent=600).merge(replace(one, exponent=600))
+    assert huge.mean == 1.5 * 2.0**600

@@ -54,6 +54,31 @@ def test_words_of_a_pair_go_on_counting(kind: str, folders: dict[str, Path]) -> 
     }.get(kind, ["</s>", "</s>"])
 
 
+def test_each_token_knows_which_text_it_is_of(kind: str, folders: dict[str, Path]) -> None:
+    tokens = ModelTokenizer(folders[kind]).tokenize(Sentence("the cat", "the mat"))
+    written = ["".join(t.written for t in tokens if t.sentence == text) for text in (0, 1)]
+    assert ["".join(text.split()) for text in written] == ["thecat", "themat"]
+    assert all(token.is_special == (token.sentence is None) for token in tokens)
+
+
+def test_mbart_puts_nothing_between_two_texts(tmp_path: Path) -> None:
+    from bertviewer.core.backend import transformers
+    from tests.core.run.small_tokenizers import unigram
+
+    pieces = [*unigram().get_vocab(), "en_XX"]
+    scores = [(piece, -1.0) for piece in dict.fromkeys(pieces)]
+    made = transformers.MBartTokenizer(vocab=scores, src_lang="en_XX")
+    made.save_pretrained(tmp_path)
+    tokens = ModelTokenizer(tmp_path, {"model_type": "mbart", "is_encoder_decoder": True}).tokenize(
+        Sentence("the cat", "the mat")
+    )
+    assert [t.text for t in tokens if t.sentence is None] == ["</s>", "en_XX"]
+    texts = [t.sentence for t in tokens if t.sentence is not None]
+    assert texts == sorted(texts)
+    assert set(texts) == {0, 1}
+    assert {t.segment for t in tokens} == {0}
+
+
 def test_a_mask_is_one_special_token(folders: dict[str, Path]) -> None:
     for kind, mask in (("bert", "[MASK]"), ("roberta", "<mask>")):
         tokens = ModelTokenizer(folders[kind]).tokenize(Sentence(f"the {mask} sat"))

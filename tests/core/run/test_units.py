@@ -1,5 +1,7 @@
 """The parts that a run can be called again in."""
 
+from typing import Any
+
 import pytest
 
 from bertviewer.core.run.units import unit_of, unit_paths
@@ -17,8 +19,18 @@ from tests.core.formulas.formula_models import architecture_of
             ("bert.embeddings", "bert.encoder.layer.0", "bert.encoder.layer.1", "cls"),
         ),
         ("gpt2", "base", ("wte", "wpe", "drop", "h.0", "h.1", "ln_f")),
-        # One layer is stored: there is no row of equal ones.
-        ("albert", "base", ("embeddings", "encoder", "pooler", "pooler_activation")),
+        # One layer is stored, and called again and again: a call of it is one pass.
+        (
+            "albert",
+            "base",
+            (
+                "embeddings",
+                "encoder.embedding_hidden_mapping_in",
+                "encoder.albert_layer_groups.0",
+                "pooler",
+                "pooler_activation",
+            ),
+        ),
         (
             "transformer-base",
             "base",
@@ -35,6 +47,31 @@ def test_units_are_the_layers_and_what_stands_beside_them(
     family: str, task: str, expected: tuple[str, ...]
 ) -> None:
     assert unit_paths(architecture_of(family, task)) == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "layers"),
+    [
+        ("bert", {"num_hidden_layers": 1}, ["encoder.layer.0"]),
+        ("gpt2", {"n_layer": 1}, ["h.0"]),
+        (
+            "bart",
+            {"decoder_layers": 1},
+            ["decoder.layers.0", "encoder.layers.0", "encoder.layers.1"],
+        ),
+        (
+            "albert",
+            {"num_hidden_groups": 2, "num_hidden_layers": 4},
+            ["encoder.albert_layer_groups.0", "encoder.albert_layer_groups.1"],
+        ),
+        ("albert", {"inner_group_num": 2}, ["encoder.albert_layer_groups.0"]),
+    ],
+)
+def test_a_layer_that_has_no_equal_is_a_unit_too(
+    family: str, changes: dict[str, Any], layers: list[str]
+) -> None:
+    units = unit_paths(small_model(family, **changes).architecture)
+    assert sorted(unit for unit in units if unit[-1].isdecimal()) == layers
 
 
 def test_a_first_layer_of_its_own_is_a_unit_beside_the_others() -> None:

@@ -51,3 +51,16 @@ def test_what_is_not_finite_leaves_the_rest_of_its_block() -> None:
 
 def test_a_region_without_elements_is_empty() -> None:
     assert tensor_map(matrix(np.zeros((0, 3))), (0, 0), (0, 3)).means.shape == (0, 3)
+
+
+@pytest.mark.parametrize("tile", [7, 1 << 20])
+def test_the_largest_elements_there_are_have_a_mean(
+    tile: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TILE", tile)
+    most = float(np.finfo(np.float64).max)
+    values = np.full((20, 10), most)
+    values[10:, 5:] = -most
+    found = tensor_map(matrix(values), (0, 20), (0, 10), most=2)
+    assert_array_equal(found.means, [[most, most], [most, -most]])
+    assert_array_equal(found.extremes, found.means)

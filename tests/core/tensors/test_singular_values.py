@@ -86,3 +86,9 @@ def test_squares_may_be_too_large_for_floats() -> None:
     assert found.norm == pytest.approx(5e200)
     assert found.needed() == 2
     assert found.stable_rank == pytest.approx(25 / 16)
+
+
+@pytest.mark.parametrize("shape", [(30, 10), (10, 30), (5, 5)])
+def test_singular_values_that_no_float_holds_are_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(UserError, match="too large for float64"):
+        singular_values(matrix(np.full(shape, 1.7e308)))

@@ -85,9 +85,45 @@ def test_a_survey_can_be_cancelled() -> None:
     assert told == [(0, 10, "Measuring"), (1, 10, "Measuring"), (2, 10, "Measuring")]
 
 
-def test_norms_that_are_too_large_for_floats_are_infinite() -> None:
-    values = np.full((30, 10), 1e200)  # several tiles
+MOST = float(np.finfo(np.float64).max)
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-200, 1e-139, 1e139, 1e160, 1e300])
+def test_elements_of_extreme_sizes_are_measured_in_their_own_unit(size: float) -> None:
+    plain = RANDOM.normal(0.3, 2, (30, 10))  # several tiles
+    plain[0, 0] = 0.0
+    values = plain * size
+    found, usual = survey(matrix(values)), survey(matrix(plain))
+    digits = 1e-2 if size < 1e-310 else 1e-10
+    for name in ("mean", "std", "rms"):
+        figure, unscaled = (getattr(one.statistics, name) for one in (found, usual))
+        assert figure == pytest.approx(unscaled * size, rel=digits, abs=0)
+    assert (found.statistics.min, found.statistics.max) == (values.min(), values.max())
+    assert (found.statistics.zero_count, found.statistics.count) == (1, 300)
+    assert_allclose(found.row_norms, usual.row_norms * size, rtol=digits)
+    assert_allclose(found.column_norms, usual.column_norms * size, rtol=digits)
+
+
+def test_the_largest_elements_there_are_give_no_nan() -> None:
+    signs = np.repeat([[1.0], [-1.0], [1.0]], 10, axis=0) * np.ones((30, 10))
+    for values in (MOST * signs, np.full((30, 10), MOST)):
+        found = survey(matrix(values))
+        assert found.statistics.mean == pytest.approx((values[:, 0] / 64).mean() * 64)
+        assert found.statistics.max == MOST
+        # No float is as large as these.
+        assert np.isinf(found.row_norms).all()
+        assert np.isinf(found.column_norms).all()
+        counted = matrix_histogram(matrix(values), found.statistics)
+        assert counted.counts.sum() == 300
+        assert np.isfinite(counted.edges).all()
+    assert found.statistics.std == pytest.approx(0.0, abs=1e-10 * MOST)
+
+
+def test_what_is_not_finite_beside_the_largest() -> None:
+    values = np.full((30, 10), 1e300)
+    values[3, 4], values[5, 6] = np.nan, -np.inf
     found = survey(matrix(values))
-    assert np.isinf(found.row_norms).all()
-    assert found.statistics.mean == pytest.approx(1e200)
-    assert (found.statistics.min, found.statistics.max) == (1e200, 1e200)
+    assert (found.statistics.nan_count, found.statistics.inf_count) == (1, 1)
+    assert found.statistics.mean == pytest.approx(1e300)
+    assert [np.isnan(found.row_norms[3]), np.isinf(found.row_norms[5])] == [True, True]
+    assert found.row_norms[0] == pytest.approx(1e300 * 10**0.5)

@@ -8,9 +8,11 @@ from safetensors.torch import save_file
 
 from bertviewer.core.backend import torch
 from bertviewer.core.errors import UserError
+from bertviewer.core.progress import no_progress
 from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.header import read_header
 from bertviewer.core.weights.reading import matrix_shape, read_block
+from bertviewer.core.weights.state import read_state
 from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, StoredTensor
 from tests.core.tensors.made_up import stored_in
 
@@ -127,3 +129,29 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     stored = StoredTensor("w", "F32", (rows, columns), file, 0, rows * columns * 4)
     last = read_block(stored, (rows - 1, rows), (columns - 3, columns))
     assert last.tolist() == [[0.0, 2.5, 3.5]]
+
+
+@pytest.mark.parametrize("anew", ["in place", "another file", "longer"])
+def test_a_file_that_is_written_anew_while_it_is_open_is_told(tmp_path: Path, anew: str) -> None:
+    file = tmp_path / "m.safetensors"
+    save_file({"w": torch.ones(100, 10)}, file)
+    (tensor,) = read_header(file)
+    assert read_rows(tensor, 0, 1).sum() == 10
+    as_it_was = file.stat()
+    if anew == "in place":
+        with file.open("r+b") as opened:
+            opened.seek(tensor.offset)
+            opened.write(bytes(40))
+        os.utime(file, ns=(0, as_it_was.st_mtime_ns + 1))
+    else:
+        rows = 101 if anew == "longer" else 100
+        save_file({"w": torch.zeros(rows, 10)}, tmp_path / "new")
+        (tmp_path / "new").replace(file)
+        os.utime(file, ns=(0, as_it_was.st_mtime_ns))
+    for columns in ((0, 10), (2, 3)):  # in one go, and row by row
+        with pytest.raises(UserError, match=r"m\.safetensors: the file has changed since it was"):
+            read_block(tensor, (0, 100), columns)
+    with pytest.raises(UserError, match="the file has changed since it was opened"):
+        read_state([tensor], no_progress)
+    (again,) = read_header(file)
+    assert read_rows(again, 0, 1).sum() == 0

@@ -30,6 +30,14 @@ SIZES = {
 }
 ROBERTA = {**SIZES, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
 ELECTRA = {**SIZES, "embedding_size": 64}
+DISTILBERT = {
+    "vocab_size": 90,
+    "dim": 128,
+    "n_layers": 3,
+    "n_heads": 2,
+    "hidden_dim": 192,
+    "max_position_embeddings": 34,
+}
 
 Tensors = dict[str, torch.Tensor]
 
@@ -73,6 +81,9 @@ def checkpoint(tensors: Tensors, tmp_path: Path) -> Checkpoint:
         ("ElectraModel", ELECTRA, "electra"),
         ("ElectraForPreTraining", SIZES, "electra"),
         ("ElectraForMaskedLM", ELECTRA, "electra"),
+        ("DistilBertModel", DISTILBERT, "distilbert"),
+        ("DistilBertForMaskedLM", DISTILBERT, "distilbert"),
+        ("DistilBertForQuestionAnswering", DISTILBERT, "distilbert"),
     ],
 )
 def test_the_sizes_are_read_off(
@@ -84,7 +95,8 @@ def test_the_sizes_are_read_off(
     assert found["model_type"] == model_type
     theirs = model.config.to_dict()
     assert {key: found[key] for key in sizes} == {key: theirs[key] for key in sizes}
-    assert found["hidden_act"] == theirs["hidden_act"]
+    activation = "activation" if model_type == "distilbert" else "hidden_act"
+    assert found[activation] == theirs[activation]
     assert "2 heads of 64 columns, the activation gelu" in note_of(found)
 
 
@@ -93,6 +105,7 @@ def test_the_labels_are_read_off(tmp_path: Path) -> None:
         ("BertForSequenceClassification", SIZES),
         ("RobertaForSequenceClassification", ROBERTA),
         ("ElectraForSequenceClassification", ELECTRA),
+        ("DistilBertForSequenceClassification", DISTILBERT),
     ):
         tensors = tensors_of(build(name, sizes, num_labels=5))
         found = rebuilt(checkpoint(tensors, tmp_path), "x")
@@ -113,8 +126,11 @@ def test_old_names_and_counting_buffers(tmp_path: Path) -> None:
     assert (found["model_type"], found["num_hidden_layers"]) == ("bert", 3)
 
 
-def test_it_calculates_what_the_model_did(tmp_path: Path, tiny_bert_folder: Path) -> None:
-    model = build("BertModel", {**SIZES, "vocab_size": 200})
+@pytest.mark.parametrize(("name", "sizes"), [("BertModel", SIZES), ("DistilBertModel", DISTILBERT)])
+def test_it_calculates_what_the_model_did(
+    name: str, sizes: Mapping[str, Any], tmp_path: Path, tiny_bert_folder: Path
+) -> None:
+    model = build(name, {**sizes, "vocab_size": 200})
     file = saved(tensors_of(model), tmp_path)
     # A vocabulary beside it, and no configuration.
     (file.parent / "vocab.txt").write_bytes((tiny_bert_folder / "vocab.txt").read_bytes())
@@ -142,6 +158,12 @@ def test_the_guess_is_told(tmp_path: Path) -> None:
     )
     assert note in formats.text(architecture, None, False)
     assert note_of({NOTE_KEY: 3}) == note_of({}) == ""
+
+
+def test_no_epsilon_is_guessed_where_there_is_only_one(tmp_path: Path) -> None:
+    found = rebuilt(checkpoint(tensors_of(build("DistilBertModel", DISTILBERT)), tmp_path), "x")
+    assert found is not None
+    assert note_of(found).endswith("guessed: 2 heads of 64 columns, the activation gelu.")
 
 
 @pytest.mark.parametrize(("width", "heads"), [(64, 1), (768, 12), (32, 1), (96, 2), (312, 6)])
@@ -201,7 +223,37 @@ def test_what_is_nearly_a_bert_is_none(
 
 
 @pytest.mark.parametrize(
-    "name", ["GPT2Model", "T5Model", "DistilBertModel", "AlbertModel", "MPNetModel", "BartModel"]
+    "change",
+    [
+        lambda base: without(base, "position_embeddings"),
+        lambda base: without(base, "transformer.layer.1."),
+        lambda base: without(base, "transformer."),
+        lambda base: without(base, "sa_layer_norm.bias"),
+        lambda base: changed(base, "transformer.layer.1.ffn.lin2.weight", shape=(128, 64)),
+        lambda base: with_one_more(base, "embeddings.token_type_embeddings.weight"),
+        lambda base: with_one_more(base, "pooler.dense.weight"),
+        lambda base: with_one_more(base, "encoder.layer.0.output.dense.weight"),
+    ],
+)
+def test_what_is_nearly_a_distilbert_is_none(
+    change: Callable[[Checkpoint], Checkpoint], tmp_path: Path
+) -> None:
+    base = checkpoint(tensors_of(build("DistilBertModel", DISTILBERT)), tmp_path)
+    assert rebuilt(base, "x") is not None
+    assert rebuilt(change(base), "x") is None
+
+
+def test_a_familys_name_before_anothers_tensors_is_none(tmp_path: Path) -> None:
+    for name, sizes, prefix in (
+        ("DistilBertModel", DISTILBERT, "bert."),
+        ("BertModel", SIZES, "distilbert."),
+    ):
+        tensors = {prefix + key: tensor for key, tensor in tensors_of(build(name, sizes)).items()}
+        assert rebuilt(checkpoint(tensors, tmp_path), "x") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["GPT2Model", "T5Model", "AlbertModel", "MPNetModel", "BartModel", "FlaubertModel"]
 )
 def test_other_families_are_none(name: str, tmp_path: Path) -> None:
     config = getattr(transformers, name).config_class()

@@ -7,13 +7,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from bertviewer.core.architecture import Architecture, SourceInfo
+from bertviewer.core.architecture import Architecture
 from bertviewer.core.backend import transformers
 from bertviewer.core.building import heads_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.folding import draw, fold
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.weights import structure as structure_module
 from bertviewer.core.weights.rebuilding import note_of
 from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor

@@ -9,12 +9,13 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.architecture import Architecture, SourceInfo
+from bertviewer.core.architecture import Architecture
 from bertviewer.core.building import build_config, build_on_meta
 from bertviewer.core.counting.counting import derive
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
+from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.tasks import find_task
 from bertviewer.core.what_if.rules import ScenarioError
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
+    QApplication,
     QFileDialog,
     QLabel,
     QLineEdit,
@@ -23,7 +24,7 @@ from bertviewer.core.comparing.comparison import (
     State,
     compare_architectures,
 )
-from bertviewer.ui.comparing.tensors_model import MAX, NAME, RELATIVE, STATE
+from bertviewer.ui.comparing.tensors_model import LEFT, MAX, NAME, RELATIVE, RIGHT, STATE
 from bertviewer.ui.comparing.window import ComparisonWindow
 from tests.core.opened import plain
 from tests.ui.finding import find
@@ -58,6 +59,15 @@ def table_of(window: ComparisonWindow) -> QTableView:
 def column(window: ComparisonWindow, number: int) -> list[str]:
     model = table_of(window).model()
     return [model.index(row, number).data() for row in range(model.rowCount())]
+
+
+def column_title(table: QTableView, number: int) -> str:
+    return str(table.model().headerData(number, Qt.Orientation.Horizontal))
+
+
+def column_tip(table: QTableView, number: int) -> str:
+    tip = Qt.ItemDataRole.ToolTipRole
+    return str(table.model().headerData(number, Qt.Orientation.Horizontal, tip))
 
 
 def button(window: ComparisonWindow, state: State) -> QToolButton:
@@ -138,6 +148,35 @@ def test_it_says_why_there_are_no_values(qtbot: QtBot) -> None:
     assert cell.data() == "not compared"
     tip = cell.data(Qt.ItemDataRole.ToolTipRole)
     assert tip == "The values are not in the checkpoints of both"
+
+
+@pytest.mark.parametrize("width", [1180, 1000])
+def test_all_columns_are_in_sight(qtbot: QtBot, width: int) -> None:
+    window = shown(compared(5), qtbot)
+    window.resize(width, 640)
+    QApplication.processEvents()
+    table = table_of(window)
+    header = table.horizontalHeader()
+    assert table.horizontalScrollBar().maximum() == 0
+    assert header.length() <= table.viewport().width()
+    for number in range(1, header.count()):
+        needed = max(table.sizeHintForColumn(number), header.sectionSizeHint(number))
+        assert header.sectionSize(number) >= needed, column_title(table, number)
+    assert header.sectionSize(NAME) >= 200
+    assert table.textElideMode() == Qt.TextElideMode.ElideMiddle
+    cell = table.model().index(0, NAME)
+    assert cell.data(Qt.ItemDataRole.ToolTipRole) == cell.data()
+    assert "Norm of the difference" in column_tip(table, RELATIVE)
+
+
+def test_a_form_is_said_once(qtbot: QtBot) -> None:
+    window = shown(compared(1), qtbot)
+    left, right = (table_of(window).model().index(0, number) for number in (LEFT, RIGHT))
+    assert (left.data(), right.data()) == ("[30522, 768] float32", "as left")
+    assert right.data(Qt.ItemDataRole.ToolTipRole) == left.data()
+    other = shown(compared(0, "bert-large-uncased"), qtbot)
+    button(other, "other shape").setChecked(True)
+    assert column(other, RIGHT)[0] == "[30522, 1024] float32"
 
 
 def test_a_new_window_takes_the_room_that_there_is(qtbot: QtBot) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.chart import GridChart, Line, LineChart
@@ -30,6 +30,8 @@ def choose(window: MainWindow, name: str, text: str) -> None:
     choice = find(window, QComboBox, name)
     assert choice.findText(text) >= 0
     choice.setCurrentText(text)
+    while window.workspace.turns.pending:
+        QApplication.processEvents()
 
 
 def panels(window: MainWindow) -> tuple[ChartPanel, ChartPanel]:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.plots.chart import Place
+from bertviewer.plots.chosen import chosen
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
@@ -116,7 +117,7 @@ def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -
     settle()
     assert shown.workspace.token == 5
     assert plot.chart is not None
-    assert plot.chart.chosen(plot.selection) == ((5,), ())
+    assert chosen(plot.chart, plot.selection) == ((5,), ())
     row = eager(B)[2][0][5]
     first, second = np.argsort(-row)[:2]
     words = find(shown, QLabel, "mostAttended").text()
@@ -158,6 +159,47 @@ def test_runs_side_by_side(shown: MainWindow, settle: Settle) -> None:
     assert a.levels == b.levels
     entropies = [plain_entropies(eager(text)[2])[0] for text in (A, B)]
     assert any("entropy {:.3f} (A {:.3f}) nats".format(*entropies) in t for t in titles(shown))
+
+
+def test_of_two_runs_only_the_new_one_is_computed(
+    shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[str] = []
+    compute = tasks.attention
+
+    def seen(layer: Any, model: Any, watched: Any, progress: Any) -> Any:
+        computed.append(watched.run.sentence.text)
+        return compute(layer, model, watched, progress)
+
+    monkeypatch.setattr(tasks, "attention", seen)
+    shown.workspace.keep_run()
+    settle()
+    assert computed == []
+    run(shown, settle, A)
+    assert computed == [A]
+    run(shown, settle, "the bank")
+    assert computed == [A, "the bank"]
+    b, a = charts(shown, "headGrid")
+    assert a.values == pytest.approx(eager(B)[2], abs=1e-5)
+    assert b.values == pytest.approx(eager("the bank")[2], abs=1e-5)
+    choose(shown, settle, "layer 3")
+    assert sorted(computed[2:]) == sorted(["the bank", B])
+    b, a = charts(shown, "headGrid")
+    assert a.values == pytest.approx(eager(B)[3], abs=1e-5)
+    shown.workspace.drop_run()
+    settle()
+    assert len(computed) == 4
+    assert heads(shown).values == pytest.approx(eager("the bank")[3], abs=1e-5)
+
+
+def test_the_title_tells_what_stands_above_the_heads(shown: MainWindow, settle: Settle) -> None:
+    assert "Heads: H entropy in nats, d distance in tokens" in titles(shown)
+    shown.workspace.keep_run()
+    run(shown, settle, A)
+    assert "Heads" in titles(shown)
+    shown.workspace.compare("difference")
+    settle()
+    assert "Heads, B − A" in titles(shown)
 
 
 def test_their_difference_is_of_the_same_tokens(shown: MainWindow, settle: Settle) -> None:

@@ -63,7 +63,6 @@ def test_the_demo_models_figures(demo_window: MainWindow, lane: Lane, qtbot: QtB
     assert [words.itemText(n) for n in range(words.count())] == [
         "the (4 ↔ 11)",
         "bank (5 ↔ 12)",
-        ". (9 ↔ 15)",
     ]
     assert words.currentText() == "bank (5 ↔ 12)"  # it is the selected token's
     path = find(window, LinePlot, "pairPath").chart

@@ -21,14 +21,18 @@ from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
 from bertviewer.core.source import parse_source
+from bertviewer.core.tensors.heads import HeadLayout
+from bertviewer.plots.chart import Place
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.spectrum_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
+from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.values_model import cell_text
+from bertviewer.ui.tensors.views import TensorViews
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn
 
@@ -119,8 +123,10 @@ def test_all_views_of_a_tensor(
     assert lines is not None
     expected = np.linalg.svd(stored.astype(float), compute_uv=False)
     assert_allclose(np.array(lines.lines[0].values, dtype=float), expected, rtol=1e-9)
-    facts = find(window, QLabel, "spectrumFacts").text().replace("\u00a0", " ")
-    assert "· rank 32 of 32 · effective rank" in facts
+    facts = find(window, QTableView, "spectrumFacts").model()
+    figures = {facts.index(row, 0).data(): facts.index(row, 1) for row in range(facts.rowCount())}
+    assert figures["rank"].data() == "32 of 32"
+    assert float(figures["largest"].data()) == pytest.approx(expected[0], rel=1e-6)
 
     view(window, lane, qtbot, NORMS)
     norms = find(window, QTableView, "normsTable").model()
@@ -230,6 +236,60 @@ def test_a_vector_says_what_it_is_not(tiny_window: MainWindow, lane: Lane, qtbot
         assert words in shown[0]
 
 
+def test_the_head_is_the_windows_own(
+    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+) -> None:
+    window, workspace = tiny_window, tiny_window.workspace
+    every = load_file(tiny_bert_folder / "model.safetensors")
+    workspace.go(Place(head=1))
+    choose(window, lane, qtbot, QUERY)
+    choice = find(window, QComboBox, "headChoice")
+    model = find(window, QTableView, "valuesTable").model()
+    assert choice.currentText() == "head 1"
+    assert model.index(0, 0).data() == cell_text(every[QUERY][8, 0].item())
+    workspace.go(Place(head=3))
+    assert choice.currentText() == "head 3"
+    assert model.index(0, 0).data() == cell_text(every[QUERY][24, 0].item())
+    choice.setCurrentText("head 2")
+    assert workspace.head == 2
+    # Whole tensors are seen until there is another head: which one is selected stays.
+    choice.setCurrentText("all heads")
+    assert workspace.head == 2
+    choose(window, lane, qtbot, QUERY.replace("query", "key"))
+    assert choice.currentText() == "all heads"
+    assert model.rowCount() == 32
+    # What is out of sight is right when it comes back, and asks for nothing meanwhile.
+    tabs = find(window, QTabWidget, "detailTabs")
+    tabs.setCurrentIndex(0)
+    workspace.go(Place(head=0))
+    assert not lane.busy
+    tabs.setCurrentIndex(2)
+    rest(lane, qtbot)
+    assert choice.currentText() == "head 0"
+    assert model.rowCount() == 8
+
+
+def test_a_head_that_several_share_is_none_of_the_windows(qtbot: QtBot) -> None:
+    parts = PartChoice()
+    qtbot.addWidget(parts)
+    choice = find(parts, QComboBox, "headChoice")
+    queries, keys = HeadLayout("rows", ("query",), 4, 8), HeadLayout("rows", ("key",), 2, 8)
+    parts.show_choices((32, 32), queries)
+    assert parts.show_head(1)
+    assert not parts.show_head(1)
+    parts.show_choices((16, 32), keys, follows=False)
+    assert choice.currentText() == "all heads"
+    with qtbot.assertNotEmitted(parts.head_chosen), qtbot.waitSignal(parts.changed):
+        choice.setCurrentText("head 1")
+    assert not parts.show_head(3)
+    assert choice.currentText() == "head 1"
+    parts.show_choices((32, 32), queries)
+    assert choice.currentText() == "head 3"
+    parts.show_choices((32,), None)
+    parts.show_choices((16, 32), HeadLayout("rows", ("query",), 2, 8))
+    assert choice.currentText() == "all heads", "there is no head 3"
+
+
 def test_a_model_without_weights_has_values_once_they_are_drawn(
     window: MainWindow, lane: Lane, qtbot: QtBot, tmp_path: Path, tiny_bert_folder: Path
 ) -> None:
@@ -239,15 +299,15 @@ def test_a_model_without_weights_has_values_once_they_are_drawn(
         (folder / name).write_bytes((tiny_bert_folder / name).read_bytes())
     open_named(window, lane, qtbot, str(folder))
     choose(window, lane, qtbot, QUERY)
-    inspector = find(window, Inspector)
+    views = find(window, TensorViews)
     notice = next(n for n in window.findChildren(QLabel, "tensorNotice") if n.isVisible())
     assert notice.text().startswith("This model has no weights.")
-    assert inspector.subject is None
+    assert views.subject is None
     find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
     find(window, QLineEdit, "sentenceEdit").setText("the cat")
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
-    qtbot.waitUntil(lambda: inspector.subject is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: views.subject is not None, timeout=10_000)
     rest(lane, qtbot)
     assert find(window, QLabel, "tensorTitle").text().startswith("RANDOM · query.weight")
     assert find(window, QTableView, "valuesTable").model().rowCount() == 32

@@ -1,0 +1,147 @@
+"""What may be said on the command line. Nothing here imports torch or Qt."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from bertviewer import __version__
+from bertviewer.core.errors import UserError
+from bertviewer.core.tasks import TASKS
+
+COMMANDS = ("summary", "run", "report", "compare", "presets")
+
+_USAGE = """\
+bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle]
+       bertviewer summary MODEL [--task TASK] [--format FORMAT] [--depth N] [--parameters]
+       bertviewer run MODEL TEXT [--pair TEXT] [--task TASK] [--random-weights] [--check]
+                         [--format FORMAT]
+       bertviewer report MODEL -o FILE.pdf [--sentence TEXT] [--pair TEXT] [--task TASK]
+                         [--random-weights] [--check]
+       bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
+       bertviewer presets"""
+
+_EPILOG = """\
+MODEL is 'demo' (a real pretrained BERT), a preset's name, a model's folder, or one file of it: its
+config.json, or weights as .safetensors or .bin; or hf://org/name[@revision], which is downloaded
+from the hub. Nothing else touches the network. 'bertviewer COMMAND --help' tells more about a
+command."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argument errors as the one line that every other error of the program gets."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} (see '{self.prog} --help')")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed command line; ``command`` is ``window`` if none was named.
+
+    Raises:
+        UserError: the arguments are wrong.
+        SystemExit: ``--help`` or ``--version`` was asked for, and has been printed.
+    """
+    if arguments and arguments[0] in COMMANDS:
+        parser = _command_parser(arguments[0])
+        return parser.parse_args(arguments[1:], argparse.Namespace(command=arguments[0]))
+    return _window_parser().parse_args(arguments, argparse.Namespace(command="window"))
+
+
+def _window_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="bertviewer",
+        usage=_USAGE,
+        description="Open a BERT-family transformer and understand every number in it.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("--version", action="version", version=f"bertviewer {__version__}")
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="the model to open")
+    _add_task(parser)
+    _add_consent(parser)
+    _add_sentence(parser)
+    return parser
+
+
+def _command_parser(command: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog=f"bertviewer {command}", description=_DESCRIPTIONS[command])
+    if command == "presets":
+        return parser
+    if command == "compare":
+        parser.add_argument("left", metavar="LEFT", help="a model, as of the other commands")
+        parser.add_argument("right", metavar="RIGHT", help="the model to compare it with")
+        _add_task(parser)
+        _add_consent(parser)
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+        return parser
+    parser.add_argument("model", metavar="MODEL", help="demo, a preset's name, or a path")
+    _add_task(parser)
+    _add_consent(parser)
+    if command == "summary":
+        parser.add_argument("--format", choices=("text", "json", "csv", "markdown"), default="text")
+        parser.add_argument(
+            "--depth", type=_depth, metavar="N", help="levels below the model to list"
+        )
+        parser.add_argument(
+            "--parameters", action="store_true", help="list the named parameters too"
+        )
+        return parser
+    if command == "run":
+        parser.add_argument("text", metavar="TEXT", help="the sentence to run")
+        parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+    else:
+        parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE.pdf")
+        _add_sentence(parser)
+    parser.add_argument(
+        "--random-weights",
+        action="store_true",
+        help="run a model without weights on seeded random ones; every figure says so",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="recompute what every module gave in float64 from plain tensor maths and compare; "
+        "a step that differs is listed with a cross, which is a result and no error: the exit "
+        "status stays 0",
+    )
+    return parser
+
+
+_DESCRIPTIONS = {
+    "summary": "Print a model's modules, shapes and parameter counts.",
+    "run": "Run a sentence through a model and print the activation statistics of every module.",
+    "report": "Write a PDF report: architecture, formulas and, with a sentence, activations.",
+    "compare": "Compare two models: counts, configuration, and the values of every tensor.",
+    "presets": "List the configurations that come with the program.",
+}
+
+
+def _add_task(parser: argparse.ArgumentParser) -> None:
+    names = [task.name for task in TASKS]
+    parser.add_argument(
+        "--task",
+        choices=names,
+        default="base",
+        metavar="TASK",
+        help=f"the head: {', '.join(names)}",
+    )
+
+
+def _add_consent(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-pickle",
+        action="store_true",
+        help="read weights in a .bin file, a pickle: only its tensors, in a process of their own",
+    )
+
+
+def _add_sentence(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sentence", metavar="TEXT", help="the sentence to run")
+    parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
+
+
+def _depth(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of levels")
+    return int(text)

@@ -1,0 +1,59 @@
+"""What the axes of all plots share: a title that is cut to its room, and ticks that point out."""
+
+from html import escape
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPen
+
+TICK = 4  # pixels
+
+
+class Axis(pg.AxisItem):  # type: ignore[misc]
+    """An axis with a title in plain text: it may hold a token as ``<s>``."""
+
+    _title, _color = "", ""  # pyqtgraph calls resizeEvent() while it is still building the axis
+
+    def __init__(self, orientation: str) -> None:
+        super().__init__(orientation, maxTickLength=TICK)
+        self._dressed: tuple[QPen, str, str] | None = None
+        # An axis in thousandths without a word about it would be read wrong.
+        self.enableAutoSIPrefix(False)
+
+    @property
+    def title(self) -> str:
+        """The title in full."""
+        return self._title
+
+    def dress(self, title: str, color: str, pen: QPen) -> None:
+        """Write a title and draw labels in one colour, the line and its ticks with a pen."""
+        dress = (pen, title, color)
+        if dress == self._dressed:
+            return  # pyqtgraph lays out the title anew for each of them, which takes long
+        self._dressed = dress
+        self._title, self._color = title, color
+        self.setPen(pen)
+        self.setTextPen(QColor(color))
+        self._write(self._fitting())
+
+    def resizeEvent(self, event: Any = None) -> None:
+        """Cut the title to the room there is now."""
+        super().resizeEvent(event)
+        # There is no label any more once the plot is closed.
+        if self._title and self.label is not None:
+            fitting = self._fitting()
+            if escape(fitting) != self.labelText:
+                self._write(fitting)
+
+    def _write(self, title: str) -> None:
+        # pyqtgraph takes it for markup.
+        self.setLabel(escape(title), color=self._color)
+
+    def _fitting(self) -> str:
+        size = self.size()
+        room = size.height() if self.orientation in ("left", "right") else size.width()
+        if room <= 0:
+            return self._title  # not laid out yet
+        metrics = QFontMetricsF(self.label.font())
+        return metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)

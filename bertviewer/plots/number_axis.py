@@ -1,0 +1,90 @@
+"""An axis of numbers: as many round ones as there is room for, all written alike."""
+
+from math import ceil, floor, isfinite, log10
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QFontMetricsF
+
+from bertviewer.plots.axis import Axis
+from bertviewer.plots.numerals import with_minus
+
+MOST_LABELS = 12
+LINE = 1.8
+"""Heights of a letter from one label to the next above it, at least."""
+GAP = 14
+"""Pixels between two labels side by side, at least."""
+BEYOND = 10
+"""So many pixels may a label at the end of an axis reach beyond it."""
+CORNER = 30
+"""There is more room below the axis at the left."""
+PLAIN = (1e-3, 1e7)
+"""Where the largest number is none of these, all are written with powers of ten."""
+MOST_PLACES = 6
+"""So are those that would have more places behind the point."""
+
+
+class NumberAxis(Axis):
+    """Labels at multiples of 1, 2 or 5 times a power of ten, with a minus that is one."""
+
+    def __init__(self, orientation: str) -> None:
+        super().__init__(orientation)
+        if orientation == "bottom":
+            # No more room than a line takes: pyqtgraph leaves nearly two.
+            height = int(QFontMetricsF(self.font()).height())
+            self.setStyle(autoExpandTextSpace=False, tickTextHeight=height)
+
+    def boundingRect(self) -> QRectF:
+        """Return the axis with its labels, whose last ones reach beyond it; Qt calls it."""
+        rect: QRectF = super().boundingRect()
+        if self.orientation == "bottom":
+            return rect.adjusted(-CORNER, 0, BEYOND, 0)
+        return rect.adjusted(0, -BEYOND, 0, BEYOND)
+
+    def tickValues(
+        self, minVal: float, maxVal: float, size: float
+    ) -> list[tuple[float, list[float]]]:
+        """Return one spacing and its ticks, in place of pyqtgraph's three; it calls this."""
+        low, high = sorted((minVal, maxVal))
+        if self.logMode:
+            return self.logTickValues(low, high, size, None)  # type: ignore[no-any-return]
+        if not (isfinite(high - low) and high > low and size > 0):
+            return []
+        step = round_step((high - low) / MOST_LABELS)
+        while self._needed(_multiples(step, low, high), step) > step * size / (high - low):
+            step = round_step(1.5 * step)
+        return [(step, _multiples(step, low, high))]
+
+    def _needed(self, values: list[float], step: float) -> float:
+        """Return how many pixels have to be from one label to the next."""
+        metrics = QFontMetricsF(self.font())
+        if self.orientation != "bottom":
+            return LINE * metrics.height()
+        texts = self.tickStrings(values, 1.0, step)
+        return GAP + max(map(metrics.horizontalAdvance, texts), default=0.0)
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """Return the labels, all with as many places behind the point; pyqtgraph calls it."""
+        if self.logMode:
+            return self.logTickStrings(values, scale, spacing)  # type: ignore[no-any-return]
+        largest = max(map(abs, values), default=0.0)
+        if not largest:
+            return ["0" for _ in values]
+        power = floor(log10(spacing) + 1e-9)  # of the last digit that differs
+        places = max(0, -power)
+        if places <= MOST_PLACES and PLAIN[0] <= largest < PLAIN[1]:
+            return [with_minus(f"{value:,.{places}f}") for value in values]
+        digits = max(0, floor(log10(largest) + 1e-9) - power)
+        return [with_minus(f"{value:.{digits}e}") if value else "0" for value in values]
+
+
+def round_step(least: float) -> float:
+    """Return the smallest of 1, 2 and 5 times a power of ten that is not below ``least``."""
+    power = 10.0 ** floor(log10(least))
+    part = least / power
+    return power * next(number for number in (1, 2, 5, 10) if part <= number * (1 + 1e-9))
+
+
+def _multiples(step: float, low: float, high: float) -> list[float]:
+    """Return the multiples of a step from ``low`` to ``high``, ends that rounding hides too."""
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]

@@ -1,0 +1,77 @@
+"""A grid of tokens and layers: the norms of a part of the layers, or one feature of the states."""
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.core.analysis.layer_parts import Series, layer_series
+from bertviewer.plots.chart import GridChart
+from bertviewer.plots.features import feature_grid
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.part_norms import has_norms, part_norms_chart
+from bertviewer.plots.token_norms import norms_chart
+from bertviewer.ui.run.arrangement import Partners
+from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.run.part_measures import PartMeasures
+from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.workspace import Workspace
+
+
+class NormsGrid(ChartPanel):
+    """Draws only what is new: 512 tokens take a while to draw."""
+
+    def __init__(
+        self, workspace: Workspace, measures: PartMeasures, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(workspace, "", GridPlot, parent=parent)
+        self.plot.setObjectName("tokenHeatmap")
+        self._measures = measures
+        self._drawn: object = None  # what is shown
+
+    def series(self, watched: WatchedRun, part: str | None) -> tuple[Series, ...]:
+        """Return the layers' part whose norms are shown of a run; () is the hidden states.
+
+        These stay while a person walks about the tree, where ``part`` is ``None``.
+        """
+        architecture = self._workspace.architecture
+        if architecture is not None and (part or not watched.run.token_norms):
+            return layer_series(architecture, watched.run, part or "")
+        return ()
+
+    def show_norms(self, watched: WatchedRun, part: str | None, partners: Partners) -> None:
+        """Show the norms of a part, which are measured by now; without one, the hidden states'."""
+
+        def chart(run: WatchedRun) -> GridChart:
+            series = self.series(run, part)
+            if not series:
+                return norms_chart(run.run)
+            return part_norms_chart(run.run, series, self._measures.of(run))
+
+        series = self.series(watched, part)
+        name = series[0].part if series else ""
+        self.set_title(
+            self.tr("Token norms of {0}").format(name) if name else self.tr("Token norms ‖h‖")
+        )
+        if series and not has_norms(watched.run, series):
+            self.forget()
+            self.show_message(self.tr("This part has no vector for each token."))
+        else:
+            self._draw(series, chart, partners)
+
+    def show_feature(self, feature: int, partners: Partners) -> None:
+        """Show one feature of the hidden states."""
+        self.set_title(self.tr("Feature {0} of each token").format(feature))
+        self._draw(feature, lambda run: feature_grid(run.run, feature), partners)
+
+    def forget(self) -> None:
+        """Draw anew next time: runs are large."""
+        self._drawn = None
+
+    def _draw(
+        self, what: object, make: Callable[[WatchedRun], GridChart], partners: Partners
+    ) -> None:
+        workspace, before = self._workspace, self._drawn
+        b, a = workspace.watched, workspace.kept
+        self._drawn = b, a, workspace.comparison, what
+        if b is not None and self._drawn != before:
+            self.show_charts(make(b), None if a is None else make(a), partners)

@@ -1,0 +1,79 @@
+"""The runs that the window shows: the last one, one kept beside it, and what was checked."""
+
+from dataclasses import replace
+from typing import Literal
+
+from PySide6.QtCore import QObject, Signal
+
+from bertviewer.core.check_step import Check
+from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.chart import Place
+from bertviewer.ui.selection import Selection
+from bertviewer.ui.watched_run import WatchedRun
+
+Comparison = Literal["overlay", "difference"]
+
+
+class Runs(Selection):
+    """The last run, run A if one is kept, and what of the last run is selected.
+
+    The signals say that a part of it is new; what it is stands in the attributes.
+    """
+
+    run_changed = Signal()
+    comparison_changed = Signal()
+    check_changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.watched: WatchedRun | None = None  # the last run
+        self.kept: WatchedRun | None = None  # run A, to compare the last one with
+        self.comparison: Comparison = "overlay"  # how, if there is a run A
+        self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
+
+    @property
+    def run(self) -> ActivationRun | None:
+        """The last run."""
+        return None if self.watched is None else self.watched.run
+
+    def go(self, place: Place) -> None:
+        """Select a module, a token, a head or a feature, or several of these at once.
+
+        What is still to be drawn anew offers tokens of the run before; this one may have fewer.
+        """
+        count = 0 if self.run is None else len(self.run.tokens)
+        if place.token is not None and not 0 <= place.token < count:
+            place = replace(place, token=None)
+        super().go(place)
+
+    def set_run(self, watched: WatchedRun, token: int) -> None:
+        """Put a new run in place of the last one, with this token of it selected."""
+        self.watched = watched
+        self.checks = {}
+        self.token = token
+
+    def set_check(self, watched: WatchedRun, path: str, check: Check) -> None:
+        """Take what came of the check of a run, unless there is a newer run by now."""
+        if self.watched is watched:
+            self.checks[path] = check
+            self.check_changed.emit()
+
+    def forget_runs(self) -> None:
+        """Show no run, and keep none: the model is another one."""
+        self.watched = self.kept = None
+        self.checks = {}
+
+    def keep_run(self) -> None:
+        """Keep the last run as run A."""
+        self.kept = self.watched
+        self.comparison_changed.emit()
+
+    def drop_run(self) -> None:
+        """Compare no longer."""
+        self.kept = None
+        self.comparison_changed.emit()
+
+    def compare(self, comparison: Comparison) -> None:
+        """Choose how the last run is compared with run A."""
+        self.comparison = comparison
+        self.comparison_changed.emit()

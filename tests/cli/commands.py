@@ -1,0 +1,43 @@
+"""Runs the program as other programs do, in a process of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SENTENCE = "this is a 12212121 test sentence"
+
+
+def bertviewer(
+    folder: Path,
+    *arguments: str,
+    python: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *python, "-m", "bertviewer", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+
+
+def output_of(folder: Path, *arguments: str) -> str:
+    result = bertviewer(folder, *arguments)
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
+
+
+def error_of(folder: Path, *arguments: str) -> str:
+    """Run what must fail and return the error's one line, without its beginning."""
+    result = bertviewer(folder, *arguments)
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("bertviewer: error: ")
+    return line.removeprefix("bertviewer: error: ")

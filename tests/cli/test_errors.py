@@ -1,0 +1,146 @@
+"""Errors: exit statuses, one line on stderr, nothing on stdout."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bertviewer.app import main
+from bertviewer.core.backend import transformers
+from tests.cli.commands import ROOT, bertviewer, error_of
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("summary", "no-such-model"), "unknown model 'no-such-model'"),
+        (("run", "gpt2", "hello"), "gpt2 has no weights; ask for random ones"),
+    ],
+)
+def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], message: str) -> None:
+    assert message in error_of(elsewhere, *arguments)
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("no-such-model", "--nonsense"), "--nonsense"),
+        (("--task", "poetry"), "invalid choice: 'poetry'"),
+        (("summary", "gpt2", "--task", "next-sentence"), "gpt2 has no head"),
+        (("summary", "gpt2", "--task", "poetry"), "invalid choice: 'poetry'"),
+        (("summary", "gpt2", "--depth", "-1"), "is not a number of levels"),
+        (("summary", "gpt2", "--depth", "two"), "--depth"),
+        (("summary",), "MODEL"),
+        (("summary", "gpt2", "--nonsense"), "--nonsense"),
+        (("run", "demo", ""), "the sentence is empty"),
+        (("run", "demo", "word " * 600), "too long: it has 602 tokens"),
+        (("run", "demo", "  "), "the sentence is empty"),
+        (("run", "demo", "one", "--pair", " "), "the second sentence is empty"),
+        (("report", "demo"), "-o/--output"),
+        (("report", "demo", "-o", "absent/out.pdf"), "absent"),
+        (("report", "demo", "-o", "."), "folder"),
+        (("report", "demo", "-o", "out.pdf", "--pair", "two"), "--pair needs --sentence"),
+        (("report", "demo", "-o", "out.pdf", "--sentence", ""), "the sentence is empty"),
+        (("report", "demo", "-o", "out.pdf", "--check"), "--check needs --sentence"),
+    ],
+)
+def test_more_errors_in_this_process(
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(elsewhere)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = err.splitlines()
+    assert line.startswith("bertviewer: error: ")
+    assert message in line
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_our_own_bug_is_logged(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(options: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("bertviewer.cli.commands.execute", fail)
+    monkeypatch.setattr("bertviewer.core.log.user_log_path", lambda *_, **__: elsewhere / "logs")
+    assert main(["presets"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    log = elsewhere / "logs" / "bertviewer.log"
+    assert line == f"bertviewer: error: internal error; the details are in {log}"
+    assert "RuntimeError: a bug" in log.read_text()
+
+
+def test_no_display_is_one_line_that_says_what_to_do(elsewhere: Path) -> None:
+    environment = {"QT_QPA_PLATFORM": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    result = bertviewer(elsewhere, environment=environment)
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("bertviewer: error: ")
+    assert "bertviewer report" in line
+
+
+def test_a_tokenizer_that_panics_is_one_line(elsewhere: Path, tiny_bert_folder: Path) -> None:
+    model = elsewhere / "model"
+    shutil.copytree(tiny_bert_folder, model)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    tokenizer.save_pretrained(model)
+    (model / "vocab.txt").unlink()
+    settings = json.loads((model / "tokenizer_config.json").read_text())
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+    (model / "tokenizer_config.json").write_text(json.dumps(settings))
+    file = model / "tokenizer.json"
+    document = json.loads(file.read_text())
+    # A token that is put around texts and that there is none of: tokenizers panics, and writes
+    # where it did to file descriptor 2.
+    document["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "X", "type_id": 0}}],
+        "pair": [],
+        "special_tokens": {},
+    }
+    file.write_text(json.dumps(document))
+    line = error_of(elsewhere, "run", str(model), "a test")
+    assert line == "the tokenizer cannot read this text: no entry found for key"
+
+
+def test_a_closed_stderr_is_no_error_of_its_own(elsewhere: Path) -> None:
+    done = subprocess.run(
+        f"'{sys.executable}' -m bertviewer summary no-such-model 2>&-",
+        cwd=elsewhere,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        shell=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 2
+
+
+def test_stopped_in_the_middle_of_an_import(elsewhere: Path) -> None:
+    # Imports run code by exec(), and python -m would end by the signal of one that passed there.
+    (elsewhere / "stopped.py").write_text(
+        "from bertviewer import app\n"
+        "app.commands.execute = lambda options: exec('raise KeyboardInterrupt')\n"
+        "raise SystemExit(app.main(['presets']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "stopped"],
+        cwd=elsewhere,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stderr == "bertviewer: error: interrupted\n"
+    assert done.returncode == 2

@@ -1,0 +1,73 @@
+"""The command ``run``: figures, and the check of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bertviewer.app import main
+from tests.cli.commands import SENTENCE, output_of
+from tests.cli.conftest import Printed
+
+
+def test_json(elsewhere: Path) -> None:
+    document = json.loads(output_of(elsewhere, "run", "demo", SENTENCE, "--format", "json"))
+    assert document["schema"] == "bertviewer.run/1"
+    assert document["source"]["weights"] == "pretrained"
+    assert document["tokens"][1] == {"id": 2023, "text": "this", "segment": 0}
+    assert len(document["tokens"]) == 11
+    assert document["hidden_states"]["layers"] == 7
+    assert document["modules"][0]["output_shape"] == [1, 11, 384]
+    assert document["check"] is None
+    assert document["unchecked"] is None
+    assert document["seconds"]["total"] >= document["seconds"]["forward"] > 0
+
+
+def test_text_and_pair(printed: Printed) -> None:
+    text = printed("run", "demo", "one", "--pair", "two")
+    assert "5 tokens" in text
+    assert "encoder.layer.5.attention.self.query" in text
+
+
+def test_check_as_json(printed: Printed) -> None:
+    document = json.loads(printed("run", "demo", SENTENCE, "--check", "--format", "json"))
+    steps = document["check"]
+    assert all(
+        step.keys() == {"path", "step", "max_abs_error", "tolerance", "ok"} for step in steps
+    )
+    assert all(step["ok"] and step["max_abs_error"] <= step["tolerance"] for step in steps)
+    assert {step["path"] for step in steps} == {m["path"] for m in document["modules"]}
+    names = [step["step"] for step in steps if step["path"] == "encoder.layer.0"]
+    assert names[0] == "self-attention"
+    assert names[-1] == "= next hidden state"
+    assert document["unchecked"] == []
+
+
+def test_check_as_text(tiny_bert_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(tiny_bert_folder), "the cat", "--check"]) == 0
+    text = capsys.readouterr().out
+    assert "steps are within their tolerance." in text
+    (line,) = (line for line in text.splitlines() if line.startswith("self-attention"))
+    _, steps, crosses, *_ = line.split()
+    # Two layers: the output and four heads, then output and weights in the eager way.
+    assert (steps, crosses) == ("14", "0")
+
+
+def test_random_weights_say_so(printed: Printed) -> None:
+    text = printed("run", "distilbert-base-uncased", "hello", "--random-weights")
+    assert "RANDOM weights" in text.splitlines()[0]
+
+
+def test_a_cross_is_a_result_and_no_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tiny_bert_folder: Path
+) -> None:
+    from bertviewer.core.checking import arithmetic
+
+    usual = arithmetic.softmax
+    monkeypatch.setattr(
+        "bertviewer.core.checking.attention_maths.softmax", lambda scores: usual(2 * scores)
+    )
+    assert main(["run", str(tiny_bert_folder), "the cat", "--check"]) == 0
+    out = capsys.readouterr().out
+    assert "steps are NOT within their tolerance." in out
+    assert "✗ encoder.layer.1.attention.self: head 3: |Δ| " in out

@@ -1,0 +1,32 @@
+"""The whole configuration can be read, however long a value is."""
+
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QTableView, QTabWidget
+
+from bertviewer.ui.configuration_tab import MOST_LINES, WIDE
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import find
+
+
+def test_long_values_have_a_tip_that_stays_on_the_screen(demo_window: MainWindow) -> None:
+    workspace = demo_window.workspace
+    assert workspace.architecture is not None
+    labels = {str(number): f"<b>label</b> {number}" for number in range(500)}
+    config = {"id2label": labels, "hidden_size": 384, "name": "a <i>model</i>"}
+    workspace.architecture = replace(workspace.architecture, config=config)
+    find(demo_window, QTabWidget, "detailTabs").setCurrentIndex(3)
+    model = find(demo_window, QTableView, "configurationTable").model()
+    rows = {model.index(row, 0).data(): row for row in range(model.rowCount())}
+    assert list(rows) == list(config)
+    long, short, name = (
+        model.index(rows[key], 3).data(Qt.ItemDataRole.ToolTipRole) for key in config
+    )
+    assert short is None
+    assert "<i>" not in name
+    lines = long.removeprefix("<p>").removesuffix("</p>").split("<br>")
+    assert len(lines) == MOST_LINES
+    assert lines[0].startswith("{&quot;0&quot;: &quot;&lt;b&gt;label")
+    assert lines[-1].endswith("…")
+    assert all(len(line) < 4 * WIDE for line in lines)
