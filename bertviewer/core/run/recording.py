@@ -1,5 +1,6 @@
 """Watches every module of a model during a forward pass."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -7,16 +8,15 @@ from typing import Any
 from weakref import ref
 
 from torch import Tensor, nn
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.macs import own_macs
-from bertviewer.core.run.measuring import Norms, measure
+from bertviewer.core.run.measuring import Norms, add_up
+from bertviewer.core.run.statistics import Statistics
 
 Shape = tuple[int, ...]
-# A storage and how many elements of it; and how often it was changed in place.
-_Numbers = tuple[StorageWeakRef, int, int]
+_UNKNOWN = -1
 
 
 def first_tensor(value: Any) -> Tensor | None:
@@ -72,8 +72,7 @@ class Recorder:
 
         Their tensor may have had another shape: GPT-2 gives its last one a new view.
         """
-        wanted = _numbers(tensor)
-        return [path for path, given in self._givers if given.numbers == wanted]
+        return [path for path, given in self._givers if given.is_of(tensor)]
 
     def _watched(self, watch: "_Watch") -> Callable[..., Any]:
         forward = watch.module.forward
@@ -96,8 +95,6 @@ class Recorder:
 
     def _measured(self, tensor: Tensor) -> "_Given":
         """Return what is known of a tensor; it is measured if it is none of the last few."""
-        if tensor.is_inference():
-            return _Given(tensor)  # it does not tell whether it was changed
         for given in self._recent:
             if given.is_still(tensor):
                 return given
@@ -118,21 +115,37 @@ class Recorder:
 class _Given:
     """A tensor that was given: its figures of that moment, but not the tensor itself."""
 
-    __slots__ = ("norms", "numbers", "shape", "statistics", "tensor")
+    __slots__ = ("_figures", "_found", "_storage", "_tensor", "_version", "shape")
 
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor = ref(tensor)
+        self._tensor = ref(tensor)
+        self._storage = ref(tensor.untyped_storage())
+        self._version = _version(tensor)
         self.shape: Shape = tensor.shape
-        self.numbers = _numbers(tensor)
-        self.statistics, norms = measure(tensor)
-        # The rows of [1, S, D] are the vectors of one sentence's tokens. A copy, as the norms may
-        # be a part of a larger array.
-        is_by_token = len(self.shape) == 3 and self.shape[0] == 1
-        self.norms: Norms | None = norms.copy() if is_by_token else None
+        self._figures = add_up(tensor)
+        self._found: tuple[Statistics, Norms | None] | None = None
 
     def is_still(self, tensor: Tensor) -> bool:
         """Whether this is the same tensor, and was not changed in place meanwhile."""
-        return self.tensor() is tensor and self.numbers[-1] == tensor._version
+        return self._tensor() is tensor and self._version == _version(tensor) != _UNKNOWN
+
+    def is_of(self, tensor: Tensor) -> bool:
+        """Whether this was all of the same numbers, in any shape."""
+        return (
+            self._storage() is tensor.untyped_storage()
+            and math.prod(self.shape) == tensor.numel()
+            and self._version == _version(tensor)
+        )
+
+    def figures(self) -> tuple[Statistics, Norms | None]:
+        """Return the statistics, and the norms of the tokens where the rows are tokens."""
+        if self._found is None:
+            statistics, norms = self._figures()
+            # The rows of [1, S, D] are the vectors of one sentence's tokens. A copy, as the norms
+            # may be a part of a larger array.
+            is_by_token = len(self.shape) == 3 and self.shape[0] == 1
+            self._found = statistics, norms.copy() if is_by_token else None
+        return self._found
 
 
 class _Watch:
@@ -157,14 +170,15 @@ class _Watch:
     def activation(self, macs: int | None) -> ModuleActivation:
         """Return what was seen, as plain data."""
         inputs, last = self.inputs[-1], self.given[-1]
+        figures = [given.figures() for given in self.given]
         return ModuleActivation(
             self.path,
             type(self.module).__name__,
             tuple(inputs[0]) if inputs else None,
             tuple(last.shape),
-            tuple(given.statistics for given in self.given),
+            tuple(statistics for statistics, _ in figures),
             macs,
-            last.norms,
+            figures[-1][1],
         )
 
 
@@ -172,10 +186,12 @@ def _sum(macs: int | None, others: int | None) -> int | None:
     return None if macs is None or others is None else macs + others
 
 
-def _numbers(tensor: Tensor) -> _Numbers:
-    version = 0 if tensor.is_inference() else tensor._version
-    storage = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
-    return storage, tensor.numel(), version
+def _version(tensor: Tensor) -> int:
+    """Return how often a tensor was changed in place."""
+    try:
+        return tensor._version
+    except RuntimeError:  # a tensor that was made in inference mode does not count it
+        return _UNKNOWN
 
 
 def _shapes(values: Iterable[Any]) -> tuple[Shape, ...]:

@@ -25,22 +25,32 @@ def measure_rows(values: NDArray[np.floating[Any]]) -> tuple[Statistics, TokenSt
 
     Everything is added up in float64. NaN and Inf are counted and left out of the sums.
     """
-    if is_compiled() and values.dtype == np.float32 and values.size:
-        return _in_one_pass(np.ascontiguousarray(values))
     *outer, width = values.shape
-    rows = TokenStatistics(width, _in_passes(values.reshape(math.prod(outer), width)))
+    count = math.prod(outer)
+    if is_compiled() and values.dtype == np.float32 and values.size:
+        held = np.ascontiguousarray(values)
+        return figures_of(sums_at(held.ctypes.data, count, width), width)
+    rows = TokenStatistics(width, _in_passes(values.reshape(count, width)))
     return rows.of(range(len(rows))), rows
 
 
-def _in_one_pass(values: NDArray[Any]) -> tuple[Statistics, TokenStatistics]:
-    width = values.shape[-1]
-    sums = np.empty((8, values.size // width))
-    nan, inf, zeros, total, deviations, low, high = row_sums(values, width, sums)
-    if low > high:  # not one is finite
-        statistics = Statistics(values.size, nan, inf, zeros, total, deviations, None, None)
-    else:
-        statistics = Statistics(values.size, nan, inf, zeros, total, deviations, low, high)
-    return statistics, TokenStatistics(width, sums)
+def sums_at(address: int, count: int, width: int) -> bytes:
+    """Add up so many rows of float32 that the caller holds at an address, if ``is_compiled``."""
+    return row_sums(address, count, width)
+
+
+def figures_of(sums: bytes, width: int) -> tuple[Statistics, TokenStatistics]:
+    """Return what ``sums_at`` has found of rows of this width."""
+    table = np.frombuffer(sums).reshape(8, -1)
+    # Behind the rows stand the sums of all of them.
+    rows = TokenStatistics(width, table[:, :-1])
+    nan, inf, zeros, total, deviations, low, high, _ = table[:, -1].tolist()
+    low, high = (low, high) if low <= high else (None, None)
+    count = width * len(rows)
+    return (
+        Statistics(count, int(nan), int(inf), int(zeros), total, deviations, low, high),
+        rows,
+    )
 
 
 def _in_passes(array: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from bertviewer.core.progress import no_progress
 from bertviewer.core.run import recording
 from bertviewer.core.run.activation_run import ModuleActivation
-from bertviewer.core.run.measuring import measure
+from bertviewer.core.run.measuring import add_up
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import SENTENCE, small_model
@@ -23,9 +23,9 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
 
     def note(tensor: Tensor) -> Any:
         tensors.append(tensor.clone())
-        return measure(tensor)
+        return add_up(tensor)
 
-    monkeypatch.setattr(recording, "measure", note)
+    monkeypatch.setattr(recording, "add_up", note)
     return tensors
 
 

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from bertviewer.core.run import row_statistics
-from bertviewer.core.run.row_statistics import is_compiled, measure_rows
+from bertviewer.core.run.row_statistics import is_compiled, measure_rows, sums_at
 
 Rows = NDArray[np.float32]
 
@@ -110,12 +110,20 @@ def test_any_layout(layout: str) -> None:
 
 
 @needs_c
-@pytest.mark.parametrize(("width", "out"), [(0, 8), (-1, 8), (5, 8), (4, 7), (4, 9)], ids=str)
-def test_c_refuses_what_does_not_fit(width: int, out: int) -> None:
-    from bertviewer.core.run._row_sums import row_sums
+@pytest.mark.parametrize(
+    ("address", "rows", "width"), [(0, 1, 1), (8, -1, 1), (8, 1, 0), (8, 1, -1)]
+)
+def test_c_refuses_what_is_no_rows(address: int, rows: int, width: int) -> None:
+    with pytest.raises(ValueError, match="no such rows"):
+        sums_at(address, rows, width)
 
-    with pytest.raises(ValueError, match=r"rows of this width|8 float64"):
-        row_sums(np.zeros(4, np.float32), width, np.zeros(out))
+
+@needs_c
+def test_c_refuses_other_arguments() -> None:
+    with pytest.raises(TypeError):
+        sums_at("8", 1, 1)  # type: ignore[arg-type]
+    with pytest.raises(OverflowError):
+        sums_at(8, 2**80, 1)
 
 
 @pytest.mark.skipif(
