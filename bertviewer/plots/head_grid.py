@@ -1,6 +1,7 @@
 """All heads of an attention layer at once, each a small heatmap."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -73,8 +74,8 @@ class HeadGrid(QWidget):
         self.update()
 
     def mark(self, selection: Place) -> None:
-        """Frame the head that is selected."""
-        self.selection = selection
+        """Frame the head that is selected, or else the first, which is then shown large."""
+        self.selection = replace(selection, head=selection.head or 0)
         self.update()
 
     def place_at(self, position: QPointF) -> Place | None:

@@ -123,8 +123,6 @@ class AttentionView(View):
             return
         self._pair = attention_pair(self._wanted.b, self._wanted.a)
         self._head.show()
-        head, count = self.workspace.head or 0, len(self._pair.b.maps.probabilities)
-        self.workspace.go(Place(head=min(head, count - 1)))
         self._draw_later()
 
     def _draw_later(self) -> None:
@@ -166,9 +164,10 @@ class AttentionView(View):
         return self.tr("Heads") if pair.a else self.tr("Heads: {0}").format(text), tip
 
     def _show_head(self) -> None:
-        head = self.workspace.head
-        if self._pair is None or head is None:
+        if self._pair is None:
             return
+        # Without a selected one the first: showing it selects nothing.
+        head = min(self.workspace.head or 0, len(self._pair.b.maps.probabilities) - 1)
         self._most.show_token(self._pair.b, head, self.workspace.token)
         if self._drawn_head != (self._pair, self.workspace.comparison, head):
             self._drawn_head = self._pair, self.workspace.comparison, head

@@ -99,8 +99,11 @@ def test_without_a_layer_the_first_one_is_shown(demo_window: MainWindow, settle:
     show(demo_window, settle)
     assert choice(demo_window).currentText() == "layer 0"
     assert demo_window.workspace.place.path == ""
-    assert demo_window.workspace.head == 0
     assert heads(demo_window).values == pytest.approx(eager(B)[0], abs=1e-5)
+    # Its first head is shown large, and nobody has selected one.
+    assert head(demo_window).values == pytest.approx(eager(B)[0][0], abs=1e-5)
+    assert find(demo_window, HeadGrid, "headGrid").selection.head == 0
+    assert demo_window.workspace.head is None
 
 
 def test_a_click_on_a_head_shows_it(shown: MainWindow, settle: Settle) -> None:
