@@ -14,7 +14,8 @@ from setuptools.errors import BaseError, CCompilerError
 NAME = "bertviewer.core.run._row_sums"
 SOURCE = Path(*NAME.split(".")).with_suffix(".c")
 # GCC before 12 vectorizes at -O3 alone, and its -O3 unrolls the loop over the lanes and is slower.
-ARGUMENTS = [] if sys.platform == "win32" else ["-O2", "-ftree-vectorize"]
+# Without debug information, which holds this build's own folder, each build gives the same bytes.
+ARGUMENTS = [] if sys.platform == "win32" else ["-O2", "-ftree-vectorize", "-g0"]
 
 
 class CompilingHook(BuildHookInterface[Any]):
@@ -29,14 +30,14 @@ class CompilingHook(BuildHookInterface[Any]):
         self._folder = TemporaryDirectory()
         try:
             compiled = self._compiled(Path(self._folder.name))
-        except (BaseError, CCompilerError) as error:
+            if version == "editable":
+                shutil.copy(compiled, Path(self.root, SOURCE.parent))
+        except (BaseError, CCompilerError, OSError) as error:
             self.app.display_warning(f"built without {NAME}, which is only slower: {error}")
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        if version == "editable":
-            shutil.copy(compiled, Path(self.root, SOURCE.parent))
-        else:
+        if version != "editable":
             build_data["force_include"][str(compiled)] = str(SOURCE.with_name(compiled.name))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from importlib.metadata import Distribution, distributions
@@ -16,6 +17,7 @@ from packaging.requirements import Requirement
 from bertviewer import __version__
 from bertviewer.core.presets import preset_names
 from bertviewer.core.resources import resources_folder
+from bertviewer.core.run.row_statistics import is_compiled
 from tests.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
@@ -40,17 +42,37 @@ def resource_files() -> set[str]:
     }
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+def built(folder: Path, environment: dict[str, str]) -> Path:
     pip: list[str | Path] = [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, ROOT]
-    output_of(pip, folder, ENVIRONMENT)
+    output_of(pip, folder, environment)
     (path,) = folder.glob("*.whl")
     return path
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("wheel"), ENVIRONMENT)
+
+
+def compiled(wheel: Path) -> set[str]:
+    """Return the compiled modules in a wheel."""
+    names = zipfile.ZipFile(wheel).namelist()
+    return {name for name in names if name.endswith((".so", ".pyd"))}
+
+
+def test_wheel_without_a_compiler_is_for_every_machine(wheel: Path, tmp_path: Path) -> None:
+    plain = built(tmp_path, {**ENVIRONMENT, "CC": "/nonexistent"})
+    assert plain.name == f"bertviewer-{__version__}-py3-none-any.whl"
+    assert not compiled(plain)
+    names = set(zipfile.ZipFile(wheel).namelist()) - compiled(wheel)
+    assert names == set(zipfile.ZipFile(plain).namelist())
+
+
 def test_wheel_holds_the_package_and_its_resources(wheel: Path) -> None:
-    assert wheel.name == f"bertviewer-{__version__}-py3-none-any.whl"
+    # The environment of the tests was compiled too, where that was possible.
+    assert len(compiled(wheel)) == int(is_compiled())
+    is_for_all = wheel.name == f"bertviewer-{__version__}-py3-none-any.whl"
+    assert is_for_all is not is_compiled()
     names = set(zipfile.ZipFile(wheel).namelist())
     prefix = "bertviewer/resources/"
     assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == (
@@ -62,10 +84,12 @@ def test_wheel_holds_the_package_and_its_resources(wheel: Path) -> None:
 
 
 def test_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    with Path(ROOT, "pyproject.toml").open("rb") as file:
+        backends = tomllib.load(file)["build-system"]["requires"]
     backend = "import sys, hatchling.build as b; print(b.build_sdist(sys.argv[1]))"
     tools = tmp_path / "tools"
     pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "-q", "--no-compile"]
-    output_of([*pip, "--target", tools, "-c", CONSTRAINTS, "hatchling"], tmp_path, ENVIRONMENT)
+    output_of([*pip, "--target", tools, "-c", CONSTRAINTS, *backends], tmp_path, ENVIRONMENT)
     # Nothing but the backend and what it needs: -S leaves out what else is installed here.
     python: list[str | Path] = [sys.executable, "-S", "-c"]
     with_tools = {**ENVIRONMENT, "PYTHONPATH": str(tools)}
@@ -160,6 +184,13 @@ def test_installed_wheel_works_outside_the_checkout(wheel: Path, tmp_path: Path)
         ENVIRONMENT,
     )  # fmt: skip
     assert Path(where.strip()).is_relative_to(environment)
+    has_c = output_of(
+        [environment / "bin" / "python", "-c",
+         "from bertviewer.core.run.row_statistics import is_compiled as f; print(f())"],
+        folder,
+        ENVIRONMENT,
+    )  # fmt: skip
+    assert has_c == f"{is_compiled()}\n"
 
 
 def test_checkout_finds_its_own_resources() -> None:

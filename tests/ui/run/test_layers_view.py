@@ -149,8 +149,8 @@ def test_why_there_is_nothing_to_show(
 
 def test_a_long_wait_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
     measures = find(ran, PartMeasures)
-    # The worker cannot have begun before the window's thread is back in its loop.
-    choose(ran, "tokenClassChoice", "content")
+    # What the worker found cannot come before the window's thread is back in its loop.
+    find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
     measures.late.emit()
     assert titles(ran) == ["computing…", "Token norms ‖h‖"]
     choose(ran, "tokenClassChoice", "all tokens")
