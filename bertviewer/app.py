@@ -2,9 +2,12 @@
 
 import errno
 import os
+import signal
 import sys
 import traceback
+from argparse import Namespace
 from collections.abc import Sequence
+from types import FrameType
 from typing import TextIO
 
 from bertviewer.cli import arguments as command_line
@@ -34,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return run_window(options)
         if arguments is None and sys.stderr is not None:
             sys.stderr = _kept_apart(sys.stderr)
-        commands.execute(options)
+        _execute(options)
     except UserError as error:
         _say(str(error))
         return 2
@@ -60,6 +63,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
         return 1
     return 0
+
+
+def _execute(options: Namespace) -> None:
+    """Carry out a command; one that fails after Ctrl+C was interrupted, whatever it failed of.
+
+    torch loses the exception while it imports numpy, and what comes of that are other errors.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # as in the background of a shell
+        commands.execute(options)
+        return
+    came = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        commands.execute(options)
+    except Exception as error:
+        if came:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _kept_apart(stream: TextIO) -> TextIO:

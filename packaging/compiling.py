@@ -29,6 +29,11 @@ class CompilingHook(BuildHookInterface[Any]):
         """Compile for the running Python; ``version`` is "editable" for an editable wheel."""
         self._folder = TemporaryDirectory()
         try:
+            if version == "editable":
+                # One of an older source would be used as long as no other takes its place.
+                for older in Path(self.root, SOURCE.parent).glob(f"{SOURCE.stem}.*"):
+                    if older.suffix in (".so", ".pyd"):
+                        older.unlink()
             compiled = self._compiled(Path(self._folder.name))
             if version == "editable":
                 shutil.copy(compiled, Path(self.root, SOURCE.parent))

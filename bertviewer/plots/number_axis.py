@@ -1,6 +1,6 @@
 """An axis of numbers: as many round ones as there is room for, all written alike."""
 
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, log10
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QFontMetricsF
@@ -21,6 +21,8 @@ PLAIN = (1e-3, 1e7)
 """Where the largest number is none of these, all are written with powers of ten."""
 MOST_PLACES = 6
 """So are those that would have more places behind the point."""
+LEAST, MOST = 1e-300, 1e300
+"""Ranges beyond these have no steps that a double can hold."""
 
 
 class NumberAxis(Axis):
@@ -47,7 +49,7 @@ class NumberAxis(Axis):
         low, high = sorted((minVal, maxVal))
         if self.logMode:
             return self.logTickValues(low, high, size, None)  # type: ignore[no-any-return]
-        if not (isfinite(high - low) and high > low and size > 0):
+        if not (LEAST < high - low < MOST and size > 0):
             return []
         step = round_step((high - low) / MOST_LABELS)
         while self._needed(_multiples(step, low, high), step) > step * size / (high - low):

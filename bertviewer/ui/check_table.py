@@ -8,6 +8,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.check_step import CheckStep
+from bertviewer.plots.numerals import with_minus
 from bertviewer.report.formats import deviation
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
@@ -33,8 +34,8 @@ class CheckTableModel(TableModel):
                 Row(
                     (
                         _name(step, path),
-                        deviation(step.max_abs_error),
-                        deviation(step.tolerance),
+                        with_minus(deviation(step.max_abs_error)),
+                        with_minus(deviation(step.tolerance)),
                         self.tr("✓ equal") if step.ok else self.tr("✗ DIFFERENT"),
                     ),
                     hint=step.path,

@@ -183,6 +183,7 @@ class MainWindow(QMainWindow):
         layout.addWidget(HubBar(self.workspace))
         layout.addWidget(self._sentence_bar)
         layout.addWidget(self._run_panel, 1)
+        layout.addStretch()  # without a run the sentence stays above
         self._rows = QSplitter(Qt.Orientation.Vertical)
         self._rows.addWidget(upper)
         self._rows.addWidget(lower)

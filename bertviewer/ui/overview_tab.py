@@ -11,6 +11,7 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.run.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.shape_text import shape_text
 from bertviewer.core.weights.rebuilding import note_of
+from bertviewer.plots.numerals import number_text
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
@@ -131,7 +132,7 @@ class OverviewTab(QWidget):
         ]
         for name in STATISTIC_NAMES:
             value = figure(activation.statistics, name)
-            facts.append((name, "–" if value is None else f"{value:.9g}"))
+            facts.append((name, "–" if value is None else number_text(value, 9)))
         if activation.macs:
             facts.append((self.tr("Multiply-adds"), f"{activation.macs:,}"))
         return facts

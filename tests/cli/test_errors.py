@@ -128,19 +128,38 @@ def test_a_closed_stderr_is_no_error_of_its_own(elsewhere: Path) -> None:
 
 def test_stopped_in_the_middle_of_an_import(elsewhere: Path) -> None:
     # Imports run code by exec(), and python -m would end by the signal of one that passed there.
-    (elsewhere / "stopped.py").write_text(
+    done = stopped_by(elsewhere, "exec('raise KeyboardInterrupt')")
+    assert done.stderr == "bertviewer: error: interrupted\n"
+    assert done.returncode == 2
+
+
+def test_stopped_where_a_library_loses_the_exception(elsewhere: Path) -> None:
+    # As torch does while it imports numpy; what was not imported is missed later.
+    done = stopped_by(
+        elsewhere,
+        "import contextlib, os, signal",
+        "with contextlib.suppress(KeyboardInterrupt):",
+        "    os.kill(os.getpid(), signal.SIGINT)",
+        "raise ModuleNotFoundError('numpy')",
+    )
+    assert done.stderr == "bertviewer: error: interrupted\n"
+    assert done.returncode == 2
+
+
+def stopped_by(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
+    body = "".join(f"    {line}\n" for line in lines)
+    (folder / "stopped.py").write_text(
         "from bertviewer import app\n"
-        "app.commands.execute = lambda options: exec('raise KeyboardInterrupt')\n"
+        f"def execute(options):\n{body}"
+        "app.commands.execute = execute\n"
         "raise SystemExit(app.main(['presets']))\n"
     )
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "stopped"],
-        cwd=elsewhere,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.stderr == "bertviewer: error: interrupted\n"
-    assert done.returncode == 2

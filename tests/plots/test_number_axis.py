@@ -71,6 +71,12 @@ def test_a_round_step(least: float, step: float) -> None:
     assert round_step(least) == pytest.approx(step)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 5e-324), (0.0, 1e-310), (-1e308, 1e308)])
+def test_a_range_without_steps_has_no_labels(qtbot: QtBot, low: float, high: float) -> None:
+    del qtbot
+    assert NumberAxis("left").tickValues(low, high, 0.5) == []
+
+
 def test_a_range_without_extent_has_no_labels(qtbot: QtBot) -> None:
     del qtbot
     for low, high in ((5, 5), (float("nan"), 1), (0, float("inf"))):

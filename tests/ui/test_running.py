@@ -1,11 +1,13 @@
 """Runs in the window: cancelled, hurried and interrupted."""
 
-from PySide6.QtWidgets import QMessageBox, QPushButton, QTableView, QTabWidget
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QTableView, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source import parse_source
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.overview_tab import OverviewTab
+from bertviewer.ui.sentence_bar import SentenceBar
 from tests.ui.finding import find, last_run
 
 LONG = "word " * 500
@@ -70,6 +72,34 @@ def test_opening_another_model_during_a_run_wins(
     assert window.workspace.run is None
     # The formulas came as well, though opening and running interrupt deriving them.
     assert window.workspace.architecture.root.count_formula.count("D")
+
+
+def test_the_sentence_stays_above_when_another_model_has_no_run(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    window = demo_window
+    window.show()
+    window.set_sentence("a test", None)
+    window.run()
+    idle(window, lane, qtbot)
+    bar = find(window, SentenceBar)
+    before = bar.y(), bar.height()
+    window.open_source(parse_source("albert-base-v2"))
+    idle(window, lane, qtbot)
+    assert window.workspace.run is None
+    qtbot.waitUntil(lambda: (bar.y(), bar.height()) == before)
+
+
+def test_the_overview_writes_a_minus_as_the_charts_do(
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    demo_window.set_sentence("a test", None)
+    demo_window.run()
+    idle(demo_window, lane, qtbot)
+    texts = [label.text() for label in find(demo_window, OverviewTab).findChildren(QLabel)]
+    lowest = texts[texts.index("min") + 1]
+    assert lowest.startswith("−")
+    assert float(lowest.replace("−", "-")) < 0
 
 
 def test_the_event_loop_goes_on_during_a_run(

@@ -10,9 +10,14 @@
  * longer fit the registers of AVX2, with fewer the processor waits. */
 #define LANES 8
 
-/* Of these versions, the quickest that the processor can run is chosen when the module is loaded. */
+/* Of these versions, the quickest that the processor can run is chosen when the module is loaded.
+ * GCC before 12 refuses the architecture's name here. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#if __GNUC__ >= 12
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
+#endif
 #else
 #define FOR_EACH_PROCESSOR
 #endif

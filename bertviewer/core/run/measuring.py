@@ -57,6 +57,7 @@ def add_up(tensor: Tensor) -> Figures:
         and tensor.dtype is torch.float32
         and tensor.is_cpu
         and tensor.is_contiguous()
+        and not tensor.is_neg()
         and (count := tensor.numel()) > 1
     ):
         width = tensor.shape[-1]
@@ -98,7 +99,8 @@ def measure_tokens(tensor: Tensor) -> TokenStatistics:
 
 def _floats(tensor: Tensor) -> Tensor:
     """Return [..., D] in float32 or float64: half precision is exact in float32."""
-    values = tensor.detach() if tensor.requires_grad else tensor
+    # Of a conjugate, torch may hold the imaginary part with the sign still to be turned.
+    values = (tensor.detach() if tensor.requires_grad else tensor).resolve_neg()
     if values.dtype not in _FAST:
         # Apple's devices know no float64.
         values = values.float() if values.dtype in _HALVES else values.cpu().double()

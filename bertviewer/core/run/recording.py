@@ -115,11 +115,12 @@ class Recorder:
 class _Given:
     """A tensor that was given: its figures of that moment, but not the tensor itself."""
 
-    __slots__ = ("_figures", "_found", "_storage", "_tensor", "_version", "shape")
+    __slots__ = ("_figures", "_found", "_offset", "_storage", "_tensor", "_version", "shape")
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = ref(tensor)
         self._storage = ref(tensor.untyped_storage())
+        self._offset = tensor.storage_offset()
         self._version = _version(tensor)
         self.shape: Shape = tensor.shape
         self._figures = add_up(tensor)
@@ -133,6 +134,7 @@ class _Given:
         """Whether this was all of the same numbers, in any shape."""
         return (
             self._storage() is tensor.untyped_storage()
+            and self._offset == tensor.storage_offset()
             and math.prod(self.shape) == tensor.numel()
             and self._version == _version(tensor)
         )

@@ -14,19 +14,18 @@ class FileVersion:
 
     Attributes:
         modified_ns: when it was last written to, in nanoseconds since 1970.
-        nbytes: its size.
-        inode: its number on its disk; another file under the same name has another one.
+        nbytes: its size. The number of a file on its disk is left out: some network disks change it
+            while nobody writes.
     """
 
     modified_ns: int
     nbytes: int
-    inode: int
 
 
 def version_of(file_number: int) -> FileVersion:
     """Return the version of an open file, by its descriptor."""
     found = os.fstat(file_number)
-    return FileVersion(found.st_mtime_ns, found.st_size, found.st_ino)
+    return FileVersion(found.st_mtime_ns, found.st_size)
 
 
 def check_version(path: Path, opened: FileIO, expected: FileVersion | None) -> None:

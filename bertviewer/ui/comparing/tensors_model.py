@@ -10,6 +10,7 @@ from bertviewer.core.architecture import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
 from bertviewer.core.shape_text import shape_text
 from bertviewer.plots.chart import Cell, Table
+from bertviewer.plots.numerals import number_text, with_minus
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
@@ -168,7 +169,7 @@ def _text(tensor: ComparedTensor, column: int) -> str:
     if column == CHANGED:
         return f"{value:,}"
     # A cosine next to 1 says nothing in four digits.
-    return f"{value:.7f}" if column == COSINE else f"{value:.4g}"
+    return with_minus(f"{value:.7f}") if column == COSINE else number_text(value, 4)
 
 
 def _sorted_by(tensor: ComparedTensor, column: int) -> str | float:

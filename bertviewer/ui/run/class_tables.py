@@ -9,6 +9,7 @@ from bertviewer.core.analysis.class_scores import ClassScores, Scores
 from bertviewer.core.analysis.words import word_text
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Place
+from bertviewer.plots.numerals import number_text, with_minus
 from bertviewer.ui.run.figures import (
     Figure,
     FigureColumn,
@@ -139,7 +140,7 @@ def best_line(run: ActivationRun, scores: ClassScores) -> str:
         return ""
     if scores.of != "answer":
         if scores.probabilities is None:
-            return f"{scores.labels[0]}: {_at(scores.logits, 0, 0):.7g}"
+            return f"{scores.labels[0]}: {number_text(_at(scores.logits, 0, 0))}"
         best = scores.best[0]
         chance = _at(scores.probabilities, 0, best)
         label = f"{_verdict(scores)} {scores.labels[best]}".strip()
@@ -149,7 +150,9 @@ def best_line(run: ActivationRun, scores: ClassScores) -> str:
     first, last = scores.answer
     start = _at(scores.logits, scores.tokens.index(first), 0)
     end = _at(scores.logits, scores.tokens.index(last), 1)
-    logits = _translated(_LOGITS).format(*(f"{x:.3f}" for x in (start, end, start + end)))
+    logits = _translated(_LOGITS).format(
+        *(with_minus(f"{x:.3f}") for x in (start, end, start + end))
+    )
     return _translated(_ANSWER).format(span_text(run, first, last), first, last, logits)
 
 

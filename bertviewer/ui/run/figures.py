@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Literal
 
 from bertviewer.plots.chart import Cell, Place, Table
+from bertviewer.plots.numerals import number_text, with_minus
 
 Kind = Literal["text", "number", "bar", "shade"]
 
@@ -58,15 +59,15 @@ def number(value: float | None, digits: int = 7) -> Figure:
     """Return a number of so many digits; all of them are told when asked for."""
     if value is None:
         return NOTHING
-    text = f"{value:,}" if isinstance(value, int) else f"{value:.{digits}g}"
-    return Figure(value, text.replace("-", "−"), tip=repr(value))
+    text = with_minus(f"{value:,}") if isinstance(value, int) else number_text(value, digits)
+    return Figure(value, text, tip=repr(value))
 
 
 def score(value: float | None) -> Figure:
     """Return a logit: three digits behind the point tell them apart."""
     if value is None:
         return NOTHING
-    return Figure(value, f"{value:.3f}".replace("-", "−"), tip=repr(value))
+    return Figure(value, with_minus(f"{value:.3f}"), tip=repr(value))
 
 
 def probability(value: float | None) -> Figure:
@@ -79,7 +80,7 @@ def probability(value: float | None) -> Figure:
 def probability_text(value: float) -> str:
     """Return four digits behind the point, or two digits of what is less than that shows."""
     text = f"{value:.4f}" if value >= 0.00095 or value == 0 else f"{value:.1e}"
-    return text.replace("-", "−")
+    return with_minus(text)
 
 
 def difference(b: float | None, a: float | None) -> Figure:
@@ -88,7 +89,7 @@ def difference(b: float | None, a: float | None) -> Figure:
         return NOTHING
     value = b - a
     text = f"{value:+.4f}" if abs(value) >= 0.00095 else f"{value:+.1e}" if value else "0"
-    return Figure(value, text.replace("-", "−"), tip=repr(value))
+    return Figure(value, with_minus(text), tip=repr(value))
 
 
 def compared(b: float | None, a: float | None) -> tuple[Figure, Figure]:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButt
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Place
+from bertviewer.plots.numerals import with_minus
 from bertviewer.plots.token_norms import state_names
 from bertviewer.ui import tasks
 from bertviewer.ui.tips import plain_tip
@@ -157,7 +158,7 @@ class OutlierBar(QWidget):
             feature.index,
             len(feature.states),
             len(run.hidden_states),
-            f"{largest.deviation:+.1f}".replace("-", "−"),
+            with_minus(f"{largest.deviation:+.1f}"),
             state_names(len(run.hidden_states))[largest.state],
             run.tokens[largest.token].text,
         )

@@ -6,6 +6,7 @@ from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictio
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Place
 from bertviewer.plots.lens import Followed, expected_id
+from bertviewer.plots.numerals import number_text
 from bertviewer.plots.token_norms import state_labels, state_names
 from bertviewer.ui.run.figures import (
     NOTHING,
@@ -118,7 +119,7 @@ def _lens_cell(guess: Guess, rank: int, name: str, followed: int) -> Figure:
     one: Candidate = guess.top[rank]
     text = visible(one.text)
     tip = _translated(_CELL).format(
-        text, rank + 1, name, f"{one.probability:.7g}", f"{one.logit:.7g}", one.id
+        text, rank + 1, name, number_text(one.probability), number_text(one.logit), one.id
     )
     return Figure(text, text, one.probability, tip, one.id == followed)
 

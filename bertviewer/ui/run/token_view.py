@@ -10,6 +10,7 @@ from bertviewer.core.analysis.similarity import nearest_tokens
 from bertviewer.core.run.activation_run import ActivationRun, Token
 from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.numerals import with_minus
 from bertviewer.plots.token_norms import state_names
 from bertviewer.plots.token_paths import PathCharts, Traced, path_charts
 from bertviewer.ui.elided_label import ElidedLabel
@@ -169,7 +170,9 @@ class TokenView(View):
         found = nearest_tokens(states[state], token, NEAREST) if states else ()
         text = ""
         if found:
-            nearest = "  ·  ".join(f"{token_name(run, n)} {cosine:.3f}" for n, cosine in found)
+            nearest = "  ·  ".join(
+                f"{token_name(run, n)} {with_minus(f'{cosine:.3f}')}" for n, cosine in found
+            )
             name = state_names(len(states))[state]
             text = self.tr("Nearest at {0}:  {1}").format(name, nearest)
         self._nearest.setText(text)

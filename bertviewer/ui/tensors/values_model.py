@@ -7,6 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.weights.decoding import Values
+from bertviewer.plots.numerals import with_minus
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tensors.subject import Subject
 
@@ -128,13 +129,13 @@ def cell_text(value: float | bool) -> str:
         text = f"{value:.6f}"
     else:
         text = f"{value:.3e}"
-    return text.replace("-", "−")
+    return with_minus(text)
 
 
 def exact_text(value: float | bool) -> str:
     """Return a number with seven digits, and with all of them where that is more."""
     if isinstance(value, bool | int):
-        return str(value).replace("-", "−")
+        return with_minus(str(value))
     seven, every = f"{value:.7g}", repr(value)
     same = float(seven) == value or value != value  # noqa: PLR0124 - NaN is not itself
-    return (seven if same else f"{seven}  ({every})").replace("-", "−")
+    return with_minus(seven if same else f"{seven}  ({every})")

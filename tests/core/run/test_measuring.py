@@ -98,6 +98,18 @@ def test_any_tensor(tensor: Tensor) -> None:
             assert tokens.norms[number] == wanted
 
 
+@pytest.mark.parametrize("held", ["a conjugate's imaginary part", "as it is"])
+def test_a_sign_that_torch_has_still_to_turn(held: str) -> None:
+    turned = torch.tensor([[[1.0, 2.0], [3.0, -4.0]], [[5.0, 6.0], [0.0, math.nan]]])
+    if held == "as it is":
+        tensor, wanted = torch._neg_view(turned), -turned
+    else:
+        tensor, wanted = torch.view_as_complex(turned).conj().imag, -turned[..., 1]
+    assert tensor.is_neg()
+    assert_figures(measure(tensor)[0], wanted)
+    assert_figures(measure_tokens(tensor).of(range(len(rows_of(wanted)))), wanted)
+
+
 @settings(max_examples=100, deadline=None)
 @given(tensors(), st.data())
 def test_some_tokens_are_those_rows(tensor: Tensor, data: st.DataObject) -> None:

@@ -139,6 +139,20 @@ def test_givers_are_told_in_order_and_by_their_numbers() -> None:
     assert recorder.givers(first) == []
 
 
+def test_givers_do_not_mistake_another_part_of_the_same_memory() -> None:
+    class Halved(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[:, :2]
+
+    halved = Halved()
+    recorder = Recorder(halved, no_progress)
+    x = torch.ones(1, 4, 3)
+    with torch.no_grad(), recorder.watching():
+        first = halved(x)
+    assert recorder.givers(first) == [""]
+    assert recorder.givers(x[:, 2:]) == []
+
+
 def test_givers_do_not_mistake_new_tensors_in_freed_memory() -> None:
     layer = Doubling()
     recorder = Recorder(layer, no_progress)

@@ -24,7 +24,15 @@ from bertviewer.core.comparing.comparison import (
     State,
     compare_architectures,
 )
-from bertviewer.ui.comparing.tensors_model import LEFT, MAX, NAME, RELATIVE, RIGHT, STATE
+from bertviewer.ui.comparing.tensors_model import (
+    COSINE,
+    LEFT,
+    MAX,
+    NAME,
+    RELATIVE,
+    RIGHT,
+    STATE,
+)
 from bertviewer.ui.comparing.window import ComparisonWindow
 from tests.core.opened import plain
 from tests.ui.finding import find
@@ -177,6 +185,19 @@ def test_a_form_is_said_once(qtbot: QtBot) -> None:
     other = shown(compared(0, "bert-large-uncased"), qtbot)
     button(other, "other shape").setChecked(True)
     assert column(other, RIGHT)[0] == "[30522, 1024] float32"
+
+
+def test_a_minus_is_as_wide_as_a_plus(qtbot: QtBot) -> None:
+    found = compared(1)
+    change = Change(0, 8, 1.5e-5, 0.25, 0.5, -0.25)
+    window = shown(
+        replace(found, tensors=(replace(found.tensors[0], change=change), *found.tensors[1:])),
+        qtbot,
+    )
+    assert column(window, MAX) == ["1.5e−05"]
+    assert column(window, COSINE) == ["−0.2500000"]
+    cosine = table_of(window).model().index(0, COSINE)
+    assert cosine.data(Qt.ItemDataRole.ToolTipRole) == "-0.25"  # to be typed anywhere
 
 
 def test_a_new_window_takes_the_room_that_there_is(qtbot: QtBot) -> None:
