@@ -74,8 +74,9 @@ class TensorViews(QWidget):
         self._leave_pages()
 
     def forget(self) -> None:
-        """Keep nothing: the model is another one."""
-        self.say("")
+        """Keep nothing: the model is another one. A view can be chosen for the next tensor."""
+        self._subject = None
+        self._save.set_subject(None)
         for page in self._pages:
             page.forget()
 

@@ -163,6 +163,16 @@ def test_a_head_is_a_slice_in_every_view_and_stays_chosen_in_the_next_layer(
     assert find(window, Inspector).isHidden()
 
 
+def test_a_view_can_be_chosen_before_the_values_came(
+    tiny_window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    tiny_window.workspace.select(QUERY.rpartition(".")[0])
+    find(tiny_window, QTableView, "tensorTable").selectRow(0)
+    view(tiny_window, lane, qtbot, HEATMAP)
+    assert find(tiny_window, QToolButton, f"tensorView{HEATMAP}").isChecked()
+    assert find(tiny_window, ZoomPlot).isVisible()
+
+
 def test_rows_of_the_vocabulary_are_found_by_their_tokens(
     tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
 ) -> None:
