@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from select import select
 from typing import BinaryIO, TextIO
 
 import pytest
@@ -36,7 +37,11 @@ class Terminal:
     other: BinaryIO
 
     def shown(self) -> str:
-        return self.other.read(1 << 20).decode()
+        parts = []
+        # A terminal hands over a piece at a time.
+        while select([self.other], [], [], 0.2)[0]:
+            parts.append(self.other.read(1 << 16))
+        return b"".join(parts).decode()
 
 
 @pytest.fixture

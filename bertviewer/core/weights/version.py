@@ -14,18 +14,20 @@ class FileVersion:
 
     Attributes:
         modified_ns: when it was last written to, in nanoseconds since 1970.
-        nbytes: its size. The number of a file on its disk is left out: some network disks change it
-            while nobody writes.
+        changed_ns: when anything of it was changed, its name and place too; on Windows, when it was
+            made. Its number on its disk would tell less: some network disks change that unasked.
+        nbytes: its size.
     """
 
     modified_ns: int
+    changed_ns: int
     nbytes: int
 
 
 def version_of(file_number: int) -> FileVersion:
     """Return the version of an open file, by its descriptor."""
     found = os.fstat(file_number)
-    return FileVersion(found.st_mtime_ns, found.st_size)
+    return FileVersion(found.st_mtime_ns, found.st_ctime_ns, found.st_size)
 
 
 def check_version(path: Path, opened: FileIO, expected: FileVersion | None) -> None:
