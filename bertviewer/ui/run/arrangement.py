@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from bertviewer.plots.chart import Chart, GridChart, HeadsChart, HistogramChart, LineChart
 from bertviewer.plots.comparison import (
@@ -15,8 +14,7 @@ from bertviewer.plots.comparison import (
     line_difference,
     overlaid,
 )
-
-Comparison = Literal["overlay", "difference"]
+from bertviewer.ui.runs import Comparison
 
 
 @dataclass(frozen=True, slots=True)
