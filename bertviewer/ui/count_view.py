@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QAction,
     QFont,
@@ -12,7 +12,6 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPalette,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -22,6 +21,8 @@ from bertviewer.report.costs import term_texts
 GAP = 18.0  # pixels between two terms, where the plus stands
 ROW_GAP = 10.0
 SMALLEST = 200
+MOST_WIDTHS = 8
+"""So many arrangements are kept."""
 
 _LEFT = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 _CENTER = int(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
@@ -66,7 +67,7 @@ class CountView(QWidget):
         texts = map(term_texts, terms)
         self._terms = [(sign, tuple(lines[:count])) for sign, *lines in texts]
         self._result = result
-        self._texts: tuple[_Text, ...] = ()
+        self._arranged: dict[int, tuple[_Text, ...]] = {}  # by width
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -100,22 +101,31 @@ class CountView(QWidget):
 
     def heightForWidth(self, width: int) -> int:
         """Return the height that a width needs; Qt calls it."""
-        return int(max(text.box.bottom() for text in self._laid_out(float(width)))) + 2
+        return int(max(text.box.bottom() for text in self._texts(width))) + 2
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Lay the terms out for the new width; Qt calls it."""
-        super().resizeEvent(event)
-        self._texts = tuple(self._laid_out(float(self.width())))
+    def changeEvent(self, event: QEvent) -> None:
+        """Lay the terms out anew in another font; Qt calls it."""
+        super().changeEvent(event)
+        self._arranged.clear()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw; Qt calls it."""
         painter = QPainter(self)
-        for text in self._texts:
+        texts = self._texts(self.width())
+        for text in texts:
             role = QPalette.ColorRole.PlaceholderText if text.is_muted else QPalette.ColorRole.Text
-            if text is self._texts[-1]:
+            if text is texts[-1]:
                 painter.setFont(self._bold())
             painter.setPen(self.palette().color(role))
             painter.drawText(text.box, text.flags, text.words)
+
+    def _texts(self, width: int) -> tuple[_Text, ...]:
+        """Return the texts for a width; Qt asks for the same few widths again and again."""
+        if width not in self._arranged:
+            if len(self._arranged) == MOST_WIDTHS:
+                self._arranged.clear()
+            self._arranged[width] = tuple(self._laid_out(float(width)))
+        return self._arranged[width]
 
     def _laid_out(self, width: float) -> Iterator[_Text]:
         metrics = QFontMetricsF(self.font())

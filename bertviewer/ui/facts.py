@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QPalette
@@ -50,31 +51,51 @@ class FactsView(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._lines: list[_Line] = []
         self._labels: list[tuple[QLabel | None, QWidget | None]] = []  # of each line
-        self._grid = QGridLayout()
-
-    def show_groups(self, groups: Sequence[FactGroup]) -> None:
-        """Show these groups in place of those before; the view keeps its scroll position.
-
-        Where the lines are of the same kinds as before, which is the rule between two layers or
-        two runs, only their texts are exchanged: a hundred new labels would be felt.
-        """
-        lines = [line for group in groups for line in _lines(group)]
-        if [line.kind for line in lines] != [line.kind for line in self._lines]:
-            self._rebuild(lines)
-        else:
-            self._exchange(lines)
-        self._lines = lines
-
-    def _rebuild(self, lines: Sequence["_Line"]) -> None:
-        position = self.verticalScrollBar().value()
         page = blank_page()
         self._grid = grid = QGridLayout(page)
         grid.setContentsMargins(16, 12, 16, 16)
         grid.setHorizontalSpacing(20)
         grid.setVerticalSpacing(5)
         grid.setColumnStretch(1, 1)
-        self._labels = []
-        for number, line in enumerate(lines):
+        self.setWidget(page)
+
+    def show_groups(self, groups: Sequence[FactGroup]) -> None:
+        """Show these groups in place of those before; the view keeps its scroll position.
+
+        From the top on, as long as the lines are of the same kinds as before, only their texts
+        are exchanged: a hundred new labels would be felt. Between two layers or two runs that is
+        all of them, and those above the figures of the first run.
+        """
+        lines = [line for group in groups for line in _lines(group)]
+        pairs = zip(lines, self._lines, strict=False)
+        kept = sum(1 for _ in takewhile(lambda pair: pair[0].kind == pair[1].kind, pairs))
+        self._exchange(lines[:kept])
+        if kept < max(len(lines), len(self._lines)):
+            # On a page in sight each label would be shown, and all of them laid out, by itself.
+            self.widget().hide()
+            self._cut(kept)
+            self._add(lines[kept:])
+            self.widget().show()
+        self._lines = lines
+
+    def _cut(self, kept: int) -> None:
+        """Take the lines away from that number on."""
+        self._grid.setRowStretch(len(self._labels), 0)
+        for name, value in self._labels[kept:]:
+            self._drop(name)
+            self._drop(value)
+        del self._labels[kept:]
+
+    def _drop(self, widget: QWidget | None) -> None:
+        if widget is not None:
+            self._grid.removeWidget(widget)
+            widget.setParent(None)
+            widget.deleteLater()
+
+    def _add(self, lines: Sequence[_Line]) -> None:
+        """Put lines below those that are there."""
+        grid = self._grid
+        for number, line in enumerate(lines, len(self._labels)):
             if line.is_heading:
                 label = heading_label(line.name)
                 grid.addWidget(label, number, 0, 1, 2)
@@ -88,11 +109,10 @@ class FactsView(QScrollArea):
             else:
                 grid.addWidget(value, number, 0, 1, 2)
             self._labels.append((name, value))
-        grid.setRowStretch(len(lines), 1)
-        self.setWidget(page)
-        self.verticalScrollBar().setValue(position)
+        grid.setRowStretch(len(self._labels), 1)
 
-    def _exchange(self, lines: Sequence["_Line"]) -> None:
+    def _exchange(self, lines: Sequence[_Line]) -> None:
+        """Write other texts into the first lines."""
         for number, line in enumerate(lines):
             name, value = self._labels[number]
             if name is not None and name.text() != line.name:
@@ -102,8 +122,7 @@ class FactsView(QScrollArea):
                     value.setText(line.value)
             elif value is not None:
                 self._grid.replaceWidget(value, line.value)
-                value.hide()
-                value.deleteLater()
+                self._drop(value)
                 self._labels[number] = name, line.value
 
 

@@ -1,0 +1,92 @@
+"""Groups of named facts: what changes between two of them, and what stays where it is."""
+
+from collections.abc import Sequence
+
+import pytest
+from PySide6.QtWidgets import QLabel, QPushButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.ui.facts import FactGroup, FactsView
+
+PLACE = FactGroup("Place", [("Class", "Linear"), ("Path", "pooler")])
+RUN = FactGroup("Output", [("mean", "0.5"), ("std", "1.0")])
+CONFIGURATION = FactGroup("Configuration", [("hidden_size", "384")])
+
+
+@pytest.fixture
+def view(qtbot: QtBot) -> FactsView:
+    view = FactsView()
+    qtbot.addWidget(view)
+    view.resize(300, 120)
+    view.show()
+    return view
+
+
+def shown(view: FactsView, qtbot: QtBot) -> list[str]:
+    """The texts as a reader meets them: from the top down, from the left to the right."""
+    qtbot.wait(1)  # the labels get their places
+    labels = [label for label in view.findChildren(QLabel) if label.isVisible()]
+    places = [(label.mapTo(view.widget(), label.rect().topLeft()), label) for label in labels]
+    return [label.text() for place, label in sorted(places, key=lambda p: (p[0].y(), p[0].x()))]
+
+
+def words(groups: Sequence[FactGroup]) -> list[str]:
+    return [
+        word
+        for group in groups
+        for word in (group.heading, *(text for fact in group.facts for text in fact))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([], [PLACE, RUN]),
+        ([PLACE, CONFIGURATION], [PLACE, RUN, CONFIGURATION]),
+        ([PLACE, RUN, CONFIGURATION], [PLACE, CONFIGURATION]),
+        ([RUN, CONFIGURATION], [PLACE, CONFIGURATION]),
+        ([PLACE, RUN], []),
+        ([CONFIGURATION], [PLACE, RUN]),
+    ],
+)
+def test_groups_in_place_of_those_before(
+    view: FactsView, qtbot: QtBot, before: list[FactGroup], after: list[FactGroup]
+) -> None:
+    view.show_groups(before)
+    assert shown(view, qtbot) == words(before)
+    view.show_groups(after)
+    assert shown(view, qtbot) == words(after)
+
+
+def test_lines_above_those_that_come_are_the_same_labels(view: FactsView, qtbot: QtBot) -> None:
+    view.show_groups([PLACE, CONFIGURATION])
+    above = view.findChildren(QLabel)[:5]
+    view.show_groups([PLACE, RUN, CONFIGURATION])
+    assert view.findChildren(QLabel)[:5] == above
+
+
+def test_lines_stand_close_whatever_was_there_before(view: FactsView, qtbot: QtBot) -> None:
+    view.resize(300, 600)
+    view.show_groups([PLACE])
+    qtbot.wait(1)
+    below = view.findChildren(QLabel)[-1].geometry().bottom()
+    view.show_groups([PLACE, RUN, CONFIGURATION])
+    view.show_groups([PLACE])
+    qtbot.wait(1)
+    assert view.findChildren(QLabel)[-1].geometry().bottom() == below
+
+
+def test_widgets_are_exchanged_with_their_lines(view: FactsView) -> None:
+    for name in ("first", "second"):
+        view.show_groups([FactGroup("", [("", QPushButton(name))])])
+        assert [button.text() for button in view.findChildren(QPushButton)] == [name]
+
+
+def test_the_view_stays_where_it_was_scrolled_to(view: FactsView, qtbot: QtBot) -> None:
+    many = FactGroup("Many", [(str(n), "a fact") for n in range(40)])
+    view.show_groups([many, CONFIGURATION])
+    qtbot.wait(1)
+    view.verticalScrollBar().setValue(200)
+    view.show_groups([many, RUN, CONFIGURATION])
+    qtbot.wait(1)
+    assert view.verticalScrollBar().value() == 200
