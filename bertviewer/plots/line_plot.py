@@ -4,15 +4,14 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import isfinite
 
-import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainterPath, QPolygonF
-from PySide6.QtWidgets import QGraphicsPathItem, QWidget
+from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen, QPolygonF
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem, QWidget
 
 from bertviewer.plots.chart import Line, LineChart, Place
 from bertviewer.plots.chosen import closest
 from bertviewer.plots.colors import tinted
+from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
@@ -21,6 +20,7 @@ from bertviewer.plots.numerals import number_text
 from bertviewer.plots.theme import widened
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
+SYMBOL_SIZE, RING_SIZE = 7, 13  # pixels
 MOST_SYMBOLS = 100
 """Longer lines have no symbols: they would hide one another."""
 BAND_OPACITY = 0.16
@@ -35,7 +35,7 @@ class LinePlot(LegendPlot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: LineChart | None = None
-        self._marks: list[pg.GraphicsObject] = []
+        self._marks: list[QGraphicsItem] = []
         super().__init__(parent, axes={"bottom": LabelAxis("bottom"), "left": PowerAxis("left")})
 
     def show_chart(self, chart: LineChart | None) -> None:
@@ -76,31 +76,19 @@ class LinePlot(LegendPlot):
         for index, line in enumerate(chart.lines):
             number = chart.color(index)
             color = self.theme.series[number % len(self.theme.series)]
-            symbol = SYMBOLS[number % len(SYMBOLS)] if len(line.values) <= MOST_SYMBOLS else ""
+            shape = SYMBOLS[number % len(SYMBOLS)] if len(line.values) <= MOST_SYMBOLS else ""
             dash = Qt.PenStyle.DashLine if line.style == "dashed" else Qt.PenStyle.SolidLine
             pen = self.pen(color, 2, dash)
             # A dashed line's symbols are hollow: where both lines have the same value, the
             # symbols still show both.
             is_hollow = line.style == "dashed"
-            brush = pg.mkBrush(self.theme.background if is_hollow else color)
+            brush = QBrush(QColor(self.theme.background if is_hollow else color))
             edge = self.pen(color if is_hollow else self.theme.background)
-            entries.append(Entry(line.label, pen, symbol, brush, edge))
+            entries.append(Entry(line.label, pen, shape, brush, edge))
             self._draw_surroundings(line, color)
-            values = _array(self._heights(line.values))
-            if np.isnan(values).all():
-                continue  # pyqtgraph cannot find bounds for such a line, nor anybody see it
-            item.plot(
-                np.arange(len(values)),
-                values,
-                pen=pen,
-                symbol=symbol or None,
-                symbolSize=7,
-                symbolBrush=brush,
-                symbolPen=edge,
-                connect="finite",
-                antialias=True,
-                useCache=False,  # cached symbols are bitmaps, on paper too
-            )
+            symbol = Symbol(shape, SYMBOL_SIZE, brush, edge) if shape else None
+            curve = Curve(self._heights(line.values), pen, symbol)
+            item.addItem(curve, ignoreBounds=True)
         self.show_values(bool(chart.lines))
         item.getAxis("left").setLogMode(chart.is_log)
         item.getAxis("bottom").set_labels(chart.ticks, first=0)
@@ -125,23 +113,14 @@ class LinePlot(LegendPlot):
         color = self.theme.foreground
         for x in sorted({x for _, x in points}):
             self._marks.append(self.add_line(x, self.pen(color, 1, Qt.PenStyle.DotLine), z=-5))
-        rings = [
-            (x, height)
-            for line, x in points
-            if (height := self._heights(line.values)[x]) is not None
-        ]
-        if rings:
-            ring = pg.ScatterPlotItem(
-                pos=rings,
-                size=13,
-                brush=None,
-                pen=self.pen(color, 1.5),
-                antialias=True,
-                useCache=False,
-            )
-            ring.setZValue(10)
-            item.addItem(ring, ignoreBounds=True)
-            self._marks.append(ring)
+        ring = Symbol("o", RING_SIZE, QBrush(), self.pen(color, 1.5))
+        for line, x in points:
+            heights = self._heights(line.values)
+            only = [height if index == x else None for index, height in enumerate(heights)]
+            mark = Curve(only, QPen(Qt.PenStyle.NoPen), ring)
+            mark.setZValue(10)
+            item.addItem(mark, ignoreBounds=True)
+            self._marks.append(mark)
 
     def _nearest(self, position: QPointF) -> tuple[Line, int] | None:
         """Return line and x of the point nearest to a position, ``None`` outside the plot."""
@@ -175,15 +154,13 @@ class LinePlot(LegendPlot):
         if line.low is not None and line.high is not None:
             band = QGraphicsPathItem(_band(self._heights(line.low), self._heights(line.high)))
             band.setBrush(tinted(color, BAND_OPACITY))
-            band.setPen(pg.mkPen(None))
+            band.setPen(QPen(Qt.PenStyle.NoPen))
             band.setZValue(-10)
             item.addItem(band, ignoreBounds=True)
         for part in (line.min, line.max):
-            values = _array(self._heights(part or ()))
-            if np.isnan(values).all():
-                continue
-            pen = self.pen(color, 1, Qt.PenStyle.DotLine)
-            item.plot(np.arange(len(values)), values, pen=pen, connect="finite", antialias=True)
+            if part is not None:
+                pen = self.pen(color, 1, Qt.PenStyle.DotLine)
+                item.addItem(Curve(self._heights(part), pen), ignoreBounds=True)
 
     def y_range(self) -> tuple[float, float]:
         """Return a range around all values, with a margin."""
@@ -209,12 +186,6 @@ def _at(values: Values | None, x: int) -> float | None:
     """Return a finite value, ``None`` where there is none."""
     value = values[x] if values is not None and x < len(values) else None
     return value if value is not None and isfinite(value) else None
-
-
-def _array(values: Values) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """Return the values with NaN for what is not finite."""
-    array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    return np.where(np.isfinite(array), array, np.nan)
 
 
 def _band(low: Values, high: Values) -> QPainterPath:

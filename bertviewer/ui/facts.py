@@ -51,7 +51,7 @@ class FactsView(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._lines: list[_Line] = []
         self._labels: list[tuple[QLabel | None, QWidget | None]] = []  # of each line
-        page = blank_page()
+        self._page = page = blank_page()
         self._grid = grid = QGridLayout(page)
         grid.setContentsMargins(16, 12, 16, 16)
         grid.setHorizontalSpacing(20)
@@ -72,10 +72,10 @@ class FactsView(QScrollArea):
         self._exchange(lines[:kept])
         if kept < max(len(lines), len(self._lines)):
             # On a page in sight each label would be shown, and all of them laid out, by itself.
-            self.widget().hide()
+            self._page.hide()
             self._cut(kept)
             self._add(lines[kept:])
-            self.widget().show()
+            self._page.show()
         self._lines = lines
 
     def _cut(self, kept: int) -> None:

@@ -3,11 +3,12 @@
 import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QColor, QPen
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QGraphicsPathItem, QWidget
 
 from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.curve import Curve
 from bertviewer.plots.export import png
 from bertviewer.plots.legend import Legend
 from bertviewer.plots.line_plot import LinePlot
@@ -21,14 +22,21 @@ def plot(window: QWidget) -> LinePlot:
     return lines_in(window)
 
 
-def curves(plot: LinePlot) -> list[pg.PlotDataItem]:
-    return [item for item in plot.getPlotItem().items if isinstance(item, pg.PlotDataItem)]
+def curves(plot: LinePlot) -> list[Curve]:
+    found = [item for item in plot.getPlotItem().items if isinstance(item, Curve)]
+    return [curve for curve in found if curve.pen.style() != Qt.PenStyle.NoPen]
 
 
 def rings(plot: LinePlot) -> list[tuple[float, float]]:
     """Return the points that are marked with a ring."""
-    scatters = [i for i in plot.getPlotItem().items if isinstance(i, pg.ScatterPlotItem)]
-    return [(point.pos().x(), point.pos().y()) for item in scatters for point in item.points()]
+    found = [item for item in plot.getPlotItem().items if isinstance(item, Curve)]
+    return [
+        (float(x), height)
+        for curve in found
+        if curve.pen.style() == Qt.PenStyle.NoPen
+        for x, height in enumerate(curve.heights)
+        if height is not None
+    ]
 
 
 def marked(plot: LinePlot) -> list[float]:
@@ -39,16 +47,14 @@ def marked(plot: LinePlot) -> list[float]:
 
 def test_lines_have_the_values(plot: LinePlot) -> None:
     first, second = curves(plot)
-    assert first.yData[[0, 1, 3]].tolist() == [1.0, 2.0, 4.0]
-    assert str(first.yData[2]) == "nan"
-    assert first.xData.tolist() == [0, 1, 2, 3]
-    assert second.yData[[0, 3]].tolist() == [3.0, 4.5]
+    assert first.heights == (1.0, 2.0, None, 4.0)
+    assert (second.heights[0], second.heights[3]) == (3.0, 4.5)
 
 
 def test_a_value_that_is_not_finite_is_a_gap(plot: LinePlot) -> None:
     plot.show_chart(chart(Line("x", (1.0, float("inf"), float("nan"), 2.0), places("p"))))
     (curve,) = curves(plot)
-    assert str(curve.yData.tolist()) == "[1.0, nan, nan, 2.0]"
+    assert curve.heights == (1.0, None, None, 2.0)
     assert plot.place_at(scene(plot, 1, 1.5)) is None
     bottom, top = plot.getPlotItem().vb.viewRange()[1]
     assert 0.5 < bottom < 1.0
@@ -144,16 +150,16 @@ def test_six_lines_have_six_colours(plot: LinePlot, theme: PlotTheme) -> None:
     plot.set_theme(theme)
     plot.show_chart(chart(*lines))
     assert set(theme.series) <= colors(plot)
-    symbols = [curve.opts["symbol"] for curve in curves(plot)]
+    symbols = [curve.symbol and curve.symbol.shape for curve in curves(plot)]
     assert len(set(symbols)) == 6
 
 
 def test_lines_may_share_a_colour(plot: LinePlot) -> None:
     plot.show_chart(chart(Line("b", (1.0, 2.0)), Line("a", (1.5, 1.0), style="dashed", color=0)))
     first, second = curves(plot)
-    assert first.opts["pen"].color() == second.opts["pen"].color()
-    assert first.opts["pen"].style() == Qt.PenStyle.SolidLine
-    assert second.opts["pen"].style() == Qt.PenStyle.DashLine
+    assert first.pen.color() == second.pen.color()
+    assert first.pen.style() == Qt.PenStyle.SolidLine
+    assert second.pen.style() == Qt.PenStyle.DashLine
     assert LIGHT.series[1] not in colors(plot)
 
 
@@ -286,9 +292,8 @@ def test_a_fine_screen_has_no_thinner_lines(
     plot.show_chart(chart(Line("a", (1.0, 2.0))))
 
     def width() -> float:
-        (curve,) = plot.getPlotItem().listDataItems()
-        pen: QPen = curve.opts["pen"]
-        return pen.widthF()
+        (curve,) = curves(plot)
+        return curve.pen.widthF()
 
     coarse = width()
     monkeypatch.setattr(type(plot), "devicePixelRatioF", lambda _: 2.0)

@@ -26,15 +26,14 @@ def shown(view: FactsView, qtbot: QtBot) -> list[str]:
     """The texts as a reader meets them: from the top down, from the left to the right."""
     qtbot.wait(1)  # the labels get their places
     labels = [label for label in view.findChildren(QLabel) if label.isVisible()]
-    places = [(label.mapTo(view.widget(), label.rect().topLeft()), label) for label in labels]
-    return [label.text() for place, label in sorted(places, key=lambda p: (p[0].y(), p[0].x()))]
+    return [label.text() for label in sorted(labels, key=lambda label: (label.y(), label.x()))]
 
 
 def words(groups: Sequence[FactGroup]) -> list[str]:
     return [
         word
         for group in groups
-        for word in (group.heading, *(text for fact in group.facts for text in fact))
+        for word in (group.heading, *(str(text) for fact in group.facts for text in fact))
     ]
 
 
