@@ -65,12 +65,21 @@ def read_configuration(path: Path) -> dict[str, Any]:
     return dict(config)
 
 
+POSITIONS_AFTER_PADDING = frozenset(
+    {
+        *("camembert", "data2vec-text", "esm", "ibert", "layoutlmv3", "lilt", "longformer", "luke"),
+        *("markuplm", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl"),
+        "xmod",
+    }
+)
+"""Model types whose positions start after the row of the padding token."""
+
+
 def position_limit(config: Mapping[str, Any]) -> int | None:
     """Return how many tokens the position table has room for, ``None`` if there is no table."""
     for key in ("max_position_embeddings", "n_positions"):
         if isinstance(limit := config.get(key), int):
-            if config.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
-                # Their positions start after the padding's row.
+            if config.get("model_type") in POSITIONS_AFTER_PADDING:
                 return limit - int(config.get("pad_token_id") or 0) - 1
             return limit
     return None

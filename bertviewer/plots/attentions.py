@@ -1,5 +1,6 @@
 """What the heads of an attention look at, as charts: all of them, one, those of all layers."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,6 +11,7 @@ from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
+from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, HeadsChart, Place
 from bertviewer.plots.comparison import Pairs
@@ -39,8 +41,11 @@ class HeadFigures:
         return self.entropies if measure == "entropy" else self.distances
 
 
-def heads_chart(attended: Attended) -> HeadsChart:
-    """Return all heads, with the entropy H in nats and the mean distance d in tokens of each."""
+def heads_chart(attended: Attended, is_root: bool = False) -> HeadsChart:
+    """Return all heads, with the entropy H in nats and the mean distance d in tokens of each.
+
+    Colours follow the square roots of the shares if ``is_root``.
+    """
     maps, names = attended.maps, token_names(attended.run.tokens)
     return HeadsChart(
         values=maps.probabilities,
@@ -48,15 +53,19 @@ def heads_chart(attended: Attended) -> HeadsChart:
         queries=tuple(names[token] for token in maps.query_tokens),
         keys=tuple(names[token] for token in maps.key_tokens),
         value_title=QCoreApplication.translate("charts", "Attention"),
+        subject=_place_of(maps),
+        is_root=is_root,
         levels=_levels(maps.probabilities),
+        second_query=_second(attended.run, maps.query_tokens),
+        second_key=_second(attended.run, maps.key_tokens),
     )
 
 
-def head_chart(attended: Attended, head: int) -> GridChart:
+def head_chart(attended: Attended, head: int, is_root: bool = False) -> GridChart:
     """Return what each query token (rows) takes from each key token (columns) in one head.
 
     A row stands for its query token. Columns stand for tokens only where those are of another
-    text than the queries.
+    text than the queries. Colours follow the square roots of the shares if ``is_root``.
     """
     run, maps = attended.run, attended.maps
     names = token_names(run.tokens)
@@ -75,10 +84,14 @@ def head_chart(attended: Attended, head: int) -> GridChart:
         x_title=QCoreApplication.translate("charts", "Key"),
         y_title=QCoreApplication.translate("charts", "Query"),
         value_title=QCoreApplication.translate("charts", "Attention"),
+        subject=_place_of(maps, head),
+        is_root=is_root,
         is_top_down=True,
         levels=_levels(values),
         row_names=tuple(query.format(names[token]) for token in queries),
         column_names=tuple(key.format(names[token]) for token in keys),
+        second_row=_second(run, queries),
+        second_column=_second(run, keys),
     )
 
 
@@ -121,6 +134,36 @@ def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
         for mine, other in pairs
         if mine in places_in_a and other in places_in_b
     ]
+
+
+def _second(run: ActivationRun, tokens: Sequence[int]) -> int | None:
+    """Return where a second text begins among some of the tokens, if another one is before it."""
+    start = second_start(run.tokens)
+    place = None if start is None else bisect_left(tokens, start)
+    return place if place and place < len(tokens) else None
+
+
+def _place_of(maps: AttentionMaps, head: int | None = None) -> str:
+    """Return whose shares these are: "layer 3, head 4"."""
+    path = maps.path.split(".")
+    # A layer is one of a list; its number comes before those of parts. One that is called again and
+    # again is each of the layers in turn.
+    numbers = [name for name in path if name.isdecimal()]
+    number = str(maps.call) if maps.calls > 1 else next(iter(numbers), "")
+    parts = []
+    if number:
+        is_decoder = "decoder" in path
+        layer = (
+            QCoreApplication.translate("charts", "decoder layer {0}")
+            if is_decoder
+            else QCoreApplication.translate("charts", "layer {0}")
+        )
+        parts.append(layer.format(number))
+    if maps.is_cross:
+        parts.append(QCoreApplication.translate("charts", "cross"))
+    if head is not None:
+        parts.append(QCoreApplication.translate("charts", "head {0}").format(head))
+    return ", ".join(parts)
 
 
 def _measured(measure: Measure) -> str:

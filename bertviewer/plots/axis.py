@@ -49,6 +49,8 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
     def _write(self, title: str) -> None:
         # pyqtgraph takes it for markup.
         self.setLabel(escape(title), color=self._color)
+        # And it centers a title only when the axis changes its size.
+        super().resizeEvent()
 
     def _fitting(self) -> str:
         size = self.size()
@@ -56,4 +58,5 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         if room <= 0:
             return self._title  # not laid out yet
         metrics = QFontMetricsF(self.label.font())
-        return metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
+        # Its end tells of a difference: "…, B − A".
+        return metrics.elidedText(self._title, Qt.TextElideMode.ElideMiddle, room)

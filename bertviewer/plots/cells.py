@@ -5,8 +5,9 @@ import pyqtgraph as pg
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter
 
-from bertviewer.plots.colors import SHADES, ColorTable, picture, reduced, shades
-from bertviewer.plots.levels import Levels, Values
+from bertviewer.plots.color_scale import ColorScale
+from bertviewer.plots.colors import SHADES, reduced
+from bertviewer.plots.levels import Values
 
 # How far a cell reaches under the next ones, in parts of a cell, and in pixels where cells are
 # thin. Cells that only touch show the background between them as soon as edges are smoothed, as
@@ -23,14 +24,12 @@ def is_paper(painter: QPainter) -> bool:
     return painter.paintEngine().type() in _PAPER
 
 
-def draw_rectangles(
-    painter: QPainter, bounds: QRectF, values: Values, levels: Levels, table: ColorTable
-) -> None:
+def draw_rectangles(painter: QPainter, bounds: QRectF, values: Values, scale: ColorScale) -> None:
     """Fill ``bounds`` with a rectangle for each finite value [rows, columns], row 0 first in y."""
     rows, columns = values.shape
     width, height = bounds.width() / columns, bounds.height() / rows
-    colors = [QColor.fromRgba(int(color)) for color in table]
-    places = shades(values, levels)
+    colors = [QColor.fromRgba(int(color)) for color in scale.table]
+    places = scale.shades(values)
     # Those drawn later cover what lies beneath them; an empty cell does not.
     filled = np.pad(places != SHADES, ((0, 1), (0, 1)))
     pixels = painter.transform().mapRect(QRectF(0, 0, width, height))
@@ -53,17 +52,14 @@ def _overlap(pixels: float) -> float:
 class Cells(pg.GraphicsObject):  # type: ignore[misc]
     """Values [rows, columns] as unit squares from the origin, row 0 at y = 0.
 
-    Colours run from the table's start at the lower level to its end at the upper one. A cell that
-    is not finite stays empty. On a screen with fewer pixels than cells, a pixel shows the largest
-    of its cells, or the one farthest from 0 if the values are signed.
+    A cell that is not finite stays empty. On a screen with fewer pixels than cells, a pixel shows
+    the largest of its cells, or the one farthest from 0 if the values are signed.
     """
 
-    def __init__(
-        self, values: Values, levels: Levels, table: ColorTable, is_signed: bool = False
-    ) -> None:
+    def __init__(self, values: Values, scale: ColorScale) -> None:
         super().__init__()
         self._values = np.where(np.isfinite(values), values, np.nan)
-        self._levels, self._table, self._is_signed = levels, table, is_signed
+        self._scale = scale
         self._images: dict[tuple[int, int], QImage] = {}
 
     def boundingRect(self) -> QRectF:
@@ -81,13 +77,13 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
             size = max(1, min(rows, tall)), max(1, min(columns, wide))
             painter.drawImage(self.boundingRect(), self._image(*size))
         elif self._values.size <= MOST_RECTANGLES:
-            draw_rectangles(painter, self.boundingRect(), self._values, self._levels, self._table)
+            draw_rectangles(painter, self.boundingRect(), self._values, self._scale)
         else:
             painter.drawImage(self.boundingRect(), self._image(rows, columns))
 
     def _image(self, rows: int, columns: int) -> QImage:
         if (rows, columns) not in self._images:
-            values = reduced(self._values, rows, columns, self._is_signed)
+            values = reduced(self._values, rows, columns, self._scale.is_signed)
             # Only the last size is worth keeping: the next paint asks for it again.
-            self._images = {(rows, columns): picture(values, self._levels, self._table)}
+            self._images = {(rows, columns): self._scale.picture(values)}
         return self._images[rows, columns]

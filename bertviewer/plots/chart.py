@@ -8,8 +8,10 @@ from typing import Literal, Protocol
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.numerals import number_text
+from bertviewer.core.text_direction import bare
+from bertviewer.plots.headers import column_header, corner_header
 from bertviewer.plots.levels import Levels, Values
-from bertviewer.plots.numerals import number_text
 
 Cell = str | int | float | None
 Table = tuple[tuple[str, ...], list[tuple[Cell, ...]]]
@@ -60,13 +62,14 @@ class Line:
         label: its name in the legend.
         values: its points.
         places: what each point stands for, as many as there are values, or none at all.
-        low: the lower edge of a band around the line.
-        high: its upper edge.
-        min: a thin line below.
-        max: a thin line above.
+        low, high: the edges of a band around the line.
+        min, max: thin lines below and above.
         style: a dashed line is one to compare with.
         color: the number of its colour; lines of the same thing share one. ``None`` is its place
             among the chart's lines.
+        measure: what its values are where the chart's y title does not say it, as "mean".
+        reach: how far the band reaches to either side, in words, as "std".
+        name: its label where there is room for words; "" is the label.
     """
 
     label: str
@@ -78,11 +81,17 @@ class Line:
     max: tuple[float | None, ...] | None = None
     style: Literal["solid", "dashed"] = "solid"
     color: int | None = None
+    measure: str = ""
+    reach: str = ""
+    name: str = ""
 
     def columns(self) -> tuple[tuple[str, tuple[float | None, ...]], ...]:
         """Return what there is of the line, each with its name: values, band, min and max."""
-        optional = (("low", self.low), ("high", self.high), ("min", self.min), ("max", self.max))
-        return (("", self.values), *((name, part) for name, part in optional if part is not None))
+        edges = [f"{self.measure} {sign} {self.reach}" for sign in "−+"]
+        low, high = edges if self.reach else ("low", "high")
+        optional = ((low, self.low), (high, self.high), ("min", self.min), ("max", self.max))
+        found = ((name, part) for name, part in optional if part is not None)
+        return (self.measure, self.values), *found
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,7 @@ class LineChart:
     """Lines over the positions 0, 1, … of which ``ticks`` has the labels.
 
     A line may be shorter than the axis. ``is_log`` draws values from 1 on a logarithmic axis.
+    ``tick_names`` are the positions where there is room for words; () is the labels.
     """
 
     lines: tuple[Line, ...]
@@ -97,6 +107,12 @@ class LineChart:
     y_title: str
     ticks: tuple[str, ...]
     is_log: bool = False
+    tick_names: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The positions in words."""
+        return self.tick_names or self.ticks
 
     def color(self, index: int) -> int:
         """Return the number of a line's colour."""
@@ -106,13 +122,13 @@ class LineChart:
     def table(self) -> Table:
         """Return a row for each x, with a column for each line and each edge of a band."""
         columns = [
-            (f"{line.label} {name}".strip(), values)
+            (column_header(line.name or line.label, name or self.y_title), values)
             for line in self.lines
             for name, values in line.columns()
         ]
         rows: list[tuple[Cell, ...]] = [
-            (tick, *(values[x] if x < len(values) else None for _, values in columns))
-            for x, tick in enumerate(self.ticks)
+            (bare(tick), *(values[x] if x < len(values) else None for _, values in columns))
+            for x, tick in enumerate(self.names)
         ]
         return (self.x_title, *(name for name, _ in columns)), rows
 
@@ -123,21 +139,20 @@ class GridChart:
 
     Attributes:
         values: [rows, columns].
-        rows: the labels of the rows.
-        columns: the labels of the columns.
-        row_places: what each row stands for, or none at all.
-        column_places: what each column stands for, or none at all.
-        x_title: what the columns are.
-        y_title: what the rows are.
-        value_title: what the values are.
+        rows, columns: the labels of both.
+        row_places, column_places: what each of them stands for, or none at all.
+        x_title, y_title, value_title: what the columns, the rows and the values are.
         is_signed: colours are symmetric about 0.
+        is_root: colours follow the square roots of the values, with their signs.
         is_top_down: row 0 is at the top, as in a matrix; otherwise at the bottom.
         levels: the range of the colours; ``None`` is that of the values.
-        row_names: the rows where there is room for words; () is the labels.
-        column_names: the columns likewise.
+        row_names, column_names: both where there is room for words; () is the labels.
         split: from this column on the rows stand for ``split_places``, as where the tokens of a
             decoder follow those of an encoder.
         split_places: what each row stands for from there on.
+        second_row: the row at which a second text begins, which a line sets off.
+        second_column: the column likewise.
+        subject: which layer, head or part of the model it is of, in words, where titles do not say.
     """
 
     values: Values
@@ -149,12 +164,16 @@ class GridChart:
     y_title: str = ""
     value_title: str = ""
     is_signed: bool = False
+    is_root: bool = False
     is_top_down: bool = False
     levels: Levels | None = None
     row_names: tuple[str, ...] = ()
     column_names: tuple[str, ...] = ()
     split: int | None = None
     split_places: tuple[Place, ...] = ()
+    subject: str = ""
+    second_row: int | None = None
+    second_column: int | None = None
 
     def place(self, row: int, column: int) -> Place:
         """Return what a cell stands for: its row's place, completed by its column's."""
@@ -170,9 +189,10 @@ class GridChart:
 
     def table(self) -> Table:
         """Return the grid as it is: the names of the rows, and a column for each column."""
-        names = self.row_names or self.rows
+        names = map(bare, self.row_names or self.rows)
         rows = [(name, *values) for name, values in zip(names, self.values.tolist(), strict=True)]
-        return (self.y_title, *(self.column_names or self.columns)), rows
+        corner = corner_header(self.y_title, self.x_title, self.value_title, self.subject)
+        return (corner, *map(bare, self.column_names or self.columns)), rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,11 +202,14 @@ class HeadsChart:
     Attributes:
         values: [A, S, S'], the share that query token i takes from key token j.
         captions: a few words about each head.
-        queries: the query tokens in words.
-        keys: the key tokens likewise.
+        queries, keys: the tokens in words.
         value_title: what the values are.
         is_signed: colours are symmetric about 0.
+        is_root: colours follow the square roots of the values, with their signs.
         levels: the range of the colours; ``None`` is that of the values, and 0.
+        subject: which layer it is of, in words.
+        second_query: the query token at which a second text begins, which a line sets off.
+        second_key: the key token likewise.
     """
 
     values: Values
@@ -195,7 +218,11 @@ class HeadsChart:
     keys: tuple[str, ...]
     value_title: str = ""
     is_signed: bool = False
+    is_root: bool = False
     levels: Levels | None = None
+    subject: str = ""
+    second_query: int | None = None
+    second_key: int | None = None
 
     def text(self, head: int, query: int, key: int) -> str:
         """Return a cell's head, tokens and exact value in words."""
@@ -206,11 +233,12 @@ class HeadsChart:
     def table(self) -> Table:
         """Return a row for each query token of each head, with a column for each key token."""
         rows = [
-            (head, query, *values)
+            (head, bare(query), *values)
             for head, grid in enumerate(self.values)
             for query, values in zip(self.queries, grid.tolist(), strict=True)
         ]
-        return ("Head", "Query", *self.keys), rows
+        corner = corner_header("Query", "Key", self.value_title, self.subject)
+        return ("Head", corner, *map(bare, self.keys)), rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +250,7 @@ class Bars:
         counts: one for each bin.
         nan_count: values that are NaN, in no bin.
         inf_count: values that are infinite, in no bin.
-        mean: the mean of the finite values, to be marked.
-        std: their standard deviation, likewise.
+        mean, std: mean and standard deviation of the finite values, to be marked.
     """
 
     label: str
@@ -265,7 +292,8 @@ class HistogramChart:
         ):
             if any(counts):
                 rows.append((name, None, *counts))
-        return ("from", "to", *(bars.label for bars in self.series)), rows
+        edges = (column_header(self.x_title, edge) for edge in ("from", "to"))
+        return (*edges, *(column_header(b.label, self.y_title) for b in self.series)), rows
 
 
 Chart = LineChart | GridChart | HeadsChart | HistogramChart

@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import GridChart, Line, LineChart, Place
 from bertviewer.plots.token_norms import token_names
 
@@ -57,4 +58,5 @@ def answer_chart(
         QCoreApplication.translate("charts", "Token"),
         QCoreApplication.translate("charts", "Probability"),
     )
-    return LineChart(lines, *titles, ticks)
+    names = tuple(f"{isolated(text)} ({place})" for text, place in zip(ticks, tokens, strict=True))
+    return LineChart(lines, *titles, ticks, tick_names=names)

@@ -5,9 +5,10 @@ import pyqtgraph as pg
 from PySide6.QtGui import QPen
 
 from bertviewer.plots.cells import Cells
-from bertviewer.plots.colors import SHADES, ColorTable
+from bertviewer.plots.color_axis import ColorAxis
+from bertviewer.plots.color_scale import ColorScale
+from bertviewer.plots.colors import SHADES
 from bertviewer.plots.levels import Levels
-from bertviewer.plots.number_axis import NumberAxis
 
 WIDTH, GAP = 12, 5  # pixels
 _FRAME = ("left", "right", "top", "bottom")
@@ -17,7 +18,7 @@ class ColorBar(pg.PlotItem):  # type: ignore[misc]
     """All shades, the lowest below, as cells that are lines and not a bitmap on paper too."""
 
     def __init__(self, beside: pg.PlotItem) -> None:
-        super().__init__(axisItems={"right": NumberAxis("right")}, enableMenu=False)
+        super().__init__(axisItems={"right": ColorAxis()}, enableMenu=False)
         self.levels: Levels = (0.0, 1.0)
         self._cells: Cells | None = None
         self.hideButtons()
@@ -36,19 +37,27 @@ class ColorBar(pg.PlotItem):  # type: ignore[misc]
         beside.layout.addItem(self, 2, 5)
         beside.layout.setColumnFixedWidth(4, GAP)
 
-    def show_colors(
-        self, table: ColorTable, levels: Levels, title: str, color: str, pen: QPen
-    ) -> None:
-        """Draw a table from the value of its lowest shade to that of its highest."""
-        self.levels = levels
+    @property
+    def room(self) -> float:
+        """How wide the bar is with its labels and its title."""
+        left, _, right, _ = self.layout.getContentsMargins()
+        return float(left + WIDTH + self.getAxis("right").maximumWidth() + right)
+
+    def fit(self, height: float) -> None:
+        """Be wide enough for the labels of a bar that is no higher than that."""
+        self.getAxis("right").fit(height)
+
+    def show_scale(self, scale: ColorScale, title: str, color: str, pen: QPen) -> None:
+        """Draw the colours from that of the lowest value to that of the highest."""
+        self.levels = scale.levels
         if self._cells is not None:
             self.removeItem(self._cells)
         shades = np.arange(float(SHADES))[:, None]
-        self._cells = Cells(shades, (0.0, SHADES - 1.0), table)
+        self._cells = Cells(shades, ColorScale((0.0, SHADES - 1.0), scale.table))
         self.addItem(self._cells)
         for side in _FRAME:
             if side != "right":
                 self.getAxis(side).setPen(pen)
         axis = self.getAxis("right")
         axis.dress(title, color, pen)
-        axis.setRange(*levels)
+        axis.show_scale(scale)

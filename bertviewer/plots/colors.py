@@ -1,4 +1,4 @@
-"""Values to colours: tables, and pictures of one pixel a value."""
+"""Colours of values as tables, and many values as few."""
 
 from functools import cache
 from itertools import pairwise
@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtGui import QColor
 
-from bertviewer.plots.levels import Levels, Values
+from bertviewer.plots.levels import Values
 from bertviewer.plots.theme import PlotTheme
 
 SHADES = 256
@@ -35,27 +35,6 @@ def tinted(color: str, opacity: float) -> QColor:
     tint = QColor(color)
     tint.setAlphaF(opacity)
     return tint
-
-
-def shades(values: Values, levels: Levels) -> NDArray[np.intp]:
-    """Return each value's place in a colour table; what is not finite has the last one."""
-    low, high = levels
-    with np.errstate(invalid="ignore", over="ignore"):
-        parts = (np.asarray(values, dtype=np.float64) - low) / (high - low) * (SHADES - 1)
-    numbers = np.isfinite(values)
-    return np.where(numbers, np.clip(np.where(numbers, parts, 0), 0, SHADES - 1), SHADES).astype(
-        np.intp
-    )
-
-
-def picture(values: Values, levels: Levels, table: ColorTable) -> QImage:
-    """Return values [rows, columns] as an image of so many pixels, row 0 first."""
-    pixels = np.ascontiguousarray(table[shades(values, levels)])
-    rows, columns = pixels.shape
-    # The image only borrows the pixels; its copy has its own.
-    return QImage(
-        pixels.data, columns, rows, 4 * columns, QImage.Format.Format_ARGB32_Premultiplied
-    ).copy()
 
 
 def reduced(values: Values, rows: int, columns: int, is_signed: bool = False) -> Values:

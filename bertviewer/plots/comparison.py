@@ -32,13 +32,30 @@ def overlaid(a: LineChart, b: LineChart) -> LineChart:
     """
     numbers = {line.label: b.color(n) for n, line in enumerate(b.lines)}
     lines = [
-        replace(line, label=f"B · {line.label}", color=b.color(n)) for n, line in enumerate(b.lines)
+        replace(line, label=f"B · {line.label}", name=_of("B", line), color=b.color(n))
+        for n, line in enumerate(b.lines)
     ]
     for line in a.lines:
         color = numbers.setdefault(line.label, len(numbers))
         places = tuple(Place(path=place.path) for place in line.places)
-        lines.append(Line(f"A · {line.label}", line.values, places, style="dashed", color=color))
-    return replace(b, lines=tuple(lines), ticks=(*b.ticks, *a.ticks[len(b.ticks) :]))
+        of_a = Line(
+            f"A · {line.label}",
+            line.values,
+            places,
+            style="dashed",
+            color=color,
+            measure=line.measure,
+            name=_of("A", line),
+        )
+        lines.append(of_a)
+    further = slice(len(b.ticks), None)
+    names = (*b.names, *a.names[further])
+    return replace(b, lines=tuple(lines), ticks=(*b.ticks, *a.ticks[further]), tick_names=names)
+
+
+def _of(run: str, line: Line) -> str:
+    """Return the long name of a run's line, if it has one."""
+    return f"{run} · {line.name}" if line.name else ""
 
 
 def line_difference(a: LineChart, b: LineChart) -> LineChart:
@@ -61,24 +78,41 @@ def line_difference(a: LineChart, b: LineChart) -> LineChart:
             high=None,
             min=None,
             max=None,
+            measure=_less_a(line.measure) if line.measure else "",
+            reach="",
         )
         for n, line in enumerate(b.lines)
         if line.label in partners
     )
-    return replace(b, lines=lines, y_title=_less_a(b.y_title), is_log=False)
+    # Of a mean in its band, the difference of the means is all that is left.
+    measures = {line.measure for line in lines}
+    title = measures.pop() if len(measures) == 1 else ""
+    return replace(b, lines=lines, y_title=title or _less_a(b.y_title), is_log=False)
 
 
 def levelled(a: Grid, b: Grid) -> tuple[Grid, Grid]:
     """Return both grids with one range of colours, to stand side by side.
 
-    It holds the ranges that both have, or else all of their values.
+    It holds the ranges that both have, or else all of their values. What the values are begins
+    with the run's name, as "A · Norm": a picture or a table of one of them has to tell which it is.
     """
     if a.levels and b.levels:
         levels = min(a.levels[0], b.levels[0]), max(a.levels[1], b.levels[1])
     else:
         values = np.concatenate([a.values.ravel(), b.values.ravel()])
         levels = levels_of(values, a.is_signed or b.is_signed)
-    return replace(a, levels=levels), replace(b, levels=levels)
+    titles = (f"{run} · {grid.value_title}" for run, grid in (("A", a), ("B", b)))
+    of_a, of_b = (title.removesuffix(" · ") for title in titles)
+    return (
+        replace(a, levels=levels, value_title=of_a),
+        replace(b, levels=levels, value_title=of_b),
+    )
+
+
+def common_title(a: Grid, b: Grid) -> str | None:
+    """Return what the values of two levelled grids are, ``None`` if that is not the same."""
+    of_a, of_b = a.value_title.removeprefix("A · "), b.value_title.removeprefix("B · ")
+    return of_b if of_a == of_b else None
 
 
 def grid_difference(
@@ -145,11 +179,18 @@ def _partners(pairs: Pairs, count: int) -> NDArray[np.intp]:
 def histograms_overlaid(a: HistogramChart, b: HistogramChart) -> HistogramChart:
     """Return B's bars with A's over them.
 
+    Where the runs differ in length, they are parts of each one's values: the longer run's counts
+    would dwarf the other's. On a logarithmic axis both are seen, and stay counts.
+
     Raises:
         ValueError: if their bins differ, or one of them has not exactly one series.
     """
     mine, other = _single(a, b)
-    return replace(b, series=(replace(other, label="B"), replace(mine, label="A")))
+    title = b.y_title
+    if mine.total != other.total and not b.is_log:
+        mine, other, title = _parts(mine), _parts(other), _parts_title()
+    series = replace(other, label="B"), replace(mine, label="A")
+    return replace(b, series=series, y_title=title)
 
 
 def histogram_difference(a: HistogramChart, b: HistogramChart) -> HistogramChart:
@@ -158,15 +199,29 @@ def histogram_difference(a: HistogramChart, b: HistogramChart) -> HistogramChart
     Raises:
         ValueError: if their bins differ, or one of them has not exactly one series.
     """
-    mine, other = _single(a, b)
-    parts = [
-        [count / (bars.total or 1) for count in (*bars.counts, bars.nan_count, bars.inf_count)]
-        for bars in (mine, other)
-    ]
-    *counts, nan_part, inf_part = (y - x for x, y in zip(*parts, strict=True))
-    bars = Bars("B − A", tuple(counts), nan_part, inf_part)
-    title = _less_a(QCoreApplication.translate("charts", "Part of the values"))
-    return replace(b, series=(bars,), y_title=title, is_log=False)
+    mine, other = map(_parts, _single(a, b))
+    bars = Bars(
+        "B − A",
+        tuple(y - x for x, y in zip(mine.counts, other.counts, strict=True)),
+        other.nan_count - mine.nan_count,
+        other.inf_count - mine.inf_count,
+    )
+    return replace(b, series=(bars,), y_title=_less_a(_parts_title()), is_log=False)
+
+
+def _parts(bars: Bars) -> Bars:
+    """Return counts as parts of all values."""
+    whole = bars.total or 1
+    return replace(
+        bars,
+        counts=tuple(count / whole for count in bars.counts),
+        nan_count=bars.nan_count / whole,
+        inf_count=bars.inf_count / whole,
+    )
+
+
+def _parts_title() -> str:
+    return QCoreApplication.translate("charts", "Part of the values")
 
 
 def _single(a: HistogramChart, b: HistogramChart) -> tuple[Bars, Bars]:

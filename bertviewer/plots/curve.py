@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import isfinite
 
+from pyqtgraph.functions import invertQTransform
 from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainter, QPen, QPolygonF, QTransform
@@ -82,4 +83,6 @@ class Curve(QGraphicsItem):
 
     def _to_item(self) -> QTransform:
         """Return the transform from the plot's pixels to its coordinates."""
-        return self.sceneTransform().inverted()[0]
+        # Qt's own inverse takes a scale below 1e-12, as of values above 1e14, for none.
+        inverse: QTransform = invertQTransform(self.sceneTransform())
+        return inverse

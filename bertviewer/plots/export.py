@@ -15,7 +15,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
 from bertviewer.plots.chart import Cell, Tabular
-from bertviewer.plots.paper import Drawing, lay_out, on_paper, plot_pdf
+from bertviewer.plots.paper import Drawing, alone, lay_out, on_paper, plot_pdf
 from bertviewer.plots.theme import LIGHT
 
 _PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
@@ -28,7 +28,7 @@ _PAGE = """
 
 def png(plot: Drawing, scale: float = 2) -> bytes:
     """Return a PNG with ``scale`` times as many pixels either way as the plot has."""
-    with on_paper(plot, scale):
+    with alone(plot), on_paper(plot, scale):
         size = plot.size()
         lay_out(plot, size.width(), size.height())
         image = QImage(size * scale, QImage.Format.Format_RGB32)
@@ -47,7 +47,8 @@ def png(plot: Drawing, scale: float = 2) -> bytes:
 
 def pdf(plot: Drawing) -> bytes:
     """Return a PDF of one page as large as the plot: lines and letters, to enlarge at will."""
-    return plot_pdf(plot, plot.width(), plot.height())
+    with alone(plot):
+        return plot_pdf(plot, plot.width(), plot.height())
 
 
 def svg(plot: Drawing) -> bytes:

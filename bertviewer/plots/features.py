@@ -9,7 +9,7 @@ from bertviewer.core.analysis.outliers import DEVIATIONS, Level, feature_path
 from bertviewer.core.analysis.token_classes import TokenClass
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, Line, LineChart, Place
-from bertviewer.plots.token_norms import norms_chart, state_labels
+from bertviewer.plots.token_norms import norms_chart, state_labels, state_ticks
 
 _LIMITS_COLOR = 5
 
@@ -32,9 +32,9 @@ def feature_chart(
     if levels:
         lines.append(_limits(levels))
     ticks = state_labels(len(run.hidden_states))
-    return LineChart(
-        tuple(lines), QCoreApplication.translate("charts", "Layer"), _name(feature), ticks
-    )
+    title = QCoreApplication.translate("charts", "Layer")
+    names = state_ticks(run)[: len(ticks)]
+    return LineChart(tuple(lines), title, _name(feature), ticks, tick_names=names)
 
 
 def feature_grid(run: ActivationRun, feature: int) -> GridChart:
@@ -55,6 +55,7 @@ def _class_line(run: ActivationRun, feature: int, kind: TokenClass) -> Line:
         tuple(Place(run.state_path(n, kind.tokens[0])) for n in range(len(path.means))),
         min=path.mins,
         max=path.maxs,
+        measure=f"{_name(feature)}, mean",
     )
 
 
@@ -66,4 +67,6 @@ def _limits(levels: Sequence[Level | None]) -> Line:
         low=tuple(found and found[0] - found[1] for found in reach),
         high=tuple(found and found[0] + found[1] for found in reach),
         color=_LIMITS_COLOR,
+        measure="mean",
+        reach=f"{DEVIATIONS:g} std",
     )

@@ -2,17 +2,23 @@
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.chart import GridChart, Place
 from bertviewer.plots.chosen import chosen
 from bertviewer.plots.color_bar import ColorBar
-from bertviewer.plots.colors import color_table
+from bertviewer.plots.color_scale import ColorScale
+from bertviewer.plots.colors import color_table, tinted
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.levels import Levels, levels_of
-from bertviewer.plots.plot import Plot
+from bertviewer.plots.plot import Plot, Side
+
+DIVIDER_Z = 5
+"""Above the cells, below what is selected."""
+HALO_OPACITY = 0.35
 
 
 class GridPlot(Plot):
@@ -22,8 +28,34 @@ class GridPlot(Plot):
         super().__init__(parent, axes={side: LabelAxis(side) for side in ("bottom", "left")})
         self.chart: GridChart | None = None
         self._frames: Frames | None = None
+        self._common_title = ""
         self._bar = ColorBar(self.getPlotItem())
         self.adopt_menu(self._bar)
+
+    def share(self, side: Side | None, title: str = "") -> None:
+        """Have a neighbour or none; ``title`` is what the values of both are.
+
+        A chart has to follow.
+        """
+        self.neighbour, self._common_title = side, title
+
+    def align(self, other: "GridPlot | None") -> None:
+        """Have cells as high as another plot of that size, or such as there is room for."""
+        axis = None if other is None else other.getPlotItem().getAxis("bottom")
+        self.getPlotItem().getAxis("bottom").stand_beside(axis)
+
+    def beside_cells(self) -> float:
+        """Return how many pixels of the width are not the cells', as far as it is not the same."""
+        item = self.getPlotItem()
+        left = float(item.layout.getContentsMargins()[0] + item.getAxis("left").maximumWidth())
+        return left + (self._bar.room if self._bar.isVisible() else 0.0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the colour bar's labels their room; Qt calls it."""
+        super().resizeEvent(event)
+        # There is no bar yet while pyqtgraph makes the widget.
+        if event is not None and hasattr(self, "_bar"):
+            self._bar.fit(self.height())
 
     def show_chart(self, chart: GridChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
@@ -50,18 +82,23 @@ class GridPlot(Plot):
         super().draw()
         theme, item, chart = self.theme, self.getPlotItem(), self.chart
         self._frames = None
-        self._bar.setVisible(chart is not None)
+        # Labels with no title beside them do not stand at the very edge.
+        margins = item.layout.getContentsMargins()
+        item.layout.setContentsMargins(4 if self.neighbour == "left" else 1, *margins[1:])
+        self._bar.setVisible(chart is not None and self.neighbour != "right")
         if chart is None:
             for side in ("bottom", "left"):
                 item.getAxis(side).set_labels(())
             return
         rows, columns = chart.values.shape
-        table = color_table(theme, chart.is_signed)
         levels = chart.levels or levels_of(chart.values, chart.is_signed)
-        self._bar.show_colors(
-            table, levels, chart.value_title, theme.foreground, self.pen(theme.muted)
-        )
-        item.addItem(Cells(chart.values, levels, table, chart.is_signed))
+        table = color_table(theme, chart.is_signed)
+        scale = ColorScale(levels, table, chart.is_signed, chart.is_root)
+        title = self._common_title if self.neighbour == "left" else chart.value_title
+        self._bar.show_scale(scale, title, theme.foreground, self.pen(theme.muted))
+        self._bar.fit(self.height())
+        item.addItem(Cells(chart.values, scale))
+        self._draw_dividers(chart)
         self._frames = Frames(QRectF(0, 0, columns, rows), theme)
         item.addItem(self._frames, ignoreBounds=True)
         item.vb.invertY(chart.is_top_down)
@@ -81,6 +118,16 @@ class GridPlot(Plot):
             + [QRectF(column, 0, 1, rows) for column in chosen_columns],
             [QRectF(column, row, 1, 1) for row in chosen_rows for column in chosen_columns],
         )
+
+    def _draw_dividers(self, chart: GridChart) -> None:
+        """Set a second text off from the first, by a line that is seen on any colour."""
+        rows, columns = chart.values.shape
+        across = (chart.second_column, columns, 90), (chart.second_row, rows, 0)
+        inside = [(start, angle) for start, count, angle in across if start and start < count]
+        halo = tinted(self.theme.background, HALO_OPACITY)
+        for color, width in ((halo, 3), (self.theme.muted, 1)):
+            for start, angle in inside:
+                self.add_line(start, self.pen(color, width), DIVIDER_Z, angle)
 
     def _cell(self, position: QPointF) -> tuple[int, int] | None:
         """Return row and column of the cell at a position in the scene."""

@@ -1,6 +1,5 @@
 """All heads of an attention layer at once, each a small heatmap."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,16 +18,17 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
 from bertviewer.plots.chart import HeadsChart, Place
-from bertviewer.plots.colors import SHADES, color_table, picture, reduced, tinted
+from bertviewer.plots.color_scale import ColorScale
+from bertviewer.plots.colors import color_table, reduced, tinted
 from bertviewer.plots.frames import draw_frame
+from bertviewer.plots.head_bar import HeadBar
 from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
-from bertviewer.plots.levels import Levels, levels_of
-from bertviewer.plots.numerals import number_text
+from bertviewer.plots.levels import Levels, Values, levels_of
+from bertviewer.plots.plot import Side
 from bertviewer.plots.theme import LIGHT, PlotTheme
 
-BAR, BAR_ROOM, BAR_GAP = 12.0, 66.0, 14.0  # pixels
 LARGE, SMALL = 9, 8  # points
-CAPTION_OPACITY = 0.75
+CAPTION_OPACITY, DIVIDER_OPACITY = 0.75, 0.6
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -51,13 +51,26 @@ class HeadGrid(QWidget):
         self.chart: HeadsChart | None = None
         self.selection = Place()
         self.levels: Levels = (0.0, 1.0)
+        self.neighbour: Side | None = None
         self._images: dict[tuple[int, int], list[QImage]] = {}
+        self._bar = HeadBar(self._font(SMALL))
         self.setMouseTracking(True)
-        self.setMinimumSize(160, 120)
+        self.setMinimumSize(120, 120)
 
     def sizeHint(self) -> QSize:
         """Return a size at which twelve heads can be told apart; Qt calls it."""
         return QSize(640, 400)
+
+    def share(self, side: Side | None, _title: str = "") -> None:
+        """Have a neighbour, whose colour bar is for both if that is at the right; or have none."""
+        self.neighbour = side
+        self.update()
+
+    def beside_cells(self) -> float:
+        """Return how many pixels of the width are not the heatmaps'."""
+        if self.chart is None or self.neighbour == "right":
+            return 0.0
+        return self._bar.room(self._scale(self.chart), self.height())
 
     def show_chart(self, chart: HeadsChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
@@ -109,15 +122,17 @@ class HeadGrid(QWidget):
         layout = self._layout()
         rects = layout.rects
         is_vector = is_paper(painter) and chart.values.size <= MOST_RECTANGLES
-        table = color_table(self.theme, chart.is_signed)
-        images = [] if is_vector else self._pictures(painter, chart, rects[0])
+        scale = self._scale(chart)
+        images = [] if is_vector else self._pictures(painter, chart.values, scale, rects[0])
         for head, rect in enumerate(rects):
             if is_vector:
-                draw_rectangles(painter, rect, chart.values[head], self.levels, table)
+                draw_rectangles(painter, rect, chart.values[head], scale)
             else:
                 painter.drawImage(rect, images[head])
+            self._draw_dividers(painter, chart, rect)
             self._draw_title(painter, head, chart.captions[head], layout)
-        self._draw_bar(painter, rects, chart.is_signed)
+        if self.neighbour != "right":
+            self._bar.draw(painter, layout.bounds, scale, self.theme)
         chosen = self.selection.head
         if chosen is not None and chosen < len(rects):
             draw_frame(painter, rects[chosen], QRectF(self.rect()), self.theme)
@@ -163,14 +178,20 @@ class HeadGrid(QWidget):
             caption_height=caption.height(),
         )
         heads, rows, columns = self.chart.values.shape
-        return lay_out_heads((heads, rows, columns), self.width() - BAR_ROOM, self.height(), words)
+        room = self.width() - self.beside_cells()
+        return lay_out_heads((heads, rows, columns), room, self.height(), words)
 
     def _name(self, head: int) -> str:
         return self.tr("head {0}").format(head)
 
-    def _pictures(self, painter: QPainter, chart: HeadsChart, rect: QRectF) -> list[QImage]:
+    def _scale(self, chart: HeadsChart) -> ColorScale:
+        table = color_table(self.theme, chart.is_signed)
+        return ColorScale(self.levels, table, chart.is_signed, chart.is_root)
+
+    def _pictures(
+        self, painter: QPainter, values: Values, scale: ColorScale, rect: QRectF
+    ) -> list[QImage]:
         """Return the heads as images with no more pixels than ``rect`` has on the device."""
-        values = chart.values
         _, rows, columns = values.shape
         if not is_paper(painter):
             pixels = painter.deviceTransform().mapRect(rect)
@@ -178,12 +199,22 @@ class HeadGrid(QWidget):
             rows = max(1, min(rows, int(pixels.height())))
             columns = max(1, min(columns, int(pixels.width())))
         if (rows, columns) not in self._images:
-            table = color_table(self.theme, chart.is_signed)
             values = np.where(np.isfinite(values), values, np.nan)
-            values = reduced(values, rows, columns, chart.is_signed)
+            values = reduced(values, rows, columns, scale.is_signed)
             # Only the last size is worth keeping: the next paint asks for it again.
-            self._images = {(rows, columns): [picture(head, self.levels, table) for head in values]}
+            self._images = {(rows, columns): [scale.picture(head) for head in values]}
         return self._images[rows, columns]
+
+    def _draw_dividers(self, painter: QPainter, chart: HeadsChart, rect: QRectF) -> None:
+        """Set a second text off from the first."""
+        _, rows, columns = chart.values.shape
+        painter.setPen(QPen(tinted(self.theme.muted, DIVIDER_OPACITY), 1))
+        if chart.second_key is not None:
+            x = rect.x() + rect.width() * chart.second_key / columns
+            painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
+        if chart.second_query is not None:
+            y = rect.y() + rect.height() * chart.second_query / rows
+            painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
 
     def _draw_title(self, painter: QPainter, head: int, caption: str, layout: HeadLayout) -> None:
         """Write a head's name above it, and its caption where there is room."""
@@ -204,26 +235,6 @@ class HeadGrid(QWidget):
             painter.setPen(tinted(self.theme.foreground, CAPTION_OPACITY))
             painter.setFont(self._font(SMALL))
             painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
-
-    def _draw_bar(self, painter: QPainter, rects: Sequence[QRectF], is_signed: bool) -> None:
-        """Draw the colours with the values of both ends and of the middle, at the right."""
-        right = max(rect.right() for rect in rects)
-        bar = QRectF(right + BAR_GAP, rects[0].top(), BAR, rects[-1].bottom() - rects[0].top())
-        shades = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
-        table = color_table(self.theme, is_signed)
-        if is_paper(painter):
-            draw_rectangles(painter, bar, shades, (0.0, SHADES - 1.0), table)
-        else:
-            painter.drawImage(bar, picture(shades, (0.0, SHADES - 1.0), table))
-        painter.setPen(QPen(QColor(self.theme.muted), 1))
-        painter.drawRect(bar)
-        painter.setPen(QColor(self.theme.foreground))
-        painter.setFont(self._font(SMALL))
-        low, high = self.levels
-        for part in (0.0, 0.5, 1.0):
-            text = QRectF(bar.right() + 4, bar.bottom() - part * bar.height() - 10, BAR_ROOM, 20)
-            text.moveTop(min(max(text.top(), bar.top() - 4), bar.bottom() - 16))
-            painter.drawText(text, _LEFT, number_text(low + part * (high - low), digits=3))
 
 
 def _levels(chart: HeadsChart) -> Levels:

@@ -1,6 +1,7 @@
 """Where the small heatmaps of an attention's heads stand, and the words above them."""
 
 from dataclasses import dataclass
+from functools import reduce
 from math import ceil
 from typing import Literal
 
@@ -35,6 +36,11 @@ class HeadLayout:
     title_height: float
     captions: Literal["beside", "below", ""]
     has_names: bool
+
+    @property
+    def bounds(self) -> QRectF:
+        """The rectangle around all heatmaps."""
+        return reduce(QRectF.united, self.rects, QRectF())
 
 
 def lay_out_heads(

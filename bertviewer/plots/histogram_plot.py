@@ -7,13 +7,13 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainterPath
 from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 
+from bertviewer.core.numerals import number_text, with_minus
 from bertviewer.plots.chart import Bars, HistogramChart, Place
 from bertviewer.plots.colors import tinted
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.log_scale import LOWEST, PowerAxis, log_height
 from bertviewer.plots.number_axis import NumberAxis
-from bertviewer.plots.numerals import number_text, with_minus
 from bertviewer.plots.theme import widened
 
 FILL_OPACITY = 0.7
@@ -102,8 +102,10 @@ class HistogramPlot(LegendPlot):
         if not chart.is_log:
             self.draw_zero()
         item.getAxis("left").setLogMode(chart.is_log)
-        self.show_values(bool(chart.series))
         note = self.note()
+        has_bars = any(any(bars.counts) for bars in chart.series)
+        # Where all values are NaN or Inf, the axes would have numbers of nothing.
+        self.show_values(has_bars or bool(chart.series and not note))
         item.setTitle(note or None, color=self.theme.foreground, size=f"{NOTE_POINTS}pt")
         item.showGrid(x=False, y=True, alpha=0.15)
         item.setXRange(*widened(chart.edges[0], chart.edges[-1]), padding=0.01)

@@ -22,7 +22,8 @@ class LabelAxis(Axis):
     """Labels at evenly spaced positions.
 
     Below a plot they stand upright as soon as one is wider than its cell. Where there is still
-    no room for all of them, only every second, third … is shown.
+    no room for all of them, only every second, third … is shown. They get as much height as those
+    that are shown take.
     """
 
     def __init__(self, orientation: str) -> None:
@@ -30,6 +31,8 @@ class LabelAxis(Axis):
         self._labels: list[tuple[float, str]] = []
         self._widest, self._is_short = 0.0, True
         self._upright = False
+        self._needed = 0.0
+        self._beside: LabelAxis | None = None
         self._spacing = 0  # from one label to the next, where they are evenly spaced numbers
         # The base class drops labels that would overlap or reach beyond the axis when laid flat.
         self.setStyle(hideOverlappingLabels=BEYOND, textFillLimits=[(0, 10.0)])
@@ -44,6 +47,11 @@ class LabelAxis(Axis):
         self._is_short = all(len(text) <= SHORT_LABEL for text in texts)
         self._arrange()
 
+    def stand_beside(self, other: "LabelAxis | None") -> None:
+        """Be as high as another axis below a plot, if that is higher, and the other way round."""
+        self._beside = other
+        self._take_height()
+
     def labels(self) -> tuple[str, ...]:
         """Return the texts, those without room too."""
         return tuple(text for _, text in self._labels)
@@ -56,6 +64,7 @@ class LabelAxis(Axis):
 
     def _arrange(self) -> None:
         if not self._labels:
+            self._needed = 0.0
             self.setTicks([[]])
             return
         tall = QFontMetricsF(self.font()).height()
@@ -67,19 +76,36 @@ class LabelAxis(Axis):
         is_crowded = self._step(width, self._widest + GAP) > 1
         self._upright = is_crowded and not self._is_short
         step = self._step(width, tall if self._upright else self._widest + GAP)
-        self.setTicks([self._chosen(step)])
-        room = self._widest + GAP if self._upright else tall
-        self.setStyle(autoExpandTextSpace=False, tickTextHeight=int(room))
+        shown = self._chosen(step)
+        self.setTicks([shown])
+        self._needed = tall
+        if self._upright:
+            metrics = QFontMetricsF(self.font())
+            self._needed = GAP + max(metrics.horizontalAdvance(text) for _, text in shown)
+        self._take_height()
+        if self._beside is not None:
+            self._beside._take_height()
+
+    def _take_height(self) -> None:
+        # Depends on the width alone: a height that the plot's own height changed would never rest.
+        needed = self._needed if self._beside is None else max(self._needed, self._beside._needed)
+        if self._needed and self.style["tickTextHeight"] != int(needed):
+            self.setStyle(autoExpandTextSpace=False, tickTextHeight=int(needed))
 
     def _chosen(self, step: int) -> list[tuple[float, str]]:
         """Return the labels at every so many positions; of numbers the round ones."""
         if step == 1 or self._spacing == 0:
             return self._labels[::step]
+        is_led = not self._labels[0][1].isdecimal()  # as by the embeddings
+        numbers = self._labels[1:] if is_led else self._labels
         round_step = next(n for n in count(step) if _is_round(n * self._spacing))
-        first = -int(self._labels[0][1]) // self._spacing % round_step
-        shown = self._labels[first::round_step]
+        first = -int(numbers[0][1]) // self._spacing % round_step
+        shown = numbers[first::round_step]
         # The very first one, where there is room for it, tells where the axis begins.
-        return self._labels[:1] + shown if first >= step or not shown else shown
+        if is_led or first >= step or not shown:
+            start = self._labels[0][0]
+            return self._labels[:1] + [label for label in shown if label[0] >= start + step]
+        return shown
 
     def _step(self, length: float, room: float) -> int:
         """Return at every how many positions a label that takes so much room can stand."""
@@ -106,7 +132,12 @@ class LabelAxis(Axis):
 
 
 def _spacing(texts: Sequence[str]) -> int:
-    """Return how far the numbers are from one another, 0 where there are none, or of any kind."""
+    """Return how far the numbers are from one another, 0 where there are none, or of any kind.
+
+    Before the first of them something else may stand, as the embeddings before the layers.
+    """
+    if len(texts) > 2 and not texts[0].isdecimal():
+        texts = texts[1:]
     if len(texts) < 2 or not all(text.isdecimal() and text.isascii() for text in texts):
         return 0
     numbers = [int(text) for text in texts]

@@ -16,6 +16,8 @@ from bertviewer.plots.chart import Line, LineChart, Place
 
 SPREAD = "mean ± std"
 """What draws several statistics at once: a line with a band around it, and thin extremes."""
+BAND = "mean ± std alone"
+"""The same without the extremes, which are far outside of the band where features stand out."""
 
 Measured = Mapping[str, tuple[TokenStatistics, ...]]
 """The sums of modules token by token, for each call."""
@@ -26,8 +28,9 @@ def layer_chart(
 ) -> LineChart:
     """Return a line for each stack of layers, and one for the selected part of a layer.
 
-    ``statistic`` is one of ``STATISTIC_NAMES``, or ``SPREAD``. Which lines there are depends on the
-    run alone: every statistic gives the same ones, with ``None`` where it has no value.
+    ``statistic`` is one of ``STATISTIC_NAMES``, ``SPREAD`` or ``BAND``. Which lines there are
+    depends on the run alone: every statistic gives the same ones, with ``None`` where it has no
+    value.
     """
     series = layer_series(architecture, run)
     return series_chart(run, (*series, *selected_series(architecture, run, selected)), statistic)
@@ -52,6 +55,21 @@ def series_chart(run: ActivationRun, series: Sequence[Series], statistic: str) -
     return _chart(lines, statistic)
 
 
+def not_finite(run: ActivationRun, series: Sequence[Series]) -> tuple[int, ...]:
+    """Return the positions at which a series has a NaN or an Inf: no statistic takes them in."""
+    calls = {module.path: module.calls for module in run.modules}
+    return tuple(
+        sorted(
+            {
+                place
+                for one in series
+                for place, (path, call) in enumerate(one.points())
+                if path in calls and calls[path][call].finite < calls[path][call].count
+            }
+        )
+    )
+
+
 def token_class_chart(
     run: ActivationRun,
     series: Sequence[Series],
@@ -61,16 +79,18 @@ def token_class_chart(
 ) -> LineChart:
     """Return a line for each series and each class that it has tokens of.
 
-    Lines are called after their class alone where there is just one series.
+    Lines are called after their class alone where there is just one series, and else after what
+    tells that series from the others too.
     """
     lines = []
-    for one in series:
+    for one, name in zip(series, short_names(series), strict=True):
         points = [_call(run, measured, *point) for point in one.points()]
         for kind in classes:
             figures = [point and _of_class(*point, kind) for point in points]
             if any(figures):
-                label = kind.label if len(series) == 1 else f"{one.label} · {kind.label}"
-                lines.append(_line(one, label, figures, statistic))
+                label = f"{name} · {kind.label}" if name else kind.label
+                line = _line(one, label, figures, statistic)
+                lines.append(replace(line, name=f"{one.label} · {kind.label}"))
     if len(classes) > 1:
         # Bands may overlap; extremes of several classes would be a tangle.
         lines = [replace(line, min=None, max=None) for line in lines]
@@ -98,18 +118,46 @@ def _line(series: Series, label: str, figures: Sequence[Statistics | None], stat
         return tuple(None if found is None else figure(found, name) for found in figures)
 
     places = tuple(map(Place, series.paths))
-    if statistic != SPREAD:
+    if statistic not in (SPREAD, BAND):
         return Line(label, values(statistic), places)
     means, stds = values("mean"), values("std")
+    has_extremes = statistic == SPREAD
     return Line(
         label,
         means,
         places,
         low=_sums(means, stds, -1),
         high=_sums(means, stds, 1),
-        min=values("min"),
-        max=values("max"),
+        min=values("min") if has_extremes else None,
+        max=values("max") if has_extremes else None,
+        measure="mean",
+        reach="std",
     )
+
+
+def short_names(series: Sequence[Series]) -> list[str]:
+    """Return what tells each series from the others: "encoder" and "decoder"; "" of a single one.
+
+    Of the names of their stacks, what all of them begin or end with is left out.
+    """
+    stacks = _without_common([one.stack.split(".") for one in series])
+    parts = [one.part or "output" for one in series]
+    is_same = len(set(parts)) == 1
+    return [
+        ": ".join(filter(None, (".".join(stack), "" if is_same else part)))
+        for stack, part in zip(stacks, parts, strict=True)
+    ]
+
+
+def _without_common(names: list[list[str]]) -> list[list[str]]:
+    """Return names without the beginning and the end that they share; at least one word stays."""
+    if all(name == names[0] for name in names):
+        return [[] for _ in names]
+    while len({name[0] for name in names}) == 1 and min(map(len, names)) > 1:
+        names = [name[1:] for name in names]
+    while len({name[-1] for name in names}) == 1 and min(map(len, names)) > 1:
+        names = [name[:-1] for name in names]
+    return names
 
 
 def _sums(
@@ -124,11 +172,9 @@ def _sums(
 def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
     longest = max((len(line.values) for line in lines), default=0)
     has_extremes = any(line.min is not None for line in lines)
-    title = (
-        QCoreApplication.translate("charts", "{0}, min, max").format(statistic)
-        if has_extremes
-        else statistic
-    )
+    title = SPREAD if statistic == BAND else statistic
+    if has_extremes:
+        title = QCoreApplication.translate("charts", "{0}, min, max").format(title)
     return LineChart(
         tuple(lines),
         QCoreApplication.translate("charts", "Layer"),

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem, QWidget
 
+from bertviewer.core.numerals import number_text
 from bertviewer.plots.chart import Line, LineChart, Place
 from bertviewer.plots.chosen import closest
 from bertviewer.plots.colors import tinted
@@ -16,7 +17,6 @@ from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.log_scale import PowerAxis, log_height
-from bertviewer.plots.numerals import number_text
 from bertviewer.plots.theme import widened
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
@@ -45,27 +45,35 @@ class LinePlot(LegendPlot):
         self.draw()
 
     def place_at(self, position: QPointF) -> Place | None:
-        """Return what the point nearest to a position in the scene stands for."""
+        """Return what the point nearest to a position in the scene stands for.
+
+        Where no line has a value, it is what the first one's gap stands for.
+        """
         nearest = self._nearest(position)
-        if nearest is None or not nearest[0].places:
+        if nearest is not None:
+            line, x = nearest
+            return line.places[x] if line.places else None
+        gap = self._x(position)
+        if self.chart is None or gap is None:
             return None
-        return nearest[0].places[nearest[1]]
+        places = [line.places[gap] for line in self.chart.lines if gap < len(line.places)]
+        return places[0] if places else None
 
     def text_at(self, position: QPointF) -> str:
         """Return the exact value nearest to a position in the scene, in words."""
         nearest = self._nearest(position)
         if nearest is None or self.chart is None:
-            return ""
+            return self._gap_at(position)
         line, x = nearest
-        value = number_text(line.values[x] or 0.0)
-        text = f"{line.label}, {self.chart.x_title} {self.chart.ticks[x]}: {value}"
-        low, high = _at(line.low, x), _at(line.high, x)
-        if low is not None and high is not None:
-            text += self.tr(", from {0} to {1}").format(number_text(low), number_text(high))
+        text = f"{line.label}, {self.chart.x_title} {self.chart.names[x]}"
         low, high = _at(line.min, x), _at(line.max, x)
         if low is not None and high is not None:
             text += self.tr(", min {0}, max {1}").format(number_text(low), number_text(high))
-        return text
+        low, high = _at(line.low, x), _at(line.high, x)
+        if low is not None and high is not None:
+            text += self.tr(", from {0} to {1}").format(number_text(low), number_text(high))
+        # The line's own value is at the end: where there is no room, the beginning is cut off.
+        return f"{text}: {number_text(line.values[x] or 0.0)}"
 
     def draw(self) -> None:
         """Draw the lines, the legend and the axes."""
@@ -90,6 +98,8 @@ class LinePlot(LegendPlot):
             curve = Curve(self._heights(line.values), pen, symbol)
             item.addItem(curve, ignoreBounds=True)
         self.show_values(bool(chart.lines))
+        if not self._finite():
+            item.getAxis("left").setTicks([[]])
         item.getAxis("left").setLogMode(chart.is_log)
         item.getAxis("bottom").set_labels(chart.ticks, first=0)
         item.showGrid(x=False, y=True, alpha=0.15)
@@ -122,17 +132,32 @@ class LinePlot(LegendPlot):
             item.addItem(mark, ignoreBounds=True)
             self._marks.append(mark)
 
-    def _nearest(self, position: QPointF) -> tuple[Line, int] | None:
-        """Return line and x of the point nearest to a position, ``None`` outside the plot."""
+    def _gap_at(self, position: QPointF) -> str:
+        """Say that no line has a value there, "" beside the positions of the chart."""
+        x = self._x(position)
+        if self.chart is None or not self.chart.lines or x is None:
+            return ""
+        text: str = self.tr("{0} {1}: no value")
+        return text.format(self.chart.x_title, self.chart.names[x])
+
+    def _x(self, position: QPointF) -> int | None:
+        """Return the x nearest to a position in the scene, ``None`` outside the plot."""
         box = self.getPlotItem().vb
         if self.chart is None or not box.sceneBoundingRect().contains(position):
             return None
-        point = box.mapSceneToView(position)
-        x = round(point.x())
+        x = round(box.mapSceneToView(position).x())
+        return x if 0 <= x < len(self.chart.ticks) else None
+
+    def _nearest(self, position: QPointF) -> tuple[Line, int] | None:
+        """Return line and x of the point nearest to a position, ``None`` outside the plot."""
+        x = self._x(position)
+        if self.chart is None or x is None:
+            return None
+        y = self.getPlotItem().vb.mapSceneToView(position).y()
         points = [
-            (abs(value - point.y()), line)
+            (abs(value - y), line)
             for line in self.chart.lines
-            if (value := _at(self._heights(line.values), x)) is not None and x >= 0
+            if (value := _at(self._heights(line.values), x)) is not None
         ]
         if not points:
             return None
@@ -164,16 +189,20 @@ class LinePlot(LegendPlot):
 
     def y_range(self) -> tuple[float, float]:
         """Return a range around all values, with a margin."""
-        values = [
+        values = self._finite()
+        low, high = widened(min(values, default=0.0), max(values, default=1.0))
+        margin = 0.06 * (high - low)
+        return low - margin, high + margin / 2
+
+    def _finite(self) -> list[float]:
+        """Return how high all values of all lines stand."""
+        return [
             value
             for line in (self.chart.lines if self.chart else ())
             for _, part in line.columns()
             for value in self._heights(part)
             if value is not None and isfinite(value)
         ]
-        low, high = widened(min(values, default=0.0), max(values, default=1.0))
-        margin = 0.06 * (high - low)
-        return low - margin, high + margin / 2
 
     def _heights(self, values: Values) -> Values:
         """Return how high values stand."""

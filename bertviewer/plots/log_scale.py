@@ -2,8 +2,8 @@
 
 from math import ceil, floor, log10
 
+from bertviewer.core.numerals import with_minus
 from bertviewer.plots.number_axis import NumberAxis
-from bertviewer.plots.numerals import with_minus
 
 LOWEST = -0.3
 """Where 0 stands: below 1, which is the smallest count that a log scale can show."""

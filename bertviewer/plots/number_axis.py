@@ -5,8 +5,8 @@ from math import ceil, floor, log10
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QFontMetricsF
 
+from bertviewer.core.numerals import with_minus
 from bertviewer.plots.axis import Axis
-from bertviewer.plots.numerals import with_minus
 
 MOST_LABELS = 12
 LINE = 1.8

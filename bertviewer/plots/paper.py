@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 
 from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMarginsF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
+from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.plot import Plot
 from bertviewer.plots.theme import LIGHT, PlotTheme
@@ -26,6 +28,28 @@ def on_paper(plot: Drawing, scale: float = 1) -> Iterator[None]:
         yield
     finally:
         _dress(plot, theme, None)
+
+
+@contextmanager
+def alone(plot: Drawing) -> Iterator[None]:
+    """Let a plot have a title and a bar of colours of its own meanwhile, if a neighbour has them.
+
+    It is as much wider as these are: its cells stay as large as they are on the screen.
+    """
+    if not isinstance(plot, GridPlot | HeadGrid) or plot.neighbour is None:
+        yield
+        return
+    side, size, taken = plot.neighbour, plot.size(), plot.beside_cells()
+    try:
+        plot.neighbour = None
+        plot.set_theme(plot.theme)
+        plot.resize(size.width() + ceil(plot.beside_cells() - taken), size.height())
+        yield
+    finally:
+        plot.neighbour = side
+        # Before it becomes narrow: what is gone would keep its room.
+        plot.set_theme(plot.theme)
+        plot.resize(size)
 
 
 def _dress(plot: Drawing, theme: PlotTheme, scale: float | None) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.layer_parts import Series
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
+from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, Place
 from bertviewer.plots.layers import Measured
@@ -49,6 +50,8 @@ def part_norms_chart(
         column_names=token_names(run.tokens),
         split=split if is_split else None,
         split_places=tuple(places[1]) if is_split else (),
+        subject=", ".join(dict.fromkeys(one.part for one in series if one.part)),
+        second_column=second_start(run.tokens),
     )
 
 

@@ -1,13 +1,16 @@
 """What every plot of the program shares: it is looked at and clicked, never dragged about."""
 
+from typing import Literal
+
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPen, QShowEvent
+from PySide6.QtGui import QColor, QPainter, QPen, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.chart import GridChart, HistogramChart, LineChart, Place
 from bertviewer.plots.theme import LIGHT, PlotTheme
 
+Side = Literal["left", "right"]
 _SOLID = Qt.PenStyle.SolidLine
 
 
@@ -16,7 +19,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     ``clicked`` carries the place that was clicked, ``hovered`` the exact value under the mouse in
     words, or nothing. ``paper_scale`` is how many pixels of a picture make one of the plot's, while
-    it is drawn on one; ``None`` on a screen.
+    it is drawn on one; ``None`` on a screen. ``neighbour`` is the side on which there is a plot of
+    the same kind, whose title at the left or bar of colours at the right is for both.
     """
 
     clicked = Signal(Place)
@@ -30,6 +34,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.titles = {"bottom": "", "left": ""}
         self.selection = Place()
         self.paper_scale: float | None = None
+        self.neighbour: Side | None = None
         self._drawn_scale = 0.0
         item = self.getPlotItem()
         item.hideButtons()
@@ -65,7 +70,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._drawn_scale = self._line_scale()
         self.setBackground(self.theme.background)
         for side, title in self.titles.items():
-            item.getAxis(side).dress(title, self.theme.foreground, self.pen(self.theme.muted))
+            own = "" if side == self.neighbour else title
+            item.getAxis(side).dress(own, self.theme.foreground, self.pen(self.theme.muted))
 
     def name_axes(self, chart: LineChart | GridChart | HistogramChart | None) -> None:
         """Take a chart's titles; ``draw()`` has to follow."""
@@ -79,7 +85,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.getPlotItem().addItem(line, ignoreBounds=True)
         return line
 
-    def pen(self, color: str, width: float = 1, style: Qt.PenStyle = _SOLID) -> QPen:
+    def pen(self, color: str | QColor, width: float = 1, style: Qt.PenStyle = _SOLID) -> QPen:
         """Return a pen of a width in pixels.
 
         Qt never scales such a pen with the picture, nor with a fine screen: this does.

@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.analysis.similarity import (
     WordPair,
     cosine_matrix,
@@ -11,7 +12,7 @@ from bertviewer.core.analysis.similarity import (
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, Line, LineChart, Place
 from bertviewer.plots.levels import levels_of
-from bertviewer.plots.token_norms import state_labels, token_names
+from bertviewer.plots.token_norms import names_of_states, state_labels, state_ticks, token_names
 from bertviewer.plots.token_paths import state_places
 
 COSINES = (-1.0, 1.0)
@@ -26,7 +27,7 @@ def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> G
     """
     values = cosine_matrix(run.hidden_states[state])
     texts = tuple(token.text for token in run.tokens)
-    names = token_names(run.tokens)
+    names, second = token_names(run.tokens), second_start(run.tokens)
     return GridChart(
         values=values,
         rows=texts,
@@ -40,6 +41,9 @@ def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> G
         levels=COSINES if is_whole else levels_of(values),
         row_names=names,
         column_names=names,
+        second_row=second,
+        second_column=second,
+        subject="".join(names_of_states(run)[state : state + 1]),
     )
 
 
@@ -66,4 +70,5 @@ def _chart(run: ActivationRun, line: Line) -> LineChart:
         QCoreApplication.translate("charts", "Layer"),
         QCoreApplication.translate("charts", "Cosine"),
     )
-    return LineChart((line,), *titles, state_labels(len(run.hidden_states)))
+    ticks = state_labels(len(run.hidden_states))
+    return LineChart((line,), *titles, ticks, tick_names=state_ticks(run)[: len(ticks)])

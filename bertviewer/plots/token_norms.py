@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.run.activation_run import ActivationRun, Token
+from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import GridChart, Place
 
 
@@ -28,11 +30,12 @@ def norms_chart(run: ActivationRun) -> GridChart:
         x_title=QCoreApplication.translate("charts", "Token"),
         y_title=QCoreApplication.translate("charts", "Layer"),
         value_title=QCoreApplication.translate("charts", "Norm"),
-        row_names=state_names(count),
+        row_names=names_of_states(run),
         column_names=token_names(run.tokens),
         # A pair has two segments too, but one stack reads both.
         split=split if second != first else None,
         split_places=second if second != first else (),
+        second_column=second_start(run.tokens),
     )
 
 
@@ -50,10 +53,36 @@ def state_names(count: int) -> tuple[str, ...]:
     )[:count]
 
 
+def names_of_states(run: ActivationRun) -> tuple[str, ...]:
+    """Return the names of a run's hidden states in words.
+
+    transformers takes GPT-2's last one after the final layer norm: "layer 11, after ln_f" is not
+    what layer 11 gave.
+    """
+    return _with_norm(run, state_names(len(run.token_norms)))
+
+
+def state_ticks(run: ActivationRun) -> tuple[str, ...]:
+    """Return their short names, the last one with its norm likewise: "11, after ln_f"."""
+    # Of states that differ in size there are norms alone.
+    return _with_norm(run, state_labels(max(len(run.token_norms), len(run.hidden_states))))
+
+
+def _with_norm(run: ActivationRun, names: tuple[str, ...]) -> tuple[str, ...]:
+    givers = run.state_paths[-1] if run.state_paths else ()
+    # A layer is one of a list, so there is a number in its path.
+    parts = [path.split(".") for path in givers if path]
+    after = dict.fromkeys(path[-1] for path in parts if not any(map(str.isdecimal, path)))
+    if len(names) < 2 or not after:
+        return names
+    form = QCoreApplication.translate("charts", "{0}, after {1}")
+    return (*names[:-1], form.format(names[-1], " / ".join(after)))
+
+
 def token_names(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return names that tell tokens of the same text apart."""
     name = QCoreApplication.translate("charts", "{0} (token {1})")
-    return tuple(name.format(token.text, place) for place, token in enumerate(tokens))
+    return tuple(name.format(isolated(token.text), place) for place, token in enumerate(tokens))
 
 
 def _places(run: ActivationRun, states: range, token: int) -> tuple[Place, ...]:

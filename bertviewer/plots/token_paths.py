@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from bertviewer.core.analysis.token_path import token_path
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Line, LineChart, Place
-from bertviewer.plots.token_norms import state_labels
+from bertviewer.plots.token_norms import state_labels, state_ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
             QCoreApplication.translate("charts", "Layer"),
             title,
             state_labels(len(run.token_norms)),
+            tick_names=state_ticks(run),
         )
 
     return PathCharts(

@@ -4,6 +4,7 @@ from typing import Any
 
 from bertviewer.core.check_step import CheckStep
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS
+from bertviewer.core.numerals import with_minus
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.report.check_summary import reasons, summarise
 from bertviewer.report.formats import check_verdict, deviation
@@ -28,8 +29,8 @@ def check_data(run: ActivationRun) -> dict[str, Any] | None:
                 summary.kind,
                 f"{summary.steps:,}",
                 str(summary.crosses),
-                deviation(summary.worst.max_abs_error),
-                deviation(summary.worst.tolerance),
+                _deviation(summary.worst.max_abs_error),
+                _deviation(summary.worst.tolerance),
             ]
             for summary in summarise(run, check)
         ],
@@ -49,7 +50,12 @@ def _is_layer(class_name: str) -> bool:
 def _row(step: CheckStep) -> list[str]:
     return [
         step.step,
-        deviation(step.max_abs_error),
-        deviation(step.tolerance),
+        _deviation(step.max_abs_error),
+        _deviation(step.tolerance),
         "✓" if step.ok else "✗",
     ]
+
+
+def _deviation(value: float | None) -> str:
+    """Return a difference as the terminal has it, but with a true minus."""
+    return with_minus(deviation(value))

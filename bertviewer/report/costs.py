@@ -11,6 +11,7 @@ from bertviewer.core.costs.memory_use import (
     weights_bytes,
 )
 from bertviewer.core.counting.count_steps import CountSteps, CountTerm, steps_of
+from bertviewer.core.numerals import MINUS
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.shapes import letter_values
 
@@ -105,7 +106,7 @@ def terms_data(steps: CountSteps) -> list[list[str]]:
 
 def term_texts(term: CountTerm) -> tuple[str, str, str, str]:
     """Return a term's sign, empty for a first one, and its three lines without it."""
-    sign = term.symbols[0] if term.symbols[:2] in ("+ ", "- ") else ""
+    sign = term.symbols[0] if term.symbols[:2] in ("+ ", f"{MINUS} ") else ""
     skip = len(sign) and 2
     return sign, term.symbols[skip:], term.numbers[skip:], f"{abs(term.value):,}"
 

@@ -12,6 +12,7 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.counting.count_steps import count_steps
 from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.numerals import with_minus
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import figure
 from bertviewer.core.shape_text import shape_text
@@ -25,6 +26,7 @@ from bertviewer.plots.token_norms import norms_chart
 from bertviewer.report.check import check_data
 from bertviewer.report.costs import cost_data, memory_rows, terms_data
 from bertviewer.report.formats import RUN_FIGURES, number, provenance, tokenizer_note, totals
+from bertviewer.report.random_words import random_words
 from bertviewer.report.walk import walk_data
 
 SCHEMA = "bertviewer.report/1"
@@ -107,6 +109,7 @@ def _breakdown_row(row: TreeRow, architecture: Architecture) -> dict[str, Any]:
         "class": row.class_label,
         "parameters": f"{row.parameters:,}",
         "share": row.share,
+        "percent": f"{row.share:.2%}",
         "terms": [] if steps is None else terms_data(steps),
     }
 
@@ -155,12 +158,13 @@ def _run_data(architecture: Architecture, run: ActivationRun, statistic: str) ->
             {
                 "label": line.label,
                 "rows": [
-                    [str(layer), *(number(column[layer]) for column in columns)]
+                    [str(layer), *(_number(column[layer]) for column in columns)]
                     for layer in range(len(line.values))
                 ],
             }
         )
     root = run.modules[0].statistics
+    random = random_words(run.source, architecture.tensor_count)
     return {
         "document": run.to_json(),
         "statistic": statistic,
@@ -170,13 +174,18 @@ def _run_data(architecture: Architecture, run: ActivationRun, statistic: str) ->
             [str(t.id), shortened(t.text, TOKEN_LENGTH), str(t.segment)] for t in run.tokens
         ],
         "tokenizer": tokenizer_note(run),
-        "is_random": run.source.weights == "random" or bool(run.source.random_tensors),
+        "random": None if random is None else asdict(random),
         "header": ["Layer", *RUN_FIGURES],
         "stacks": stacks,
-        "output": [[name, number(figure(root, name))] for name in RUN_FIGURES],
+        "output": [[name, _number(figure(root, name))] for name in RUN_FIGURES],
         "nan_count": sum(module.statistics.nan_count for module in run.modules),
         "inf_count": sum(module.statistics.inf_count for module in run.modules),
     }
+
+
+def _number(value: float | None) -> str:
+    """Return a figure as the terminal has it, but with a true minus."""
+    return with_minus(number(value))
 
 
 def draw_run(architecture: Architecture, run: ActivationRun, statistic: str = "std") -> DrawnRun:

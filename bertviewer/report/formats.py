@@ -90,7 +90,7 @@ def run_text(run: ActivationRun) -> str:
                 module.path or module.class_name,
                 shape_text(module.output_shape),
                 *(number(value) for value in figures),
-                str(statistics.nan_count + statistics.inf_count),
+                module.left_out or str(statistics.nan_count + statistics.inf_count),
             )
         )
     header = ("Module", "Output Shape", *RUN_FIGURES, "NaN+Inf")

@@ -20,7 +20,9 @@ def key_lines(keys: KeyReport, listed: int | None = LISTED) -> list[str]:
     lines = [f"Checkpoint: {sizes}", f"Stored as: {stored}; computed in {keys.dtype}"]
     groups: list[tuple[str, list[str]]] = [
         (
-            f"Not in the checkpoint, drawn at RANDOM: {len(keys.missing)} of {keys.tensors}",
+            # True before the model is used, when nothing is drawn yet, and after that.
+            "Not in the checkpoint, drawn at random when the model is used: "
+            f"{len(keys.missing)} of {keys.tensors}",
             list(keys.missing),
         ),
         (

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
@@ -15,18 +16,18 @@ def walk_data(architecture: Architecture, run: ActivationRun | None) -> dict[str
     groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
     return {
         "parts": [_part(part) for part in walk.parts],
-        "total": f"{walk.parameters:,}",
+        "trainable": f"{walk.trainable:,}",
         "reconciles": walk.reconciles,
         "relations": relations_text(groups.relations),
         "groups": [
             {
                 "title": group.title,
-                "spelled": group.spelled,
-                "collected": group.collected if group.collected != group.spelled else "",
+                "lines": list(group.lines),
                 "result": f"{group.result:,}",
             }
             for group in groups.groups
         ],
+        "total": f"{groups.total:,}",
         "tensors": groups.tensors,
         "groups_reconcile": groups.reconciles,
     }
@@ -40,7 +41,7 @@ def _part(part: WalkPart) -> dict[str, Any]:
         "title": part.title,
         "times": times,
         "is_planned": part.is_planned,
-        "parameters": f"{part.parameters:,}",
+        "trainable": f"{part.trainable:,}",
         "reconciles": part.reconciles,
         "steps": [_step(step) for step in part.steps],
     }
@@ -53,8 +54,8 @@ def _step(step: WalkStep) -> dict[str, Any]:
         "path": step.path,
         "input": _shape(step.input_shape),
         "output": _shape(step.output_shape),
-        "symbols": step.count.symbols,
-        "numbers": step.count.numbers,
+        "symbols": readable(step.count.symbols),
+        "numbers": readable(step.count.numbers),
         "values": step.values,
         "trainable": "" if step.is_input else f"{step.count.trainable:,}",
     }
@@ -62,4 +63,6 @@ def _step(step: WalkStep) -> dict[str, Any]:
 
 def _shape(shape: WalkShape | None) -> list[str]:
     """Return the shape in letters, and in numbers if that says more."""
-    return [] if shape is None else list(dict.fromkeys((shape.text, shape.numbers)))
+    if shape is None:
+        return []
+    return list(dict.fromkeys((readable(shape.text), readable(shape.numbers))))

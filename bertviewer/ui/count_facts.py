@@ -8,10 +8,11 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
-from bertviewer.core.counting.count_steps import count_steps
+from bertviewer.core.counting.count_steps import count_steps, readable
 from bertviewer.core.counting.grouping import Relation, relations, substituted
 from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.folding import TreeRow
+from bertviewer.core.shape_text import shape_text
 from bertviewer.core.symbols import Symbol
 from bertviewer.core.walk.shapes import letter_values
 from bertviewer.report.costs import cost_of, memory_sizes, peak_text, sentence_text, size_text
@@ -79,7 +80,7 @@ class CountFacts(QObject):
 
     def _choice(self, used: Sequence[Relation]) -> QCheckBox:
         written = ", ".join(
-            relation.text.replace(" = ", self.tr(" as ")).replace("*", "·") for relation in used
+            readable(relation.text).replace(" = ", self.tr(" as ")) for relation in used
         )
         box = QCheckBox(self.tr("Write {0}").format(written))
         box.setObjectName("relationCheck")
@@ -183,7 +184,7 @@ def _letters(formula: str) -> frozenset[str]:
 
 
 def _shape_text(shape: tuple[str, ...], values: dict[str, int]) -> str:
-    letters = f"[{', '.join(shape)}]".replace("*", "·")
+    letters = readable(shape_text(shape))
     try:
         numbers = ", ".join(str(evaluate(size, values)) for size in shape)
     except FormulaError:

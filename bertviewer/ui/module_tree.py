@@ -74,6 +74,10 @@ class ModuleTreeModel(QAbstractItemModel):
                 # Naming the role tells a proxy that its filter has nothing to do.
                 self.dataChanged.emit(top, bottom, [Qt.ItemDataRole.DisplayRole])
 
+    def texts(self, column: int) -> frozenset[str]:
+        """Return all that a column shows in any row."""
+        return frozenset(self._text(item.row, column) for item in self._items)
+
     def tree_row(self, index: Index) -> TreeRow | None:
         """Return the row behind an index, ``None`` for the invisible root."""
         return self._items[index.internalId()].row if index.isValid() else None
@@ -118,7 +122,8 @@ class ModuleTreeModel(QAbstractItemModel):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(section == PARAMETERS)
-        if role != Qt.ItemDataRole.DisplayRole:
+        # The title of a narrow column is cut.
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
         return (
             self.tr("Module"),
@@ -139,7 +144,9 @@ class ModuleTreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(column == PARAMETERS)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(row.class_label if column == CLASS else row.key or row.label)
+            # A narrow column shows a part of its text only.
+            text = "" if column == MODULE else self._text(row, column)
+            return plain_tip(text or row.key or row.label)
         if role == Qt.ItemDataRole.SizeHintRole and column == MODULE:
             return self._row_size
         if role == SHARE_ROLE:

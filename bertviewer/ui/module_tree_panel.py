@@ -1,17 +1,15 @@
 """The module tree with its filter field."""
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QSortFilterProxyModel, Qt, QTimer
+from PySide6.QtCore import QModelIndex, QSortFilterProxyModel, Qt, QTimer
 from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from bertviewer.core.folding import TreeRow
 from bertviewer.ui.module_tree import FILTER_ROLE, MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
 from bertviewer.ui.share_bar import ShareBarDelegate
+from bertviewer.ui.tree_columns import TreeColumns
 from bertviewer.ui.workspace import Workspace
 
 FILTER_DELAY = 150  # milliseconds
-# Of Class to Output shape, in pixels; Module gets what they leave, but never less than it needs.
-WIDTHS = (124, 90, 82, 98, 102)
-MODULE_WIDTH = 215
 
 
 class ModuleTreePanel(QWidget):
@@ -41,7 +39,7 @@ class ModuleTreePanel(QWidget):
         self._filter.textChanged.connect(self._timer.start)
 
         self._view = self._make_view()
-        self._view.viewport().installEventFilter(self)
+        self._columns = TreeColumns(self._view, self._model)
         self._show_output_shapes(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 4, 4)
@@ -60,12 +58,7 @@ class ModuleTreePanel(QWidget):
         view.setUniformRowHeights(True)
         view.setAlternatingRowColors(True)
         view.setItemDelegateForColumn(SHARE, ShareBarDelegate(view))
-        header = view.header()
-        header.setStretchLastSection(False)
         view.setHorizontalScrollMode(QTreeView.ScrollMode.ScrollPerPixel)
-        header.setMinimumSectionSize(60)
-        for column, width in enumerate(WIDTHS, start=1):
-            header.resizeSection(column, width)
         view.setIndentation(15)
         view.selectionModel().currentChanged.connect(self._on_current)
         return view
@@ -73,6 +66,7 @@ class ModuleTreePanel(QWidget):
     def _on_architecture(self) -> None:
         self._filter.clear()
         self._model.set_tree(self._workspace.tree)
+        self._columns.fit()
         self._expand_down_to_layers()
 
     def _expand_down_to_layers(self) -> None:
@@ -94,20 +88,7 @@ class ModuleTreePanel(QWidget):
 
     def _show_output_shapes(self, shown: bool) -> None:
         self._view.setColumnHidden(OUTPUT_SHAPE, not shown)
-        self._fit_module_column()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Give the module column what a new width leaves, and keep the selection in sight."""
-        if event.type() == QEvent.Type.Resize:
-            self._fit_module_column()
-            self._view.scrollTo(self._view.currentIndex())
-        return super().eventFilter(watched, event)
-
-    def _fit_module_column(self) -> None:
-        header = self._view.header()
-        others = header.length() - header.sectionSize(MODULE)
-        width = max(MODULE_WIDTH, self._view.viewport().width() - others)
-        header.resizeSection(MODULE, width)
+        self._columns.fit()
 
     def _on_row(self) -> None:
         if (row := self._workspace.row) is None:

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.numerals import number_text
 from bertviewer.core.run.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.shape_text import shape_text
 from bertviewer.core.weights.rebuilding import note_of
-from bertviewer.plots.numerals import number_text
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
@@ -130,6 +130,8 @@ class OverviewTab(QWidget):
             (self.tr("Input shape"), shape_text(activation.input_shape)),
             (self.tr("Output shape"), shape_text(activation.output_shape)),
         ]
+        if activation.left_out:
+            return [*facts, (self.tr("Not measured"), activation.left_out)]
         for name in STATISTIC_NAMES:
             value = figure(activation.statistics, name)
             facts.append((name, "–" if value is None else number_text(value, 9)))

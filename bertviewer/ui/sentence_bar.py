@@ -90,7 +90,9 @@ class SentenceBar(QWidget):
         return self._counter.stop(seconds)
 
     def _typed(self) -> Sentence:
-        return Sentence(self._sentence.text(), self._pair.text() or None)
+        pair = self._pair.text()
+        # Spaces are not seen in a field that may be empty.
+        return Sentence(self._sentence.text(), pair if pair.strip() else None)
 
     def _on_text(self) -> None:
         self._counter.set_sentence(self._typed())
@@ -102,31 +104,38 @@ class SentenceBar(QWidget):
         self._random.setChecked(False)
         source = self._workspace.source
         self._lacks_tokenizer = source is not None and lacks_tokenizer(source)
+        note = self.tr("This model has no tokenizer") if self._lacks_tokenizer else ""
+        self._count.set_note(note, self._why_not())
         self._update()
 
     def _update(self) -> None:
-        architecture, activity = self._workspace.architecture, self._workspace.activity
-        pretrained = architecture is not None and architecture.source.weights == "pretrained"
-        self._random.setVisible(architecture is not None and not pretrained)
-        weighted = architecture is not None and (pretrained or self._random.isChecked())
-        ready = weighted and not self._lacks_tokenizer
-        self._run.setEnabled(ready and not activity)
-        self._count.set_ready(ready and not activity)
-        self._run.setToolTip(self._why_not(architecture is not None, ready))
+        activity = self._workspace.activity
+        self._random.setVisible(self._workspace.architecture is not None and not self._is_trained)
         self._cancel.setEnabled(bool(activity))
         # A download has a bar of its own.
         self._progress.setVisible(activity not in ("", "download"))
         # Of unknown length until the first report.
         self._progress.setRange(0, 0)
+        lacking = self._why_not()
+        is_ready = not lacking and not activity
+        self._run.setEnabled(is_ready)
+        self._count.set_ready(is_ready)
+        self._run.setToolTip(lacking or self.tr("Run the sentence (Enter)"))
 
-    def _why_not(self, is_open: bool, ready: bool) -> str:
-        if not is_open:
+    @property
+    def _is_trained(self) -> bool:
+        architecture = self._workspace.architecture
+        return architecture is not None and architecture.source.weights == "pretrained"
+
+    def _why_not(self) -> str:
+        """Return why no sentence can be run, "" if one can."""
+        if self._workspace.architecture is None:
             return self.tr("No model is open yet.")
         if self._lacks_tokenizer:
             return self.tr("This model has no tokenizer, so no sentence can be run.")
-        if not ready:
+        if not self._is_trained and not self._random.isChecked():
             return self.tr("This model has no weights. Choose random weights to run it.")
-        return self.tr("Run the sentence (Enter)")
+        return ""
 
     def _on_progress(self, done: int, total: int, _label: str) -> None:
         if self._workspace.activity:

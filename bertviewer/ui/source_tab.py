@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from bertviewer.core.source_code import SourceCode, source_of
 from bertviewer.ui.facts import blank_page, heading_label, plain_label
 from bertviewer.ui.find_bar import FindBar
+from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.source_view import SourceView
 from bertviewer.ui.workspace import Workspace
 
@@ -23,12 +24,10 @@ class SourceTab(QWidget):
         self._place.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._view = SourceView()
         self._view.setAccessibleName(self.tr("Source"))
+        self.setFocusProxy(self._view)
         self._find = FindBar(self._view)
-        self._open_find = QToolButton()
-        self._open_find.setObjectName("openFind")
-        self._open_find.setText(self.tr("Find"))
-        self._open_find.setToolTip(self.tr("Find a text in the source (Ctrl+F)"))
-        self._open_find.setAutoRaise(True)
+        tip = self.tr("Find a text in the source (Ctrl+F)")
+        self._open_find = flat_button("openFind", self.tr("Find"), tip)
         self._open_find.clicked.connect(self._find.open_bar)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

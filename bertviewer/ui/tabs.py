@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QProxyStyle, QStyle, QStyleOption, QTabWidget, QWidget
 
 from bertviewer.ui.configuration_tab import ConfigurationTab
@@ -74,9 +75,29 @@ class DetailTabs(QTabWidget):
             self._pages.append(page)
             self.addTab(page, QCoreApplication.translate("tabs", tab.title))
         self.currentChanged.connect(self._refresh)
+        self.tabBarClicked.connect(self._on_click)
         workspace.row_changed.connect(self._refresh)
         workspace.formulas_changed.connect(lambda: self._refresh_if("shows_formulas"))
         workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
+
+    def event(self, event: QEvent) -> bool:
+        """Let the page in sight keep a shortcut, as Ctrl+F, from its title too; Qt calls it."""
+        if event.type() == QEvent.Type.ShortcutOverride and self.tabBar().hasFocus():
+            return self.currentWidget().event(event)
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Hand the page in sight the keys that its title leaves; Qt calls it."""
+        super().keyPressEvent(event)
+        if not event.isAccepted() and self.tabBar().hasFocus():
+            event.accept()
+            self.currentWidget().event(event)
+
+    def _on_click(self, number: int) -> None:
+        """Have the keys go to a page that is read with them; other ones leave them to the tree."""
+        page = self.widget(number)
+        if page is not None and page.focusProxy() is not None:
+            page.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def _refresh(self) -> None:
         self._pages[self.currentIndex()].refresh()

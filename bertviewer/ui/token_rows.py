@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.analysis.words import word_text, words_of
 from bertviewer.core.run.activation_run import ActivationRun, Token
+from bertviewer.core.text_direction import isolated
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
 
@@ -104,23 +105,22 @@ class TokenRows(TableModel):
     def _tip(self, row: int) -> str:
         token, piece = self._tokens[row], self._pieces[row]
         parts = [
-            self.tr("token {0}: {1}").format(row, shortened(visible(token.text), LONGEST_IN_TIP)),
+            self.tr("token {0}: {1}").format(row, _in_tip(token.text)),
             self.tr("id {0}").format(token.id),
             self.tr("segment {0}").format(token.segment),
         ]
         if token.is_special:
             parts.append(self.tr("special token"))
         if piece.count > 1:
-            word = shortened(visible(piece.word), LONGEST_IN_TIP)
             says = self.tr("piece {0} of {1} of the word {2}")
-            parts.append(says.format(piece.place + 1, piece.count, word))
+            parts.append(says.format(piece.place + 1, piece.count, _in_tip(piece.word)))
         tip = ", ".join(parts)
         if not token.is_unknown:
             return tip
         lack = self.tr("Not in the vocabulary: the model cannot tell it from other unknown text.")
         if token.written:
             lack = self.tr("{0} is not in the vocabulary: the model reads {1}.").format(
-                shortened(visible(token.written), LONGEST_IN_TIP), token.text
+                _in_tip(token.written), token.text
             )
         return f"{tip}\n{lack}"
 
@@ -138,6 +138,10 @@ def visible(text: str) -> str:
 def shortened(text: str, length: int) -> str:
     """Return at most so many characters, and a sign that there are more."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _in_tip(text: str) -> str:
+    return isolated(shortened(visible(text), LONGEST_IN_TIP))
 
 
 def _words(tokens: tuple[Token, ...]) -> list[list[Token]]:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.walk.groups import CountGroups
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkShape, WalkStep
 from bertviewer.ui.tables import Column, Index, Row, TableModel
@@ -79,7 +80,7 @@ class WalkTableModel(TableModel):
 
     def _step(self, step: WalkStep) -> Row:
         count = step.count
-        counted = "\n".join(text for text in (count.symbols, count.numbers) if text)
+        counted = "\n".join(readable(text) for text in (count.symbols, count.numbers) if text)
         hint = "\n".join(text for text in (step.note, step.path) if text)
         cells = (
             str(step.number),
@@ -109,8 +110,7 @@ class GroupTableModel(TableModel):
 
     def _rows_of(self, groups: CountGroups) -> Iterator[Row]:
         for group in groups.groups:
-            texts = list(dict.fromkeys(text for text in (group.spelled, group.collected) if text))
-            counted = "\n= ".join(texts) or self.tr("no formula found")
+            counted = "\n= ".join(group.lines) or self.tr("no formula found")
             yield Row((group.title, f"{group.result:,}", counted), group.text)
         tick = TICK if groups.reconciles else CROSS
         says = self.tr("in {0} tensors").format(groups.tensors)
@@ -223,4 +223,4 @@ def _lines(index: Index) -> list[str]:
 def _shape(shape: WalkShape | None) -> str:
     if shape is None:
         return ""
-    return shape.text if shape.text == shape.numbers else f"{shape.text}\n{shape.numbers}"
+    return "\n".join(dict.fromkeys((readable(shape.text), readable(shape.numbers))))

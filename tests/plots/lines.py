@@ -1,8 +1,11 @@
-"""A plot with two lines in it, and charts of lines."""
+"""A plot with two lines in it, charts of lines, and what a plot of lines shows."""
 
+import pyqtgraph as pg
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.curve import Curve
 from bertviewer.plots.line_plot import LinePlot
 
 
@@ -27,3 +30,26 @@ def lines_in(window: QWidget) -> LinePlot:
     plot.show_chart(chart(OUTPUT, PART))
     plot.grab()
     return plot
+
+
+def curves(plot: LinePlot) -> list[Curve]:
+    found = [item for item in plot.getPlotItem().items if isinstance(item, Curve)]
+    return [curve for curve in found if curve.pen.style() != Qt.PenStyle.NoPen]
+
+
+def rings(plot: LinePlot) -> list[tuple[float, float]]:
+    """Return the points that are marked with a ring."""
+    found = [item for item in plot.getPlotItem().items if isinstance(item, Curve)]
+    return [
+        (float(x), height)
+        for curve in found
+        if curve.pen.style() == Qt.PenStyle.NoPen
+        for x, height in enumerate(curve.heights)
+        if height is not None
+    ]
+
+
+def marked(plot: LinePlot) -> list[float]:
+    """Return the x that are marked with a vertical line."""
+    items = plot.getPlotItem().items
+    return [i.value() for i in items if isinstance(i, pg.InfiniteLine) and i.angle == 90]

@@ -1,5 +1,7 @@
 """Attention as charts, against the numbers put in."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,31 @@ def attended(
 
 
 ALL = tuple(range(6))
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "expected"),
+    [
+        (ALL, ALL, (4, 4)),
+        ((4, 5), (0, 1, 2, 3), (None, None)),  # a decoder's to an encoder's
+        ((4, 5), (4, 5), (None, None)),
+        ((0, 1, 2, 3), ALL, (None, 4)),
+    ],
+)
+def test_a_second_text_is_set_off(
+    queries: tuple[int, ...], keys: tuple[int, ...], expected: tuple[int | None, int | None]
+) -> None:
+    one = attended(queries, keys)
+    run = run_of(tokens_of(*TEXTS, segments="000011"))
+    one = Attended(run, one.maps)
+    heads, head = heads_chart(one), head_chart(one, 1)
+    assert (heads.second_query, heads.second_key) == expected
+    assert (head.second_row, head.second_column) == expected
+    plain = attended(queries, keys)
+    assert heads_chart(plain).second_key is head_chart(plain, 1).second_row is None
+    # The data that is taken along does not tell.
+    assert repr(head_chart(plain, 1).table()) == repr(head.table())
+    assert repr(heads_chart(plain).table()) == repr(heads.table())
 
 
 def test_all_heads() -> None:
@@ -131,3 +158,37 @@ def test_partners_by_their_indices() -> None:
     assert token_pairs(pairs, (4, 5), (5, 6)) == [(0, 0), (1, 1)]
     assert token_pairs(pairs, (0, 1), (0, 1, 2)) == [(0, 0), (1, 2)]
     assert token_pairs((), (0,), (0,)) == []
+
+
+def test_roots_are_a_matter_of_colours_alone() -> None:
+    one = attended(ALL, ALL)
+    for plain, roots in (
+        (heads_chart(one), heads_chart(one, is_root=True)),
+        (head_chart(one, 1), head_chart(one, 1, is_root=True)),
+    ):
+        assert (plain.is_root, roots.is_root) == (False, True)
+        assert roots.levels == plain.levels
+        assert roots.table() == plain.table()
+
+
+@pytest.mark.parametrize(
+    ("path", "calls", "subject"),
+    [
+        ("encoder.layer.3.attention.self", 1, "layer 3"),
+        ("transformer.h.11.attn", 1, "layer 11"),
+        ("decoder.block.2.layer.1.EncDecAttention", 1, "decoder layer 2"),
+        ("encoder.groups.0.layers.0.attention", 12, "layer 5"),
+        ("attention", 1, ""),
+    ],
+)
+def test_charts_tell_of_which_layer_they_are(path: str, calls: int, subject: str) -> None:
+    one = attended(ALL, ALL)
+    one = replace(one, maps=replace(one.maps, path=path, call=5 if calls > 1 else 0, calls=calls))
+    assert heads_chart(one).subject == subject
+    assert head_chart(one, 2).subject == ", ".join(filter(None, (subject, "head 2")))
+
+
+def test_attention_to_another_text_is_told() -> None:
+    one = attended((4, 5), (0, 1, 2, 3))
+    one = replace(one, maps=replace(one.maps, path="decoder.layers.0.encoder_attn"))
+    assert head_chart(one, 1).subject == "decoder layer 0, cross, head 1"

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPicture
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.plots.cells import MOST_RECTANGLES, Cells
+from bertviewer.plots.color_scale import ColorScale
 from bertviewer.plots.colors import color_table
 from bertviewer.plots.levels import levels_of
 from bertviewer.plots.theme import LIGHT
@@ -24,8 +25,8 @@ pytestmark = pytest.mark.usefixtures("qapp")
 
 def cells(values: Sequence[Sequence[float]], is_signed: bool = False) -> Cells:
     numbers = np.array(values, dtype=float)
-    levels = levels_of(numbers, is_signed)
-    return Cells(numbers, levels, color_table(LIGHT, is_signed), is_signed)
+    table = color_table(LIGHT, is_signed)
+    return Cells(numbers, ColorScale(levels_of(numbers, is_signed), table, is_signed))
 
 
 def drawn(item: Cells, smooth: bool = False, is_paper: bool = False) -> QImage:

@@ -1,7 +1,10 @@
 """Charts as plain data: what a place means, and every chart as a table."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import (
     Bars,
     GridChart,
@@ -33,9 +36,37 @@ def test_lines_as_a_table() -> None:
         ("emb", "0"),
     )
     assert chart.table() == (
-        ("Layer", "mean", "mean low", "mean high", "mean min", "mean max", "short"),
+        ("Layer", "mean, std", "mean, low", "mean, high", "mean, min", "mean, max", "short, std"),
         [("emb", 1.0, 0.5, 1.5, 0.0, 3.0, 7.0), ("0", None, None, 2.0, 0.25, None, None)],
     )
+
+
+def test_a_table_names_its_figures_once() -> None:
+    band = Line("x", (1.0,), low=(0.0,), high=(2.0,), max=(9.0,), measure="mean", reach="std")
+    shown = LineChart((band, Line("feature 5", (1.0,))), "Layer", "feature 5", ("0",))
+    header, _ = shown.table()
+    assert header[1:] == ("x, mean", "x, mean − std", "x, mean + std", "x, max", "feature 5")
+    parts = HistogramChart((0.0, 1.0), (Bars("B", (1,)), Bars("A", (2,))), y_title="Elements")
+    assert parts.table()[0] == ("from", "to", "B, Elements", "A, Elements")
+    less = HistogramChart((0.0, 1.0), (Bars("B − A", (1,)),), y_title="Part, B − A")
+    assert less.table()[0] == ("from", "to", "Part, B − A")
+
+
+def test_a_table_says_what_a_grid_is_of() -> None:
+    norms = replace(grid(), x_title="Token", value_title="Norm, B − A")
+    assert norms.table()[0][0] == "Layer × Token: Norm, B − A"
+    heads = HeadsChart(np.zeros((1, 1, 1)), ("",), ("q",), ("k",), "Attention", subject="layer 3")
+    assert heads.table()[0] == ("Head", "Query × Key: Attention, layer 3", "k")
+
+
+def test_tables_have_names_without_what_only_helps_to_draw_them() -> None:
+    name = f"{isolated('##م')} (3)"
+    lines = LineChart((Line(name, (1.0,)),), "Token", "Norm", ("##م",), tick_names=(name,))
+    assert lines.table() == (("Token", "##م (3), Norm"), [("##م (3)", 1.0)])
+    cells = GridChart(np.zeros((1, 1)), (), (), row_names=(name,), column_names=(name,))
+    assert cells.table() == (("", "##م (3)"), [("##م (3)", 0.0)])
+    heads = HeadsChart(np.zeros((1, 1, 1)), ("",), (name,), (name,))
+    assert heads.table() == (("Head", "Query × Key", "##م (3)"), [(0, "##م (3)", 0.0)])
 
 
 def grid() -> GridChart:
@@ -88,7 +119,7 @@ def test_heads_as_a_table_and_in_words() -> None:
     values = np.arange(12, dtype=np.float64).reshape(2, 2, 3) / 8
     chart = HeadsChart(values, ("", ""), ("q0", "q1"), ("k0", "k1", "k2"))
     header, rows = chart.table()
-    assert header == ("Head", "Query", "k0", "k1", "k2")
+    assert header == ("Head", "Query × Key", "k0", "k1", "k2")
     assert rows == [
         (0, "q0", 0.0, 0.125, 0.25),
         (0, "q1", 0.375, 0.5, 0.625),

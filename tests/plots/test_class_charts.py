@@ -35,6 +35,10 @@ def test_where_an_answer_begins_and_ends() -> None:
     assert start.values == tuple(CHANCES[:, 0])
     assert end.values == tuple(CHANCES[:, 1])
     assert start.places[2] == Place(token=2)
+    chart = answer_chart(RUN, TOKENS, scores)
+    # A text may have the same token twice.
+    assert chart.names == ("[CLS] (0)", "a (1)", "b (2)", "[SEP] (3)")
+    assert chart.table()[0] == ("Token", "start, Probability", "end, Probability")
 
 
 def test_another_runs_figures_stand_at_the_partners_of_its_tokens() -> None:

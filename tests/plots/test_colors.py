@@ -1,10 +1,10 @@
-"""Values to colours: exact ends, one place for what is no number, and blocks of many cells."""
+"""Ranges of values, tables of colours, and blocks of many cells."""
 
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor
 
-from bertviewer.plots.colors import SHADES, color_table, picture, reduced, shades
+from bertviewer.plots.colors import SHADES, color_table, reduced
 from bertviewer.plots.levels import levels_of
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 
@@ -25,12 +25,6 @@ def test_levels() -> None:
     assert high - low > 1e-3  # rounding errors are not blown up
 
 
-def test_shades() -> None:
-    values = np.array([[0.0, 1.0, 0.5, -7.0, 9.0, NAN, INF, -INF]])
-    found = shades(values, (0.0, 1.0))[0].tolist()
-    assert found == [0, 255, 127, 0, 255, SHADES, SHADES, SHADES]
-
-
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_signed_table_is_as_far_either_way(theme: PlotTheme) -> None:
     table = [QColor.fromRgba(int(color)) for color in color_table(theme, True)]
@@ -44,14 +38,6 @@ def test_the_signed_table_is_as_far_either_way(theme: PlotTheme) -> None:
     assert abs(lightness[-2] - middle) > 60
     assert table[40].blue() > table[40].red()
     assert table[215].red() > table[215].blue()
-
-
-def test_a_picture_has_a_pixel_for_each_value() -> None:
-    image = picture(np.array([[0.0, NAN, 1.0]] * 2), (0.0, 1.0), color_table(LIGHT, False))
-    assert (image.width(), image.height()) == (3, 2)
-    assert image.pixelColor(0, 1).name() == "#440154"
-    assert image.pixelColor(1, 0).alpha() == 0
-    assert image.pixelColor(2, 0).name() == "#fde725"
 
 
 def test_blocks_keep_the_largest() -> None:

@@ -74,6 +74,33 @@ def test_difference_of_lines() -> None:
     assert line_difference(short, A).lines[0].values == (0.0, None, None)
 
 
+def test_the_difference_of_means_is_not_that_of_their_bands() -> None:
+    a, b = (
+        replace(chart, y_title="mean ± std, min, max", lines=tuple(
+            replace(line, measure="mean", reach="std", name=f"{line.label} of all")
+            for line in chart.lines
+        ))
+        for chart in (A, B)
+    )  # fmt: skip
+    assert line_difference(a, b).y_title == "mean, B − A"
+    assert line_difference(a, b).table()[0] == ("Layer", "output of all, mean, B − A")
+    header, _ = overlaid(a, b).table()
+    assert header[2:6] == (
+        "B · output of all, mean",
+        "B · output of all, mean − std",
+        "B · output of all, mean + std",
+        "A · output of all, mean",
+    )
+
+
+def test_positions_keep_their_names() -> None:
+    named = replace(A, tick_names=("0", "1", "2, after norm"))
+    short = replace(lines(Line("output", (1.0,)), ticks="0"), tick_names=("0, after norm",))
+    assert overlaid(named, short).names == ("0, after norm", "1", "2, after norm")
+    assert overlaid(A, B).names == B.ticks
+    assert line_difference(A, named).names == named.tick_names
+
+
 def grid(values: list[list[float]], is_signed: bool = False) -> GridChart:
     array = np.array(values, dtype=np.float32)
     rows, columns = (tuple(map(str, range(size))) for size in array.shape)
@@ -116,8 +143,14 @@ def test_differences_are_taken_in_double_precision() -> None:
 def test_grids_side_by_side_have_one_range() -> None:
     a, b = levelled(grid([[1.0, 2.0]]), grid([[-3.0, float("nan")]]))
     assert a.levels == b.levels == (-3.0, 2.0)
+    assert (a.value_title, b.value_title) == ("A · ‖h‖", "B · ‖h‖")
     a, b = levelled(grid([[1.0]], is_signed=True), grid([[-3.0]], is_signed=True))
     assert a.levels == b.levels == (-3.0, 3.0)
+
+
+def test_grids_without_a_title_get_the_names_of_their_runs() -> None:
+    a, b = (replace(grid([[1.0]]), value_title="") for _ in "AB")
+    assert [one.value_title for one in levelled(a, b)] == ["A", "B"]
 
 
 def test_ranges_that_are_given_are_kept() -> None:
@@ -169,8 +202,15 @@ MANY = HistogramChart(
 
 def test_histograms_over_one_another() -> None:
     b, a = histograms_overlaid(FEW, MANY).series
-    assert (b.label, b.counts, b.nan_count) == ("B", (30, 10), 40)
-    assert (a.label, a.counts) == ("A", (1, 3))
+    # Parts of all values, NaN and Inf too: the runs differ in length.
+    assert (b.label, b.counts, b.nan_count) == ("B", (0.3, 0.1), 0.4)
+    assert (a.label, a.counts) == ("A", (0.25, 0.75))
+    assert histograms_overlaid(FEW, MANY).y_title == "Part of the values"
+    counted = histograms_overlaid(replace(FEW, is_log=True), replace(MANY, is_log=True))
+    assert [bars.counts for bars in counted.series] == [(30, 10), (1, 3)]
+    assert counted.y_title == MANY.y_title
+    same = replace(FEW, series=(replace(FEW.series[0], counts=(4, 0)),))
+    assert [bars.counts for bars in histograms_overlaid(FEW, same).series] == [(4, 0), (1, 3)]
 
 
 def test_difference_of_histograms_is_of_their_parts() -> None:

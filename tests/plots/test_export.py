@@ -191,7 +191,7 @@ def test_csv_has_every_digit() -> None:
     value = 0.1 + 0.2
     single = np.array([[1 / 3]], dtype=np.float32)
     assert rows_of(LineChart((Line("x", (value, None)),), "Layer", "std", ("0", "1"))) == [
-        ["Layer", "x"],
+        ["Layer", "x, std"],
         ["0", "0.30000000000000004"],
         ["1", ""],
     ]
@@ -216,7 +216,7 @@ def test_csv_keeps_texts_as_they_are() -> None:
 
 def test_csv_of_counts() -> None:
     assert rows_of(HISTOGRAM) == [
-        ["from", "to", "B"],
+        ["Value, from", "Value, to", "B"],
         ["0.0", "1.0", "3"],
         ["1.0", "2.0", "4"],
         ["NaN", "", "2"],

@@ -33,6 +33,15 @@ def test_all_tokens_with_the_limits() -> None:
         found = [part[n] for _, part in limits.columns()]
         assert found == pytest.approx([mean, mean - 6 * std, mean + 6 * std])
     assert limits.label == "all features ± 6 std"
+    assert chart.table()[0] == (
+        "Layer",
+        "feature 5, mean",
+        "feature 5, min",
+        "feature 5, max",
+        "all features ± 6 std, mean",
+        "all features ± 6 std, mean − 6 std",
+        "all features ± 6 std, mean + 6 std",
+    )
 
 
 def test_by_class() -> None:
@@ -44,6 +53,7 @@ def test_by_class() -> None:
         plain = columns(run)[:, list(kind.tokens)].mean(axis=1)
         assert line.values == pytest.approx(plain.tolist())
         assert line.min is line.max is None
+    assert chart.table()[0][1] == f"{classes[0].label}, feature 5, mean"
     (alone,) = feature_chart(run, FEATURE, classes[:1]).lines
     assert alone.max == tuple(columns(run)[:, list(classes[0].tokens)].max(axis=1))
 

@@ -1,13 +1,11 @@
-"""The grid: which cell is where, what it says, and texts of any kind along its axes."""
+"""The grid: which cell is where, and what it says."""
 
 import gc
 import weakref
-from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
@@ -16,6 +14,8 @@ from bertviewer.plots.cells import Cells
 from bertviewer.plots.chart import Place
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.paper import lay_out
+from bertviewer.plots.plot import Side
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from bertviewer.plots.token_norms import norms_chart
 from tests.plots.grids import grid_in, square
@@ -25,6 +25,7 @@ from tests.plots.looking import (
     click,
     color,
     colors,
+    colors_of,
     hover,
     leave,
     make_run,
@@ -142,6 +143,68 @@ def test_two_grids_can_have_one_range(plot: GridPlot) -> None:
     assert color(plot, 1.5, 1.5) == HIGHEST
 
 
+def test_colours_of_square_roots(plot: GridPlot) -> None:
+    chart = replace(square([[0.25, -0.015625], [0.0625, -1.0]], True), is_root=True)
+    plot.show_chart(square([[0.5, -0.125], [0.25, -1.0]], True))
+    cells = [(0.5, 0.5), (1.5, 0.5), (0.5, 1.5), (1.5, 1.5)]
+    expected = [color(plot, *cell) for cell in cells]
+    plot.show_chart(chart)
+    assert [color(plot, *cell) for cell in cells] == expected
+    assert plot.levels() == (-1.0, 1.0)
+    assert plot.text_at(scene(plot, 0.5, 0.5)) == "t0, t0: 0.25"
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_a_second_text_is_set_off(plot: GridPlot, theme: PlotTheme) -> None:
+    plot.set_theme(theme)
+    chart = square([[1.0] * 4] * 4)
+    plot.show_chart(chart)
+    assert theme.muted not in column_of(plot, 2.5, 1.0)
+    plot.show_chart(replace(chart, second_column=1, second_row=3))
+    assert theme.muted in column_of(plot, 2.5, 3.0)
+    assert theme.muted not in column_of(plot, 2.5, 1.0)
+    assert theme.muted in row_of(plot, 1.0, 2.5)
+    assert theme.muted not in row_of(plot, 3.0, 2.5)
+    # A text that begins at an end has nothing to be set off from.
+    plot.show_chart(replace(chart, second_column=0, second_row=4))
+    assert len(plot.getPlotItem().items) == 2
+
+
+def column_of(plot: GridPlot, x: float, y: float) -> set[str]:
+    """Return the colours of a few pixels above and below a point."""
+    place = pixel(plot, x, y)
+    return colors_of(plot.grab().toImage().copy(place.x(), place.y() - 2, 1, 5))
+
+
+def row_of(plot: GridPlot, x: float, y: float) -> set[str]:
+    """Return the colours of a few pixels left and right of a point."""
+    place = pixel(plot, x, y)
+    return colors_of(plot.grab().toImage().copy(place.x() - 2, place.y(), 5, 1))
+
+
+def test_a_neighbour_has_the_title_or_the_bar(plot: GridPlot) -> None:
+    chart = replace(norms_chart(make_run()), value_title="B · Norm")
+
+    def shown(side: Side | None) -> tuple[str, bool, str, float]:
+        plot.share(side, "Norm")
+        plot.show_chart(chart)
+        lay_out(plot, 640, 320)
+        item, bar = plot.getPlotItem(), plot._bar
+        title = bar.getAxis("right").title
+        return item.getAxis("left").title, bar.isVisible(), title, item.vb.width()
+
+    left, has_bar, title, alone = shown(None)
+    assert (left, has_bar, title) == ("Layer", True, "B · Norm")
+    taken = plot.beside_cells()
+    left, has_bar, title, wide = shown("left")
+    assert (left, has_bar, title) == ("", True, "Norm")
+    assert wide - alone == pytest.approx(taken - plot.beside_cells(), abs=1)
+    left, has_bar, _, wide = shown("right")
+    assert (left, has_bar) == ("Layer", False)
+    assert wide - alone == pytest.approx(taken - plot.beside_cells(), abs=1)
+    assert shown(None)[3] == alone
+
+
 def test_drawing_twice_does_not_pile_up(plot: GridPlot) -> None:
     items, total = len(plot.getPlotItem().items), len(plot.scene().items())
     for theme in (DARK, LIGHT, DARK):
@@ -204,68 +267,3 @@ def test_one_cell(plot: GridPlot) -> None:
     assert color(plot, 0.5, 0.5) not in (LIGHT.background, LIGHT.foreground)
     low, high = plot.levels()
     assert low < 3 < high
-
-
-def labels(plot: GridPlot, side: str = "bottom") -> tuple[str, ...]:
-    found: tuple[str, ...] = plot.getPlotItem().getAxis(side).labels()
-    return found
-
-
-HOSTILE = (
-    "<b>bold</b>",
-    "<img src=x>",
-    "&lt;&amp;",
-    "注意力机制是什么意思呢",
-    "x" * 200,
-    "שלום עולם",
-    "مرحبا",
-    "\u202eabc",
-    "a\nb\tc",
-    "",
-    "😀👩‍👩‍👧",
-    "$x$",
-    "\0",
-)
-
-
-def test_texts_of_any_kind_are_drawn_as_they_are(plot: GridPlot) -> None:
-    plot.show_chart(norms_chart(make_run(HOSTILE, [[float(n) for n in range(len(HOSTILE))]] * 3)))
-    for size in ((120, 90), (2000, 300), (640, 320)):
-        plot.resize(*size)
-        assert not plot.grab().isNull()
-    shown = labels(plot)
-    assert shown[:4] == ("<b>bold</…", "<img src=…", "&lt;&amp;", "注意力机制是什么意…")
-    assert shown[4] == "xxxxxxxxx…"
-    assert max(map(len, shown)) == 10
-    for column, text in enumerate(HOSTILE):
-        told = plot.text_at(scene(plot, column + 0.5, 0.5))
-        assert told.startswith(f"embeddings, {text} (token {column}): ")
-
-
-def test_markup_is_drawn_as_text(plot: GridPlot) -> None:
-    """Tags take room like other letters; as markup these two would look the same."""
-
-    def picture(texts: Sequence[str]) -> bytes:
-        plot.show_chart(norms_chart(make_run(texts)))
-        image = plot.grab().toImage()
-        return bytes(image.constBits())
-
-    assert picture(["<b>a</b>", "b", "c"]) != picture(["<i>a</i>", "b", "c"])
-    assert picture(["<b>a</b>", "b", "c"]) == picture(["<b>a</b>", "b", "c"])
-
-
-def test_the_last_of_many_tokens(plot: GridPlot) -> None:
-    tokens = 512
-    texts = [f"t{number}" for number in range(tokens)]
-    plot.show_chart(norms_chart(make_run(texts, [[1.0] * tokens, [2.0] * tokens])))
-    last = plot.text_at(scene(plot, tokens - 0.5, 1.5))
-    assert last == f"layer 0, t{tokens - 1} (token {tokens - 1}): 2"
-
-
-def test_tokens_on_both_axes(plot: GridPlot) -> None:
-    plot.show_chart(square(np.eye(200).tolist()))
-    assert labels(plot, "left") == labels(plot) == tuple(f"t{n}" for n in range(200))
-    (shown,) = plot.getPlotItem().getAxis("left")._tickLevels
-    assert 5 < len(shown) < 30
-    assert shown[0] == (0.5, "t0")
-    assert plot.place_at(QPointF(scene(plot, 3.5, 150.5))) == Place(token=150)

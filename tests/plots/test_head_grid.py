@@ -1,6 +1,7 @@
 """The grid of heads: which is where, what it says, and thin lines that stay visible."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,6 +92,37 @@ def test_cells_are_squares_also_where_keys_are_more_than_queries(grid: HeadGrid)
     rect = grid.head_rect(0)
     assert rect.width() == pytest.approx(4 * rect.height())
     assert color(grid, 5, 1.5, 5.5) == HIGHEST
+
+
+def test_a_second_text_is_set_off(grid: HeadGrid) -> None:
+    plain = grid.grab().toImage()
+    grid.show_chart(replace(chart(), second_key=3, second_query=1))
+    image = grid.grab().toImage()
+
+    def is_changed(query: float, key: float) -> bool:
+        point = at(grid, 5, query, key).toPoint()
+        near = point.x() - 1, point.y() - 1, 3, 3
+        return image.copy(*near) != plain.copy(*near)
+
+    assert [is_changed(query, 0.5) for query in (1, 2, 3)] == [True, False, False]
+    assert [is_changed(0.5, key) for key in (1, 2, 3)] == [False, False, True]
+
+
+def test_a_neighbour_at_the_right_has_the_bar(grid: HeadGrid) -> None:
+    taken, wide = grid.beside_cells(), grid.head_rect(0).width()
+    grid.resize(300, 320)
+    narrow = grid.head_rect(0).width()
+    grid.share("right")
+    assert grid.beside_cells() == 0 < taken
+    assert grid.head_rect(0).width() > narrow
+    # The last column of pixels of the bar's labels and the bar are gone.
+    right = max(grid.head_rect(head).right() for head in range(12))
+    rest = grid.grab().toImage().copy(int(right) + 4, 0, 300, 320)
+    assert colors_of(rest) <= {LIGHT.background, "#000000"}
+    grid.share("left")
+    assert grid.beside_cells() == taken
+    grid.resize(640, 320)
+    assert grid.head_rect(0).width() == wide
 
 
 def test_a_click_tells_the_head(grid: HeadGrid, qtbot: QtBot) -> None:
@@ -218,6 +250,28 @@ def test_a_range_that_is_given(grid: HeadGrid) -> None:
     grid.show_chart(chart)
     assert grid.levels == (0.0, 0.25)
     assert color(grid, 0, 0.5, 0.5) == HIGHEST
+
+
+def test_colours_of_square_roots(grid: HeadGrid) -> None:
+    names = tuple("ab")
+    shares = np.array([[[0.25, 0.01], [1.0, 0.0]]])
+    plain = HeadsChart(shares, ("",), names, names)
+    roots = replace(plain, is_root=True)
+    grid.show_chart(replace(plain, values=np.sqrt(shares)))
+    expected = [color(grid, 0, row, column) for row in (0.5, 1.5) for column in (0.5, 1.5)]
+    grid.show_chart(roots)
+    found = [color(grid, 0, row, column) for row in (0.5, 1.5) for column in (0.5, 1.5)]
+    assert found == expected
+    assert len(set(found)) == 4
+    # What is told and taken along is the share itself.
+    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a, key b: 0.01"
+    assert roots.table() == plain.table()
+    signed = HeadsChart(shares - 0.25, ("",), names, names, is_signed=True, is_root=True)
+    grid.show_chart(signed)
+    assert grid.levels == (-0.75, 0.75)
+    rise, fall = QColor(color(grid, 0, 1.5, 0.5)), QColor(color(grid, 0, 1.5, 1.5))
+    assert rise.red() > rise.blue()
+    assert fall.blue() > fall.red()
 
 
 def test_captions_come_and_go_with_the_room(grid: HeadGrid) -> None:

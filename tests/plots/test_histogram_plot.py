@@ -113,6 +113,11 @@ def test_nothing_but_nan(plot: HistogramPlot) -> None:
     plot.show_chart(HistogramChart((0.0, 1.0), (Bars("B", (0,), nan_count=7),)))
     assert plot.note() == "NaN: 7"
     assert plot.text_at(scene(plot, 0.5, 0.5)) == "0 … 1: 0"
+    # Numbers of nothing would look like figures.
+    axes = [plot.getPlotItem().getAxis(side) for side in ("left", "bottom")]
+    assert [axis._tickLevels for axis in axes] == [[[]], [[]]]
+    plot.show_chart(HistogramChart((0.0, 1.0), (Bars("B − A", (0.0,)),)))
+    assert [axis._tickLevels for axis in axes] == [None, None]
 
 
 def test_one_value_everywhere(plot: HistogramPlot) -> None:

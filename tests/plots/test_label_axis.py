@@ -86,6 +86,37 @@ def test_hundreds_of_labels_leave_some_out(grid: GridPlot) -> None:
     assert len(words(grid, 3000, 90)) > 2 * len(shown)
 
 
+def test_upright_labels_that_are_left_out_take_no_height(grid: GridPlot) -> None:
+    show(grid, ["[CLS]", "very-long", *["word"] * 298])
+    assert {"[CLS]", "word"} == words(grid, 700, 90) - {"Layer", "Norm"}
+    axis = axis_of(grid)
+    metrics = QFontMetricsF(axis.font())
+    assert axis.style["tickTextHeight"] == int(metrics.horizontalAdvance("[CLS]") + 6)
+    assert "very-long" in words(grid, 6000, 90)
+    assert axis.style["tickTextHeight"] == int(metrics.horizontalAdvance("very-long") + 6)
+
+
+def test_two_axes_are_as_high(window: QWidget) -> None:
+    grids = [GridPlot(window) for _ in range(2)]
+    for place, (grid, texts) in enumerate(zip(grids, (["a", "b", "c"], TEXTS), strict=True)):
+        grid.setGeometry(200 * place, 0, 200, 300)
+        grid.show()
+        show(grid, texts)
+        grid.grab()
+    low, high = (axis_of(grid).style["tickTextHeight"] for grid in grids)
+    assert low < high
+    for grid, other in zip(grids, reversed(grids), strict=True):
+        grid.align(other)
+    assert [axis_of(grid).style["tickTextHeight"] for grid in grids] == [high, high]
+    show(grids[1], ["a", "b", "c"])
+    grids[1].grab()
+    assert [axis_of(grid).style["tickTextHeight"] for grid in grids] == [low, low]
+    show(grids[1], TEXTS)
+    for grid in grids:
+        grid.align(None)
+    assert [axis_of(grid).style["tickTextHeight"] for grid in grids] == [low, high]
+
+
 def test_an_axis_without_labels(grid: GridPlot) -> None:
     axis_of(grid).set_labels([])
     grid.resize(50, 300)
@@ -94,9 +125,9 @@ def test_an_axis_without_labels(grid: GridPlot) -> None:
 
 def test_short_labels_are_left_out_and_not_turned(grid: GridPlot) -> None:
     show(grid, [str(number) for number in range(200)])
-    flat = words(grid, 700, 0)
+    flat = words(grid, 800, 0)
     assert "0" in flat
-    assert not {str(number) for number in range(100, 200)} & words(grid, 700, 90)
+    assert not {str(number) for number in range(100, 200)} & words(grid, 800, 90)
     assert 15 < len([word for word in flat if word.isdigit()]) < 60
 
 
@@ -126,6 +157,9 @@ def test_shortened() -> None:
         ([str(n) for n in range(32)], ("0", "5", "10", "15", "20", "25", "30")),
         ([str(n) for n in range(1, 33)], ("1", "5", "10", "15", "20", "25", "30")),
         ([str(2 * n) for n in range(32)], ("0", "10", "20", "30", "40", "50", "60")),
+        (["emb", *map(str, range(31))], ("emb", "5", "10", "15", "20", "25", "30")),
+        (["emb", *map(str, range(12))], ("emb", "2", "4", "6", "8", "10")),
+        (["emb", "0", "1", "2"], ("emb", "0", "1", "2")),
         ([f"t{n}" for n in range(8)], tuple(f"t{n}" for n in range(8))),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bertviewer.core.analysis.layer_parts import layer_series
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import ActivationRun, ModuleActivation, Sentence
@@ -14,7 +15,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.source import parse_source
 from bertviewer.plots.chart import Line, Place
-from bertviewer.plots.layers import layer_chart
+from bertviewer.plots.layers import layer_chart, not_finite
 
 ALBERT = {
     "model_type": "albert",
@@ -206,3 +207,13 @@ def test_of_several_calls_the_last_counts(bert: Case) -> None:
     )
     (line,) = replace(bert, run=replace(bert.run, modules=twice)).series()
     assert line.values == (last.std, last.std)
+
+
+def test_where_something_is_not_finite(bert: Case, transformer: Case) -> None:
+    def found(case: Case) -> tuple[int, ...]:
+        return not_finite(case.run, layer_series(case.architecture, case.run))
+
+    assert found(bert) == found(transformer) == ()
+    assert found(bert.without("encoder.layer.1")) == (1,)
+    decoder = [f"transformer.decoder.layers.{n}" for n in (1, 2)]
+    assert found(transformer.without("transformer.encoder.layers.1", *decoder)) == (1, 2)

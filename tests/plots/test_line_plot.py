@@ -1,48 +1,21 @@
-"""Lines: what is drawn, what is marked, and what is left of what was drawn before."""
+"""Lines: what is drawn of them, and in which colours."""
 
-import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QGraphicsPathItem, QWidget
 
-from bertviewer.plots.chart import Line, LineChart, Place
-from bertviewer.plots.curve import Curve
+from bertviewer.plots.chart import Line, Place
 from bertviewer.plots.export import png
-from bertviewer.plots.legend import Legend
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
-from tests.plots.lines import OUTPUT, PART, chart, lines_in, places
+from tests.plots.lines import chart, curves, lines_in, places
 from tests.plots.looking import colors, pixel, scene
 
 
 @pytest.fixture
 def plot(window: QWidget) -> LinePlot:
     return lines_in(window)
-
-
-def curves(plot: LinePlot) -> list[Curve]:
-    found = [item for item in plot.getPlotItem().items if isinstance(item, Curve)]
-    return [curve for curve in found if curve.pen.style() != Qt.PenStyle.NoPen]
-
-
-def rings(plot: LinePlot) -> list[tuple[float, float]]:
-    """Return the points that are marked with a ring."""
-    found = [item for item in plot.getPlotItem().items if isinstance(item, Curve)]
-    return [
-        (float(x), height)
-        for curve in found
-        if curve.pen.style() == Qt.PenStyle.NoPen
-        for x, height in enumerate(curve.heights)
-        if height is not None
-    ]
-
-
-def marked(plot: LinePlot) -> list[float]:
-    """Return the x that are marked with a vertical line."""
-    items = plot.getPlotItem().items
-    return [i.value() for i in items if isinstance(i, pg.InfiniteLine) and i.angle == 90]
 
 
 def test_lines_have_the_values(plot: LinePlot) -> None:
@@ -55,7 +28,8 @@ def test_a_value_that_is_not_finite_is_a_gap(plot: LinePlot) -> None:
     plot.show_chart(chart(Line("x", (1.0, float("inf"), float("nan"), 2.0), places("p"))))
     (curve,) = curves(plot)
     assert curve.heights == (1.0, None, None, 2.0)
-    assert plot.place_at(scene(plot, 1, 1.5)) is None
+    # What gave it can be selected all the same.
+    assert plot.place_at(scene(plot, 1, 1.5)) == Place("p.1")
     bottom, top = plot.getPlotItem().vb.viewRange()[1]
     assert 0.5 < bottom < 1.0
     assert 2.0 < top < 3.0
@@ -97,43 +71,6 @@ def test_a_band_has_the_gaps_of_its_edges(plot: LinePlot) -> None:
     assert inside == {0, 0.25, 0.5, 0.75, 3, 3.25, 3.5, 3.75, 6}
 
 
-def test_drawing_twice_does_not_pile_up(plot: LinePlot) -> None:
-    full = chart(
-        Line("b", (1.0, 2.0), places("a", 2), (0, 1), (2, 3), (-1, 0), (3, 4)), OUTPUT, PART
-    )
-    plot.show_chart(full)
-    plot.mark(Place("a.1"))
-    items, total = len(plot.getPlotItem().items), len(plot.scene().items())
-    for theme in (DARK, LIGHT, DARK):
-        plot.set_theme(theme)
-        plot.show_chart(full)
-        plot.mark(Place("a.1"))
-    assert len(plot.getPlotItem().items) == items
-    assert len(plot.scene().items()) == total
-    assert plot.legend.labels() == ("b", "layer: output", "layer: part")
-    plot.show_chart(chart(OUTPUT))
-    assert len(curves(plot)) == 1
-    assert plot.legend.labels() == ("layer: output",)
-
-
-@pytest.mark.parametrize("empty", [None, chart()])
-def test_nothing_to_show(plot: LinePlot, empty: LineChart | None) -> None:
-    plot.mark(Place("a.1"))
-    plot.show_chart(empty)
-    assert curves(plot) == []
-    assert marked(plot) == []
-    assert rings(plot) == []
-    assert plot.legend.labels() == ()
-    assert plot.place_at(scene(plot, 0, 0.5)) is None
-    assert plot.text_at(scene(plot, 0, 0.5)) == ""
-    # Nothing but the background, the two axes and their titles.
-    image = plot.grab().toImage()
-    assert image.pixelColor(pixel(plot, 0.1, 0.5)).name() == LIGHT.background
-    plot.show_chart(chart(OUTPUT, PART))
-    assert len(curves(plot)) == 2
-    assert plot.getPlotItem().getAxis("left")._tickLevels is None
-
-
 def test_the_theme_changes_every_colour(plot: LinePlot) -> None:
     plot.mark(Place("a.1"))
     light = colors(plot)
@@ -163,29 +100,6 @@ def test_lines_may_share_a_colour(plot: LinePlot) -> None:
     assert LIGHT.series[1] not in colors(plot)
 
 
-def test_axes_have_their_titles(plot: LinePlot) -> None:
-    left, bottom = plot.getPlotItem().getAxis("left"), plot.getPlotItem().getAxis("bottom")
-    assert (bottom.labelText, left.labelText) == ("Layer", "std")
-    plot.show_chart(chart(OUTPUT, title="rms"))
-    assert left.labelText == "rms"
-    plot.show_chart(chart(Line("tiny", (1e-6, 2e-6))))
-    plot.grab()
-    # A quiet "x1e-6" in a corner would be overlooked.
-    assert left.autoSIPrefixScale == 1.0
-
-
-def test_many_layers_have_fewer_numbers(plot: LinePlot) -> None:
-    for layers in (1, 12, 24, 48, 100):
-        line = Line("x", tuple(map(float, range(layers))), places("p", layers))
-        plot.show_chart(chart(line))
-        (shown,) = plot.getPlotItem().getAxis("bottom")._tickLevels
-        assert len(shown) == layers if layers <= 24 else 15 < len(shown) < 35
-        assert shown[0] == (0, "0")
-        assert all(str(at) == text for at, text in shown)
-        last = Place(f"p.{layers - 1}")
-        assert plot.place_at(scene(plot, layers - 1, layers - 1)) == last
-
-
 def test_a_constant_figure_is_drawn_and_found(plot: LinePlot) -> None:
     for value in (0.0, 7.25, -3e-12):
         plot.show_chart(chart(Line("x", (value,) * 3, places("p"))))
@@ -193,97 +107,6 @@ def test_a_constant_figure_is_drawn_and_found(plot: LinePlot) -> None:
         assert bottom < value < top
         assert plot.place_at(scene(plot, 1, value)) == Place("p.1")
         assert LIGHT.series[0] in colors(plot)
-
-
-def test_the_legend_hides_no_line(plot: LinePlot) -> None:
-    for count in (3, 6):
-        lines = [
-            Line(f"a.rather.long.name.of.layers.{n}: output", (1.0, 1.0 + n)) for n in range(count)
-        ]
-        for width, height in ((900, 400), (640, 320), (300, 250)):
-            plot.resize(width, height)
-            plot.show_chart(chart(*lines))
-            plot.grab()
-            legend: Legend = plot.legend
-            names = legend.mapRectToScene(legend.boundingRect())
-            assert names.height() > 20
-            assert scene(plot, 1, float(count)).y() > names.bottom(), (count, width, height)
-            # Most of the height stays the lines'.
-            box = plot.getPlotItem().vb.sceneBoundingRect()
-            assert names.height() < 0.45 * box.height()
-            assert names.right() <= box.right() + 1
-
-
-def test_a_name_is_drawn_as_it_is(plot: LinePlot) -> None:
-    """Tags take room like other letters; as markup these would all look the same."""
-    pictures = []
-    for name in ("<s>", "<b>", "<s>"):
-        plot.show_chart(chart(Line(name, (1.0, 2.0)), title=f"norm of {name}"))
-        pictures.append(plot.grab().toImage())
-    assert pictures[0] == pictures[2]
-    assert pictures[0] != pictures[1]
-
-
-def test_marks(plot: LinePlot) -> None:
-    for selection, xs, points in (
-        (Place("a.1"), [1], [(1, 2.0)]),
-        (Place("a.1.attention.self"), [1], [(1, 2.0)]),
-        (Place("b.3"), [3], [(3, 4.5)]),
-        (Place("b.1"), [1], []),  # a gap
-        (Place("c"), [], []),
-        (Place(token=3), [], []),
-        (Place(), [], []),
-    ):
-        plot.mark(selection)
-        assert marked(plot) == xs, selection
-        assert rings(plot) == points, selection
-
-
-def test_a_mark_stays_with_another_chart(plot: LinePlot) -> None:
-    plot.mark(Place("a.1"))
-    plot.show_chart(chart(Line("x", (5.0, 6.0, 7.0), places("a"))))
-    assert rings(plot) == [(1, 6.0)]
-    plot.set_theme(DARK)
-    assert rings(plot) == [(1, 6.0)]
-    assert DARK.foreground in colors(plot)
-
-
-def test_two_lines_of_one_place_are_both_marked(plot: LinePlot) -> None:
-    plot.show_chart(
-        chart(Line("B", (1.0, 2.0), places("a", 2)), Line("A", (3.0, 4.0), places("a", 2)))
-    )
-    plot.mark(Place("a.1"))
-    assert marked(plot) == [1]
-    assert sorted(rings(plot)) == [(1, 2.0), (1, 4.0)]
-
-
-def test_zero_is_drawn_where_values_are_on_both_sides(plot: LinePlot) -> None:
-    def zeros() -> int:
-        items = plot.getPlotItem().items
-        return sum(isinstance(i, pg.InfiniteLine) and i.angle == 0 for i in items)
-
-    assert zeros() == 0
-    plot.show_chart(chart(Line("difference", (-1.0, 2.0))))
-    assert zeros() == 1
-
-
-def test_what_is_everywhere_marks_nothing(plot: LinePlot) -> None:
-    """ALBERT's one layer gives all states but the first."""
-    shared = (Place("start"), *(Place("shared"),) * 2)
-    plot.show_chart(chart(Line("x", (1.0, 2.0, 3.0), shared)))
-    plot.mark(Place("shared"))
-    assert marked(plot) == []
-    assert rings(plot) == []
-    plot.mark(Place("start"))
-    assert marked(plot) == [0]
-
-
-def test_names_keep_their_room_where_the_axis_gets_longer_numbers(plot: LinePlot) -> None:
-    for values in ((1.0, 2.0), (12345678.0, 12345679.0)):
-        plot.show_chart(chart(Line("a", values), Line("b", values)))
-        plot.grab()  # the axis finds its width while it is drawn
-        QTest.qWait(20)
-        assert plot.legend.boundingRect().width() <= plot.getPlotItem().vb.width()
 
 
 def test_a_fine_screen_has_no_thinner_lines(
@@ -304,3 +127,22 @@ def test_a_fine_screen_has_no_thinner_lines(
     assert width() == 2 * coarse
     axis = plot.getPlotItem().getAxis("left")
     assert axis.pen().widthF() == 2
+
+
+@pytest.mark.parametrize("unit", [1e-38, 1e-9, 1e15, 1e37, 1e300])
+def test_lines_of_any_size_are_drawn(plot: LinePlot, unit: float) -> None:
+    """Activations that explode are what a person may be looking for."""
+
+    def picture(size: float) -> list[str]:
+        values = tuple(n * size for n in (1.0, 3.0, 2.0))
+        plot.show_chart(chart(Line("x", values, places("p", 3))))
+        plot.getPlotItem().hideAxis("left")  # its numbers differ
+        plot.mark(Place("p.1"))
+        plot.grab()
+        image = plot.grab().toImage()
+        places_of_ink = [(x / 4, y * size) for x in range(9) for y in (1, 1.5, 2, 2.5, 3, 3.2)]
+        return [image.pixelColor(pixel(plot, x, y)).name() for x, y in places_of_ink]
+
+    one = picture(1.0)
+    assert LIGHT.series[0] in one
+    assert picture(unit) == one

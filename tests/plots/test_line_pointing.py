@@ -1,5 +1,7 @@
 """The mouse over lines: the nearest point, what it says, and what a click tells."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
@@ -28,7 +30,7 @@ NEAREST = (
     (3, 4.5, "b.3"),
     (0.4, 1.0, "a.0"),
     (0.6, 1.0, "a.1"),
-    (2, 3.0, None),
+    (2, 3.0, "a.2"),  # no line has one: a layer of NaN is what a person wants to look at
     (-0.39, 1.0, "a.0"),
     (3.39, 4.5, "b.3"),
 )
@@ -36,8 +38,16 @@ NEAREST = (
 
 def test_the_nearest_point(plot: LinePlot) -> None:
     for x, value, path in NEAREST:
-        expected = None if path is None else Place(path)
-        assert plot.place_at(scene(plot, x, value)) == expected, (x, value)
+        assert plot.place_at(scene(plot, x, value)) == Place(path), (x, value)
+
+
+def test_a_gap_of_the_first_line_that_reaches_it(plot: LinePlot) -> None:
+    nan = float("nan")
+    short, long = Line("a", (1.0,), places("a", 1)), Line("b", (nan, nan), places("b", 2))
+    plot.show_chart(chart(short, long))
+    assert plot.place_at(scene(plot, 1, 1.0)) == Place("b.1")
+    plot.show_chart(chart(Line("no places", (1.0, None))))
+    assert plot.place_at(scene(plot, 1, 1.0)) is None
 
 
 def test_exact_values_under_the_mouse(plot: LinePlot) -> None:
@@ -58,8 +68,23 @@ def test_exact_values_under_the_mouse(plot: LinePlot) -> None:
 def test_band_and_extremes_are_told(plot: LinePlot) -> None:
     line = Line("x", (1.0, 2.0), low=(0.5, None), high=(1.5, 3.0), min=(-7.0, -8.0), max=(9.0, 9.5))
     plot.show_chart(chart(line))
-    assert plot.text_at(scene(plot, 0, 1)) == "x, Layer 0: 1, from 0.5 to 1.5, min −7, max 9"
-    assert plot.text_at(scene(plot, 1, 2)) == "x, Layer 1: 2, min −8, max 9.5"
+    assert plot.text_at(scene(plot, 0, 1)) == "x, Layer 0, min −7, max 9, from 0.5 to 1.5: 1"
+    assert plot.text_at(scene(plot, 1, 2)) == "x, Layer 1, min −8, max 9.5: 2"
+
+
+def test_a_gap_says_that_there_is_no_value(plot: LinePlot) -> None:
+    assert plot.text_at(scene(plot, 2, 3.0)) == "Layer 2: no value"
+    plot.show_chart(chart(Line("x", (1.0, float("nan")))))
+    assert plot.text_at(scene(plot, 1, 1.0)) == "Layer 1: no value"
+
+
+def test_a_position_is_told_in_words_where_it_has_some(plot: LinePlot) -> None:
+    named = replace(chart(Line("x", (1.0, 2.0, None))), tick_names=("emb", "0", "1, after ln_f"))
+    plot.show_chart(named)
+    assert plot.text_at(scene(plot, 1, 2.0)) == "x, Layer 0: 2"
+    assert plot.text_at(scene(plot, 2, 2.0)) == "Layer 1, after ln_f: no value"
+    axis = plot.getPlotItem().getAxis("bottom")
+    assert axis.labels() == ("0", "1", "2")
 
 
 def test_outside_of_the_axes_is_nothing(plot: LinePlot) -> None:
@@ -81,7 +106,6 @@ def test_a_click_tells_the_place(plot: LinePlot, qtbot: QtBot) -> None:
 def test_what_stands_for_nothing_tells_nothing(plot: LinePlot, qtbot: QtBot) -> None:
     told: list[Place] = []
     plot.clicked.connect(told.append)
-    click(plot, pixel(plot, 2, 3.0))  # a gap
     click(plot, pixel(plot, 3, 4.0), Qt.MouseButton.RightButton)
     plot.show_chart(chart(Line("no places", (1.0, 2.0))))
     click(plot, pixel(plot, 1, 2.0))
@@ -89,6 +113,12 @@ def test_what_stands_for_nothing_tells_nothing(plot: LinePlot, qtbot: QtBot) -> 
     click(plot, pixel(plot, 1, 2.0))
     qtbot.wait(50)
     assert told == []
+
+
+def test_a_click_on_a_gap_tells_the_layer(plot: LinePlot, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(plot.clicked, timeout=2000) as clicked:
+        click(plot, pixel(plot, 2, 3.0))
+    assert clicked.args == [Place("a.2")]
 
 
 def test_dragging_moves_nothing(plot: LinePlot) -> None:

@@ -1,16 +1,19 @@
 """A plot on paper: one page, text that can be selected, lines and no bitmaps."""
 
 import io
+from dataclasses import replace
 
 import pypdf
 import pytest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.plots import export
 from bertviewer.plots.chart import Line, LineChart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.paper import plot_pdf
+from bertviewer.plots.paper import alone, lay_out, plot_pdf
+from bertviewer.plots.plot import Side
 from bertviewer.plots.theme import DARK
 from bertviewer.plots.token_norms import norms_chart
 from tests.plots.looking import make_run
@@ -49,6 +52,35 @@ def page_of(pdf: bytes) -> pypdf.PageObject:
 
 def words(page: pypdf.PageObject) -> set[str]:
     return set(page.extract_text().split())
+
+
+@pytest.mark.parametrize("width", [140, 400])
+def test_one_of_two_is_whole_on_paper(heatmap: GridPlot, width: int) -> None:
+    assert heatmap.chart is not None
+    chart = replace(heatmap.chart, value_title="A · Norm", y_title="Rows")
+    lay_out(heatmap, width, 300)
+    sides: tuple[Side, Side] = ("left", "right")
+    for side in sides:
+        heatmap.share(side, "Norm")
+        heatmap.show_chart(chart)
+        lay_out(heatmap, width, 300)
+        cells, bar = heatmap.getPlotItem().vb.width(), heatmap._bar
+        before = bar.isVisible(), heatmap.getPlotItem().getAxis("left").title
+        page = page_of(export.pdf(heatmap))
+        turned = " ".join(page.extract_text(orientations=(90, 270)).split())
+        assert "A · Norm" in turned
+        assert "Rows" in turned
+        assert float(page.mediabox.width) > 0.75 * width + 5
+        assert before == ((True, "") if side == "left" else (False, "Rows"))
+        assert heatmap.neighbour == side
+        assert (bar.isVisible(), heatmap.getPlotItem().getAxis("left").title) == before
+        lay_out(heatmap, width, 300)
+        assert heatmap.getPlotItem().width() == heatmap.width() == width
+        assert heatmap.getPlotItem().vb.width() == cells
+        # The cells are as wide as they were.
+        with alone(heatmap):
+            lay_out(heatmap, heatmap.width(), 300)
+            assert heatmap.getPlotItem().vb.width() == pytest.approx(cells, abs=1)
 
 
 def test_size_in_points(layers: LinePlot) -> None:

@@ -29,6 +29,7 @@ def test_one_stack() -> None:
         assert chart.place(layer, 3) == Place(f"encoder.layer.{layer}.intermediate", token=3)
     assert chart.rows == ("0", "1")
     assert chart.row_names == ("layer 0", "layer 1")
+    assert chart.table()[0][0] == "Layer × Token: Norm, intermediate"
     assert chart.columns == tuple(token.text for token in it.run.tokens)
     assert chart.split is None
 
@@ -37,7 +38,7 @@ def test_two_stacks_side_by_side() -> None:
     it = known("bart")
     chart = part_norms_chart(it.run, series_of(it, "fc1"))
     split = sum(token.segment == 0 for token in it.run.tokens)
-    assert chart.split == split
+    assert chart.split == chart.second_column == split
     for layer in (0, 1):
         (encoder,) = plain_norms(it, f"encoder.layers.{layer}.fc1")
         (decoder,) = plain_norms(it, f"decoder.layers.{layer}.fc1")

@@ -24,6 +24,23 @@ def test_all_cosines_of_the_demo(state: int) -> None:
     assert chart.rows == chart.columns
     assert chart.text(0, 2) == f"[CLS] (token 0), cat (token 2): {plain[0, 2]:.7g}"
     assert chart.is_top_down
+    name = "embeddings" if state == 0 else f"layer {state - 1}"
+    assert chart.table()[0][0] == f"Token × Token: Cosine, {name}"
+
+
+def test_the_last_state_after_a_norm_says_so() -> None:
+    run = run_of(tokens_of("x", "y"), np.eye(2), np.eye(2))
+    run = replace(run, state_paths=(("wte",), ("ln_f",)))
+    assert pair_chart(run, 0, 1, "").names == ("emb", "0, after ln_f")
+
+
+def test_a_second_text_is_set_off_both_ways() -> None:
+    pair = tokens_of("[CLS]", "x", "[SEP]", "y", "[SEP]", segments="00011")
+    vectors = np.eye(5)
+    chart = similarity_chart(run_of(pair, vectors), 0)
+    assert (chart.second_row, chart.second_column) == (3, 3)
+    alone = similarity_chart(run_of(tokens_of("x", "y"), np.eye(2)), 0)
+    assert alone.second_row is alone.second_column is None
 
 
 def test_a_cell_stands_for_the_token_of_its_column() -> None:

@@ -34,8 +34,8 @@ def test_any_range_holds_its_values_and_is_never_empty(one: float, other: float)
     if max(abs(low), abs(high)) > 1e-300:
         assert top > bottom
         assert top - bottom >= 0.99 * LEAST_SPAN * max(abs(low), abs(high))
-    if high - low > LEAST_SPAN * max(abs(low), abs(high)):
-        assert (bottom, top) == (low, high)
+        if high - low > LEAST_SPAN * max(abs(low), abs(high)):
+            assert (bottom, top) == (low, high)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])

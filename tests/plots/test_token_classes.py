@@ -1,19 +1,27 @@
 """Lines over the layers by class of tokens, against a plain pass and numpy."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bertviewer.core.analysis.layer_parts import layer_series
+from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.core.analysis.token_classes import TokenClass, token_classes
 from bertviewer.core.analysis.token_measures import call_statistics
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.source import ModelSource
 from bertviewer.plots.chart import LineChart, Place
-from bertviewer.plots.layers import SPREAD, layer_chart, series_chart, token_class_chart
+from bertviewer.plots.layers import (
+    BAND,
+    SPREAD,
+    layer_chart,
+    series_chart,
+    short_names,
+    token_class_chart,
+)
 from tests.core.analysis.model_runs import Opened, known, ran
 
 PLAIN: dict[str, Callable[[Any], float]] = {
@@ -93,14 +101,15 @@ def test_a_shared_layer_by_call() -> None:
 def test_each_stack_has_the_classes_of_its_own_tokens() -> None:
     it = known("bart")
     lines = {line.label: line for line in chart(it, "", "mean").lines}
-    assert "encoder.layers: output · first sentence" in lines
-    assert "decoder.layers: output · second sentence" in lines
-    assert "encoder.layers: output · second sentence" not in lines
+    # What both stacks are called is left out: the names have to fit above the lines.
+    assert "encoder · first sentence" in lines
+    assert "decoder · second sentence" in lines
+    assert "encoder · second sentence" not in lines
     split = sum(token.segment == 0 for token in it.run.tokens)
     second = next(kind for kind in token_classes(it.run) if kind.name == "second")
     (rows,) = given(it, "decoder.layers.1")
     plain = rows[[token - split for token in second.tokens]].mean()
-    found = lines["decoder.layers: output · second sentence"].values[1]
+    found = lines["decoder · second sentence"].values[1]
     assert found == pytest.approx(plain, rel=1e-5)
 
 
@@ -113,6 +122,37 @@ def test_mean_with_its_band_and_extremes(demo: Opened) -> None:
         plain = rows.mean(), rows.mean() - rows.std(), rows.mean() + rows.std()
         found = [part[layer] for _, part in line.columns()]
         assert found == pytest.approx([*plain, rows.min(), rows.max()], rel=1e-4, abs=1e-6)
+
+
+def test_the_band_alone(demo: Opened) -> None:
+    whole, alone = (
+        layer_chart(demo.model.architecture, demo.run, statistic) for statistic in (SPREAD, BAND)
+    )
+    assert alone.y_title == "mean ± std"
+    assert alone.lines == (replace(whole.lines[0], min=None, max=None),)
+    header, _ = alone.table()
+    name = "encoder.layer: output, mean"
+    assert header == ("Layer", name, f"{name} − std", f"{name} + std")
+
+
+@pytest.mark.parametrize(
+    ("stacks", "names"),
+    [
+        (("encoder.layer",), ("",)),
+        (("encoder.layers", "decoder.layers"), ("encoder", "decoder")),
+        (("model.a.layers", "model.b.layers"), ("a", "b")),
+        (("model.blocks", "blocks"), ("model.blocks", "blocks")),
+        (("x.layer", "x.layer.y"), ("layer", "layer.y")),
+    ],
+)
+def test_what_tells_stacks_apart(stacks: tuple[str, ...], names: tuple[str, ...]) -> None:
+    found = short_names([Series(stack, "", ("path",)) for stack in stacks])
+    assert tuple(found) == names
+
+
+def test_what_tells_parts_of_one_stack_apart() -> None:
+    series = [Series("encoder.layer", part, ("path",)) for part in ("", "attention.self")]
+    assert short_names(series) == ["output", "attention.self"]
 
 
 def test_several_classes_leave_the_extremes_out(demo: Opened) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bertviewer.core.run.activation_run import Token
 from bertviewer.plots.chart import Place
-from bertviewer.plots.token_norms import norms_chart
+from bertviewer.plots.token_norms import names_of_states, norms_chart, state_ticks
 from tests.plots.looking import NORMS, make_run
 
 
@@ -54,6 +54,44 @@ def test_a_pair_that_one_stack_reads_has_one_module_a_row() -> None:
     assert places == tuple(Place("layer.1", token=n) for n in range(3))
 
 
+def test_a_second_text_is_set_off() -> None:
+    run = make_run()
+    assert norms_chart(run).second_column is None
+    tokens = (*run.tokens[:2], Token(7, "[SEP]", 1))
+    chart = norms_chart(replace(run, tokens=tokens))
+    assert (chart.second_row, chart.second_column) == (None, 2)
+    assert chart.table() == norms_chart(run).table()
+
+
 def test_nothing_in_a_run() -> None:
     assert norms_chart(make_run(norms=())).values.size == 0
     assert norms_chart(make_run((), ())).values.size == 0
+
+
+def test_a_state_after_the_final_norm_says_so() -> None:
+    def names(*paths: tuple[str, ...]) -> tuple[str, ...]:
+        return names_of_states(replace(make_run(), state_paths=paths))
+
+    plain = ("embeddings", "layer 0", "layer 1")
+    assert names(("wte",), ("h.0",), ("ln_f",)) == (*plain[:2], "layer 1, after ln_f")
+    both = names(("a", "b"), ("a.0", "b.0"), ("encoder.norm", "decoder.norm"))
+    assert both[-1] == "layer 1, after norm"
+    # Layers themselves, one layer for all states, and states of which no module is known.
+    assert names(("embeddings",), ("layer.0",), ("layer.1",)) == plain
+    assert names(("embeddings",), ("layers.0.a",), ("layers.0.a",)) == plain
+    assert names(("",), ("",), ("",)) == names() == plain
+    assert names_of_states(make_run(norms=())) == ()
+    assert state_ticks(replace(make_run(), state_paths=((), (), ("ln_f",)))) == (
+        "emb",
+        "0",
+        "1, after ln_f",
+    )
+
+
+def test_names_from_right_to_left_keep_to_their_places() -> None:
+    chart = norms_chart(make_run(("[CLS]", "##م", "[SEP]")))
+    assert chart.text(1, 1).startswith("layer 0, \u2068##م\u2069 (token 1): ")
+    assert chart.columns[1] == "##م"
+    assert chart.table()[0] == ("Layer × Token: Norm", *(
+        f"{text} (token {n})" for n, text in enumerate(chart.columns)
+    ))  # fmt: skip

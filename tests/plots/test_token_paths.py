@@ -10,6 +10,7 @@ from bertviewer.plots.chart import Place
 from bertviewer.plots.token_paths import Traced, path_charts, state_places
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of
 
+X = Traced(0, "x", 0)
 CAT, MAT = Traced(2, "cat", 0), Traced(6, "mat", 3)
 
 
@@ -46,6 +47,10 @@ def test_points_stand_for_the_module_and_the_token() -> None:
     run = replace(run, state_paths=paths)
     assert state_places(run, 0) == (Place("embed", 0), Place(token=0), Place("encoder.1", 0))
     charts = path_charts(run, (Traced(1, "y", 0),))
+    assert charts.norms.names == charts.norms.ticks
+    normed = path_charts(replace(run, state_paths=(*paths[:2], ("ln_f", "ln_f"))), (X,))
+    assert normed.to_start.names == ("emb", "0", "1, after ln_f")
+    assert normed.to_start.ticks == ("emb", "0", "1")
     places = (Place("embed", 1), Place(token=1), Place("decoder.1", 1))
     assert charts.norms.lines[0].places == charts.to_before.lines[0].places == places
 

@@ -1,4 +1,6 @@
-"""The demo model with a run, and its report."""
+"""The demo model with a run, and its report; the report of any other folder."""
+
+from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -7,12 +9,20 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf
 from tests.report.reading import Report
 
 TEXT = "this is a 12212121 test sentence"
+
+
+def opened(folder: Path, task: str = "base", random: bool = False) -> ReportDocument:
+    model = open_model(parse_source(str(folder), task))
+    run = run_sentence(model, Sentence("the cat"), random_weights=random)
+    return build_document(
+        model.architecture, None if run is None else draw_run(model.architecture, run)
+    )
 
 
 @pytest.fixture(scope="package")

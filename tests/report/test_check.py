@@ -42,12 +42,12 @@ def test_kinds_steps_and_crosses(checked: ActivationRun) -> None:
     assert json.dumps(data, allow_nan=False)
     assert data["ok"] is False
     assert data["kinds"] == [
-        ["layer", "2", "0", "3.0e-07", "2.0e-06"],
-        ["self-attention", "2", "1", "–", "2.0e-06"],
+        ["layer", "2", "0", "3.0e−07", "2.0e−06"],
+        ["self-attention", "2", "1", "–", "2.0e−06"],
     ]
     assert data["layer"] == LAYER
     assert [row[0] for row in data["steps"]] == ["self-attention", "= next hidden state"]
-    assert data["crosses"] == [["encoder.layer.0.attention.self", "head 3", "–", "2.0e-06", "✗"]]
+    assert data["crosses"] == [["encoder.layer.0.attention.self", "head 3", "–", "2.0e−06", "✗"]]
     assert data["unchecked"] == [["a reason", "2"]]
 
 

@@ -22,7 +22,7 @@ def test_everything_is_told() -> None:
     assert key_lines(KEYS) == [
         "Checkpoint: 2 files, 2.00 MB together: a.safetensors (1.50 MB), b.safetensors (0.50 MB)",
         "Stored as: 3 × F16, 1 × I64; computed in float32",
-        "Not in the checkpoint, drawn at RANDOM: 2 of 4",
+        "Not in the checkpoint, drawn at random when the model is used: 2 of 4",
         "  y",
         "  z",
         "Under another name: 1",

@@ -10,6 +10,7 @@ from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.ui.module_tree import OUTPUT_SHAPE, PARAMETERS, SHARE, SHARE_ROLE, ModuleTreeModel
 from bertviewer.ui.tables import Column, Row, TableModel
 from bertviewer.ui.tensors.tensor_table import TensorTableModel
+from tests.core.opened import derived
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "transformer-base", "albert-base-v2"])
@@ -67,6 +68,14 @@ def test_the_tensor_table_is_a_sound_model(
     notes = {row[0]: row[6] for row in rows}
     assert "bert.embeddings.word_embeddings.weight" in notes["predictions.decoder.weight"]
     assert model.index(0, 0).data(Qt.ItemDataRole.ToolTipRole) == "cls.predictions.bias"
+
+
+def test_shapes_in_symbols_are_written_for_people() -> None:
+    model = TensorTableModel()
+    model.set_tensors(derived("gpt2").tensors_below("h.0.attn"), "h.0.attn.")
+    shapes = {model.index(row, 0).data(): model.index(row, 2).data() for row in range(4)}
+    assert shapes["c_attn.weight"] == "[D, 3·D]"
+    assert shapes["c_proj.weight"] == "[D, D]"
 
 
 def test_a_table_of_texts_is_a_sound_model(qtmodeltester: ModelTester) -> None:

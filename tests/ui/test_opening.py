@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox, QPushButton
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source import parse_source
@@ -89,6 +89,17 @@ def test_without_a_tokenizer_run_is_off_and_says_why(
     wait(bare)
     assert not button.isEnabled()
     assert button.toolTip() == "This model has no tokenizer, so no sentence can be run."
+    # Where the sentence is typed as well, and whatever is typed.
+    note = find(window, QLabel, "tokenCount")
+    window.set_sentence("the cat sat", None)
+    assert note.isVisible()
+    assert note.text() == "This model has no tokenizer"
+    assert note.toolTip() == button.toolTip()
+    (bare / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]))
+    assert drop(window, bare.as_uri())
+    wait(bare)
+    assert button.isEnabled()
+    assert note.text() != "This model has no tokenizer"
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])

@@ -104,7 +104,7 @@ def view(qtbot: QtBot) -> CountView:
     terms = (
         CountTerm("V·D", "30522·384", 11_720_448),
         CountTerm("+ N·(4·D² + 2·D·I + 9·D + I)", "+ 6·(4·384² + 2·384·1536)", 10_646_784),
-        CountTerm("- D", "- 384", -384),
+        CountTerm("− D", "− 384", -384),
     )
     view = CountView(terms, "22,366,848 ✓")
     qtbot.addWidget(view)
@@ -113,9 +113,9 @@ def view(qtbot: QtBot) -> CountView:
 
 def test_signs_and_the_text_to_copy(view: CountView) -> None:
     assert view.text() == (
-        "V·D + N·(4·D² + 2·D·I + 9·D + I) - D\n"
-        "= 30522·384 + 6·(4·384² + 2·384·1536) - 384\n"
-        "= 11,720,448 + 10,646,784 - 384\n"
+        "V·D + N·(4·D² + 2·D·I + 9·D + I) − D\n"
+        "= 30522·384 + 6·(4·384² + 2·384·1536) − 384\n"
+        "= 11,720,448 + 10,646,784 − 384\n"
         "= 22,366,848 ✓"
     )
     assert view.accessibleDescription() == view.text()

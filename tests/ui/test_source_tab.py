@@ -3,7 +3,13 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette, QTextCursor
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QTabWidget, QToolButton
+from PySide6.QtWidgets import (
+    QApplication,
+    QLineEdit,
+    QTabWidget,
+    QTreeView,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source_code import SourceCode, source_of
@@ -11,18 +17,9 @@ from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_highlighting import DARK_COLORS, LIGHT_COLORS, Span, spans_of
-from bertviewer.ui.source_tab import SourceTab
 from bertviewer.ui.source_view import SourceView
 from tests.ui.finding import find
-
-CODE = '''@decorated
-class Kind(Base):
-    """Two
-    lines."""
-
-    def run(self, x):
-        return x @ 2  # why
-'''
+from tests.ui.source_in_sight import CODE, source_tab
 
 
 def luminance(color: QColor) -> float:
@@ -31,15 +28,6 @@ def luminance(color: QColor) -> float:
         for c in (color.redF(), color.greenF(), color.blueF())
     ]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-
-def source_tab(window: MainWindow) -> tuple[SourceTab, SourceView]:
-    tabs = find(window, QTabWidget, "detailTabs")
-    titles = [tabs.tabText(index) for index in range(tabs.count())]
-    tabs.setCurrentIndex(titles.index("Source"))
-    page = tabs.currentWidget()
-    assert isinstance(page, SourceTab)
-    return page, find(window, SourceView, "sourceView")
 
 
 def colors_of(view: SourceView, line: int) -> set[str]:
@@ -127,63 +115,54 @@ def test_a_missing_source_is_one_plain_line(
     )
 
 
-def test_a_text_is_found_in_the_source(demo_window: MainWindow, qtbot: QtBot) -> None:
+def test_the_shortcut_finds_where_one_reads_and_filters_elsewhere(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
     window = demo_window
-    window.workspace.select("encoder.layer.1.attention.self")
-    _, view = source_tab(window)
-    bar, field = find(window, FindBar, "findBar"), find(window, QLineEdit, "findField")
-    count = find(window, QLabel, "findCount")
-    assert not bar.isVisible()
     window.activateWindow()
-    view.setFocus()
-    qtbot.waitUntil(view.hasFocus)
-    # Elsewhere it filters the tree.
-    qtbot.keyClick(view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
-    assert bar.isVisible()
+    tabs, bar = find(window, QTabWidget, "detailTabs"), find(window, FindBar, "findBar")
+    tree, filter_ = find(window, QTreeView, "moduleTree"), find(window, QLineEdit, "treeFilter")
+    field, titles = find(window, QLineEdit, "findField"), tabs.tabBar()
+    source = next(n for n in range(tabs.count()) if tabs.tabText(n) == "Source")
+
+    def press(widget: QWidget) -> None:
+        widget.setFocus()
+        qtbot.waitUntil(widget.hasFocus)
+        qtbot.keyClick(widget, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+
+    tree.setFocus()
+    qtbot.waitUntil(tree.hasFocus)
+    qtbot.mouseClick(titles, Qt.MouseButton.LeftButton, pos=titles.tabRect(0).center())
+    assert tree.hasFocus()  # the arrow keys go on from module to module
+    tabs.setCurrentIndex(source)
+    press(titles)
     assert field.hasFocus()
-    qtbot.keyClicks(field, "SELF.query")
-    hits = view.toPlainText().lower().count("self.query")
-    assert hits > 1
-    assert count.text() == f"1 of {hits}"
-    assert len(view.extraSelections()) == hits
-    assert view.textCursor().selectedText() == "self.query"
-    first = view.textCursor().position()
-    qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert count.text() == f"2 of {hits}"
-    assert view.textCursor().position() > first
-    qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
-    assert view.textCursor().position() == first
-    qtbot.mouseClick(find(window, QToolButton, "findBefore"), Qt.MouseButton.LeftButton)
-    assert count.text() == f"{hits} of {hits}"
-    qtbot.keyClicks(field, "no such text")
-    assert count.text() == "not found"
-    assert not find(window, QToolButton, "findNext").isEnabled()
-    assert view.extraSelections() == []
-
-    # Another class is looked through as well.
-    field.setText("class LayerNorm")
-    window.workspace.select("embeddings.LayerNorm")
-    assert count.text() == "1 of 1"
     qtbot.keyClick(field, Qt.Key.Key_Escape)
+    press(tree)
+    assert filter_.hasFocus()
     assert not bar.isVisible()
-    assert view.hasFocus()
-    assert view.extraSelections() == []
-    assert view.textCursor().selectedText() == "class LayerNorm"
+    tabs.setCurrentIndex(0)
+    press(titles)
+    assert filter_.hasFocus()
+    # Its own keys stay the tab bar's.
+    titles.setFocus()
+    qtbot.keyClick(titles, Qt.Key.Key_Tab, Qt.KeyboardModifier.ControlModifier)
+    assert tabs.currentIndex() == 1
 
 
-def test_what_is_selected_is_looked_for(qtbot: QtBot) -> None:
-    view = SourceView()
-    bar = FindBar(view)
-    for widget in (view, bar):
-        qtbot.addWidget(widget)
-    view.show_source([("", SourceCode("Kind", "a.py", "a", "1", 1, CODE))])
-    cursor = view.document().find("x")
-    view.setTextCursor(cursor)
-    bar.open_bar()
-    assert find(bar, QLineEdit, "findField").text() == "x"
-    # The second x of "return x @ 2" comes after the parameter's.
-    assert find(bar, QLabel, "findCount").text() == "1 of 2"
-    bar.step(1)
-    assert view.textCursor().block().text().strip().startswith("return x")
-    bar.step(1)
-    assert view.textCursor() == cursor
+def test_a_click_on_its_title_brings_the_keys_to_the_source(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    window = demo_window
+    window.activateWindow()
+    tabs, tree = find(window, QTabWidget, "detailTabs"), find(window, QTreeView, "moduleTree")
+    source = next(n for n in range(tabs.count()) if tabs.tabText(n) == "Source")
+    place = tabs.tabBar().tabRect(source).center()
+    view = find(window, SourceView, "sourceView")
+    for _ in range(2):  # the first click brings it into sight
+        tree.setFocus()
+        qtbot.waitUntil(tree.hasFocus)
+        qtbot.mouseClick(tabs.tabBar(), Qt.MouseButton.LeftButton, pos=place)
+        assert view.hasFocus()
+    qtbot.keyClick(view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert find(window, QLineEdit, "findField").hasFocus()

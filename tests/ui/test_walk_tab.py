@@ -66,7 +66,7 @@ def test_before_formulas_there_are_numbers() -> None:
     cells = [[model.index(row, c).data() for c in range(6)] for row in range(model.rowCount())]
     assert cells[0] == ["", "Embeddings", "", "", "22,163,456 ✓", ""]
     assert cells[3] == [
-        "3", "Embedding-Token", "[B, S]", "[B, S, 1024]", "21,635,072", "21128*1024",
+        "3", "Embedding-Token", "[B, S]", "[B, S, 1024]", "21,635,072", "21128·1024",
     ]  # fmt: skip
     assert cells[9][:2] == ["", "One layer, of 24"]
     assert cells[-1][TRAINABLE] == "325,522,432 ✓"
@@ -81,7 +81,7 @@ def test_the_demos_walk(tab: WalkTab) -> None:
     row = row_of(tab, "MultiHeadSelfAttention")
     cells = [view.model().index(row, number).data() for number in range(6)]
     assert cells[OUTPUT].startswith("[B, S, D]\n[1, ")
-    assert cells[TRAINABLE:] == ["591,360", "4*(D*D+D)\n4*(384*384+384)"]
+    assert cells[TRAINABLE:] == ["591,360", "4·(D·D+D)\n4·(384·384+384)"]
     # The tip is that of the whole row.
     tips = {
         view.model().index(row, number).data(Qt.ItemDataRole.ToolTipRole) for number in range(6)
@@ -125,7 +125,7 @@ def test_the_groups(tab: WalkTab) -> None:
     assert column(groups, 0) == ["Embedding", "Blocks", "Pooler", "Total"]
     assert column(groups, 1)[-1] == "22,713,216 ✓"
     assert column(groups, 2)[1] == (
-        "N*(4*(D*D+D) + 2*D + D*4D + 4D + 4D*D + D + 2*D)\n= N*(12*D*D + 13*D)"
+        "N·(4·(D·D+D) + 2·D + D·4D + 4D + 4D·D + D + 2·D)\n= N·(12·D² + 13·D)"
     )
 
 

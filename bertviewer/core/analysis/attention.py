@@ -122,8 +122,7 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call)
     # Masks and tables that the calculation makes itself belong to where the weights are.
     with torch.no_grad(), parameter.device:
         args, kwargs = arithmetic.take(call.args), arithmetic.take(dict(call.kwargs))
-        weights, _ = kind.read(part, *args, **kwargs).attend(part)
-    return weights
+        return kind.read(part, *args, **kwargs).weights(part)
 
 
 def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> list[Call]:

@@ -27,14 +27,18 @@ def histogram_of(
 ) -> Histogram:
     """Return the histogram of the output of the module at ``path``: its first tensor, all calls.
 
-    Two runs are laid over one another with the ``shared_range`` of their histograms.
+    Two runs are laid over one another with one ``range`` for both.
 
     Raises:
-        UserError: the run did not call the module, or it gave no tensor.
+        UserError: the run did not call the module, or it gave no tensor, or none of numbers that
+            can be counted.
         Cancelled: ``progress`` said so.
     """
-    if run.activation(path) is None:
+    activation = run.activation(path)
+    if activation is None:
         raise UserError(f"{path or 'the model'} was not called in this run, or gives no tensor")
+    if activation.left_out:
+        raise UserError(f"not measured: {activation.left_out}")
     found = look_at_outputs(model, kept, (path,), _values, progress)[path]
     return histogram(np.concatenate(found), bins, range)
 

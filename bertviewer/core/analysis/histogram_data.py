@@ -32,11 +32,6 @@ class Histogram:
     count: int
 
     @property
-    def range(self) -> Range:
-        """The outermost edges."""
-        return float(self.edges[0]), float(self.edges[-1])
-
-    @property
     def outside(self) -> int:
         """The number of finite elements outside of the edges."""
         return self.count - self.nan_count - self.inf_count - int(self.counts.sum())
@@ -58,12 +53,6 @@ def histogram(values: Values, bins: int = 64, range: Range | None = None) -> His
     except (ValueError, FloatingPointError):
         counts, edges = _counted_exactly(finite, bins, range or _range(finite))
     return Histogram(edges.astype(np.float64), counts, nan_count, inf_count, flat.size)
-
-
-def shared_range(first: Histogram, second: Histogram) -> Range:
-    """Return the range that holds both: histograms with it can be laid over one another."""
-    lows, highs = zip(first.range, second.range, strict=True)
-    return min(lows), max(highs)
 
 
 def _finite(values: Values) -> tuple[Values, int, int]:

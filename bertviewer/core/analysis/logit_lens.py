@@ -60,7 +60,7 @@ def logits_by_layer(
     norms = None if root is None else root.token_norms
     if logits is None or logits.shape[:2] != (len(states), 1) or norms is None:
         raise UserError("the head does not give one score for each word from one token's vector")
-    scores = logits[:, 0].float()
+    scores = wide(logits[:, 0])
     # Half precision rounds the norm in the run as well.
     tolerance = 1e-3 if states.element_size() >= 4 else 3e-2
     # The run's norm is that of the finite scores: after a NaN the layers before it still tell.
@@ -68,6 +68,11 @@ def logits_by_layer(
     if not np.isclose(last, norms[row], rtol=tolerance):
         raise UserError("the head needs more than the last hidden state of the one token")
     return scores
+
+
+def wide(scores: Tensor) -> Tensor:
+    """Return scores in float32 at least: float64 keeps its digits."""
+    return scores.float() if scores.element_size() < 4 else scores
 
 
 def _states(run: ActivationRun, module: nn.Module, position: int) -> Tensor:

@@ -1,5 +1,7 @@
 """Which tokens the rows of a module's output [1, S, D] stand for."""
 
+import math
+
 from bertviewer.core.run.activation_run import ActivationRun
 
 _CROSS_ATTENTIONS = frozenset({"crossattention", "EncDecAttention", "encoder_attn"})
@@ -11,10 +13,11 @@ def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:
 
     A run of an encoder-decoder has the encoder's tokens first and the decoder's behind them, and a
     module sees either. The keys and values of a decoder's cross-attention are the encoder's.
+    SqueezeBERT's layers give [1, D, S]: their rows are features, however many there are.
     """
     total = len(run.tokens)
     if count == total:
-        return range(total)
+        return None if _is_turned(run, path) else range(total)
     givers = list(zip(*(paths for paths in run.state_paths if paths), strict=False))
     if len(givers) != 2:
         return None
@@ -23,6 +26,32 @@ def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:
     is_of_decoder = _is_beside(path, givers[1], givers[0]) and not _is_from_encoder(path)
     likely = (decoder, encoder) if is_of_decoder else (encoder, decoder)
     return next((tokens for tokens in likely if len(tokens) == count), None)
+
+
+def _is_turned(run: ActivationRun, path: str) -> bool:
+    """Return whether a module is, or lies in, a layer that gave its state with the axes turned.
+
+    Only where there are as many features as tokens is that not told by their number.
+    """
+    own = run.activation(path)
+    if own is None or own.output_shape[-2:] != (len(run.tokens),) * 2:
+        return False
+    for state in reversed(range(len(run.state_paths))):
+        for giver in run.state_paths[state]:
+            if giver and f"{path}.".startswith(f"{giver}."):
+                return not _gave_tokens(run, giver, state)
+    return False
+
+
+def _gave_tokens(run: ActivationRun, giver: str, state: int) -> bool:
+    """Return whether the rows of a layer's last output are those of the hidden state."""
+    layer = run.activation(giver)
+    given = None if layer is None else layer.token_norms
+    norms = run.token_norms[state]
+    if given is None or len(given) != len(norms):
+        return False
+    pairs = zip(given.tolist(), norms, strict=True)
+    return all(one is None or math.isclose(own, one, rel_tol=1e-3) for own, one in pairs)
 
 
 def _is_beside(path: str, layers: tuple[str, ...], others: tuple[str, ...]) -> bool:

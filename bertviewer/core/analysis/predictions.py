@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from bertviewer.core.analysis.logit_lens import logits_by_layer
+from bertviewer.core.analysis.logit_lens import logits_by_layer, wide
 from bertviewer.core.analysis.prediction_data import (
     Candidate,
     Guess,
@@ -72,7 +72,7 @@ def _own_logits(model: LoadedModel, kept: Capture, row: int, progress: Progress)
     with torch.no_grad(), telling(module, progress):
         logits = first_tensor(module(**kept.inputs))
     assert logits is not None, "the run has seen its shape"
-    return logits[:, row].float()
+    return wide(logits[:, row])
 
 
 def _guesses(

@@ -20,13 +20,13 @@ def call_statistics(
 ) -> dict[str, tuple[TokenStatistics, ...]]:
     """Return the sums of each token's vector in the outputs of the modules at ``paths``, by call.
 
-    A shared layer, as ALBERT's, has a call for each step. Modules whose output is not [1, S, D],
-    and those that the run did not call, are left out.
+    A shared layer, as ALBERT's, has a call for each step. Modules whose output is not [1, S, D] or
+    was not measured, and those that the run did not call, are left out.
 
     Raises:
         Cancelled: ``progress`` said so.
     """
-    shapes = {module.path: module.output_shape for module in run.modules}
+    shapes = {module.path: module.output_shape for module in run.modules if not module.left_out}
     chosen = [path for path in paths if _is_by_token(shapes.get(path, ()))]
     if not chosen:
         return {}

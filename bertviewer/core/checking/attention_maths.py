@@ -65,18 +65,20 @@ class Attention:
 
         With ``head`` only that one is calculated, from its own rows of the three weights.
         """
-        shared = self.heads // self.key_heads
-        key_head = None if head is None else head // shared
+        weights = self.weights(part, head)
+        v = self._shared(part, self.values, self.value, head)
+        mixed = (weights @ v).transpose(1, 2)
+        return weights, part.round(mixed.reshape(*mixed.shape[:2], -1))
+
+    def weights(self, part: Part, head: int | None = None) -> Tensor:
+        """Return the probabilities alone [B, A, S, S']: they take no values."""
         q = in_heads(part, self.x, *self.query.split(self.heads, head))
-        k = in_heads(part, self.keys, *self.key.split(self.key_heads, key_head))
-        v = in_heads(part, self.values, *self.value.split(self.key_heads, key_head))
+        k = self._shared(part, self.keys, self.key, head)
         if self.norms is not None:
             q, k = self.norms[0](q), self.norms[1](k)
         if self.rotation is not None:
             cosine, sine = (table[:, None] for table in self.rotation)
             q, k = (part.round(_rotate(side, cosine, sine)) for side in (q, k))
-        if head is None and shared > 1:
-            k, v = (side.repeat_interleave(shared, dim=1) for side in (k, v))
         scores = part.round(q @ k.transpose(-1, -2)) * self.scale
         if self.bias is not None:
             scores = part.round(scores + _of_head(self.bias, head))
@@ -85,9 +87,15 @@ class Attention:
             queries, keys = scores.shape[-2:]
             later = torch.ones(queries, keys, dtype=torch.bool).triu(keys - queries + 1)
             scores = scores.masked_fill(later, -torch.inf)
-        weights = part.round(softmax(scores))
-        mixed = (weights @ v).transpose(1, 2)
-        return weights, part.round(mixed.reshape(*mixed.shape[:2], -1))
+        return part.round(softmax(scores))
+
+    def _shared(self, part: Part, x: Tensor, projection: Projection, head: int | None) -> Tensor:
+        """Project keys or values, and give each head of queries its own: [B, A, S', d]."""
+        shared = self.heads // self.key_heads
+        if head is not None:
+            return in_heads(part, x, *projection.split(self.key_heads, head // shared))
+        side = in_heads(part, x, projection, self.key_heads)
+        return side if shared == 1 else side.repeat_interleave(shared, dim=1)
 
 
 def head_count(part: Part, *keys: str) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.evaluation import FormulaError, evaluate, letters_of, terms_of
+from bertviewer.core.numerals import with_minus
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -64,9 +65,9 @@ def steps_of(formula: str, values: Mapping[str, int]) -> CountSteps | None:
 
 
 def readable(formula: str) -> str:
-    """Return ``12·D² + 13·D`` for ``12*D**2 + 13*D``."""
+    """Return ``12·D² + 13·D`` for ``12*D**2 + 13*D``, and a true minus for ``-``."""
     powers = re.sub(r"\*\*(\d+)", lambda match: match.group(1).translate(_SUPERSCRIPTS), formula)
-    return powers.replace("//", " / ").replace("*", "·")
+    return with_minus(powers.replace("//", " / ").replace("*", "·"))
 
 
 def _with_numbers(formula: str, values: Mapping[str, int]) -> str:

@@ -79,7 +79,7 @@ def gelu(subject: Subject) -> Formula:
             "This is the exact form, with erf. The tanh form seen elsewhere approximates it; the "
             "two differ by less than 0.001.",
             "Large positive numbers pass unchanged and large negative ones become 0, as with ReLU, "
-            "but the bend is smooth and the lowest value is about -0.17, near x = -0.75.",
+            "but the bend is smooth and the lowest value is about −0.17, near x = −0.75.",
             "It has no parameters.",
         ),
         config_keys=subject.keys("activation"),
@@ -177,11 +177,11 @@ def tanh(subject: Subject) -> Formula:
     return Formula(
         role="tanh",
         title="Hyperbolic tangent",
-        summary="Squeezes each number into the range from -1 to 1.",
+        summary="Squeezes each number into the range from −1 to 1.",
         maths=("tanh(x) = (e^x - e^(-x)) / (e^x + e^(-x))",),
         terms=(_INPUT,),
         notes=(
-            "Close to 0 it changes little; far from 0 it flattens, and outputs near -1 or 1 "
+            "Close to 0 it changes little; far from 0 it flattens, and outputs near −1 or 1 "
             "carry little gradient.",
             "It has no parameters.",
         ),

@@ -25,7 +25,7 @@ def pooler(subject: Subject) -> Formula:
         terms=(
             Term("x_0", "last hidden state of the first token, [CLS]", shape_text((dense.inputs,))),
             *dense.terms("the pooler"),
-            Term("p", "pooled output, between -1 and 1", shape_text((dense.outputs,))),
+            Term("p", "pooled output, between −1 and 1", shape_text((dense.outputs,))),
         ),
         notes=(
             "Only the first token is read. Attention in every layer let that token gather from all "

@@ -4,6 +4,7 @@ from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import epsilon_of
 from bertviewer.core.formulas.notation import number_maths, sized
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import number_text
 from bertviewer.core.shape_text import shape_text
 
 
@@ -47,7 +48,7 @@ def _terms(subject: Subject, width: int | None, epsilon: float | None) -> tuple[
         Term(
             "epsilon",
             "small constant that keeps the root away from 0",
-            None if epsilon is None else f"{epsilon:g}",
+            None if epsilon is None else number_text(epsilon, 6),
         ),
     ]
     if subject.shape("weight"):

@@ -6,6 +6,7 @@ from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
 from bertviewer.core.formulas.rms_classes import ONE_PLUS_WEIGHT, PLAIN
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import number_text
 
 _RMS = frozenset((*PLAIN, *ONE_PLUS_WEIGHT))
 _MEANINGS = {
@@ -29,7 +30,7 @@ class Norm:
     @property
     def terms(self) -> tuple[Term, ...]:
         """The term that explains it."""
-        value = None if self.epsilon is None else f"epsilon {self.epsilon:g}"
+        value = None if self.epsilon is None else f"epsilon {number_text(self.epsilon, 6)}"
         return (Term(self.operator, _MEANINGS[self.operator], value),)
 
 

@@ -103,7 +103,7 @@ def loss(subject: Subject) -> Formula:
             Term("y_i", "the right class of item i"),
             Term("n", "number of items that have a label"),
         ),
-        notes=("It has no parameters.", "Items labelled -100 are left out."),
+        notes=("It has no parameters.", "Items labelled −100 are left out."),
         config_keys=(),
         source="torch.nn.CrossEntropyLoss",
     )

@@ -4,6 +4,7 @@ from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import epsilon_of
 from bertviewer.core.formulas.notation import number_maths, sized
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import number_text
 from bertviewer.core.shape_text import shape_text
 
 _SOURCE = "Zhang & Sennrich 2019, section 3"
@@ -38,7 +39,7 @@ def _formula(subject: Subject, scale: str, meaning: str, notes: tuple[str, ...])
         Term(
             "epsilon",
             "small constant that keeps the root away from 0",
-            None if epsilon is None else f"{epsilon:g}",
+            None if epsilon is None else number_text(epsilon, 6),
         ),
     ]
     if width:

@@ -28,10 +28,6 @@ class Meter:
         self._done += nbytes
         self._seen.clear()
 
-    def back(self, nbytes: int) -> None:
-        """Take bytes back that have to come again."""
-        self.skip(-nbytes)
-
     def add(self, nbytes: int) -> None:
         """Count bytes that have come; raises ``Cancelled`` where that is wished."""
         self._done += nbytes

@@ -61,6 +61,8 @@ class ModuleActivation:
     token, if it is [1, S, D].
     ``macs`` counts multiply-adds of all calls, of the modules below too; ``None`` where no
     analytic count is known.
+    ``left_out`` says in one word, as "complex64", what kept an output from being measured, and is
+    "" where all were; the statistics of such a call are those of no elements.
     """
 
     path: str
@@ -70,6 +72,7 @@ class ModuleActivation:
     calls: tuple[Statistics, ...]
     macs: int | None
     token_norms: "NDArray[np.floating[Any]] | None" = field(default=None, compare=False, repr=False)
+    left_out: str = ""
 
     @property
     def statistics(self) -> Statistics:
@@ -166,6 +169,7 @@ def _module_to_json(module: ModuleActivation) -> dict[str, Any]:
         "class": module.class_name,
         "input_shape": None if module.input_shape is None else list(module.input_shape),
         "output_shape": list(module.output_shape),
-        **{name: figure(statistics, name) for name in STATISTIC_NAMES},
+        **{name: None if module.left_out else figure(statistics, name) for name in STATISTIC_NAMES},
+        "not_measured": module.left_out or None,
         "macs": module.macs,
     }

@@ -59,7 +59,7 @@ class Capture:
     def add(self, path: str, call: Call) -> None:
         """Keep a call of the module at ``path``, if it fits into the budget."""
         tensors = tensors_in((call.args, call.kwargs, call.output))
-        storages = {s.data_ptr(): s.nbytes() for t in tensors if (s := t.untyped_storage())}
+        storages = dict(map(_storage, tensors))
         new = sum(size for key, size in storages.items() if key not in self._storages)
         if self.bytes + new > self.budget:
             self.refused.add(path)
@@ -121,6 +121,15 @@ def _on_cpu(call: Call) -> Call:
     moved = Call(args, kwargs, output, ())
     noted = versions((args, kwargs, output)) if call.is_intact else (-1,)
     return replace(moved, versions=noted)
+
+
+def _storage(tensor: Tensor) -> tuple[int, int]:
+    """Return what tells a tensor's memory from others', and its size in bytes at most."""
+    try:
+        storage = tensor.untyped_storage()
+    except NotImplementedError:  # sparse tensors and those of other libraries have none
+        return id(tensor), tensor.numel() * tensor.element_size()
+    return storage.data_ptr(), storage.nbytes()
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:

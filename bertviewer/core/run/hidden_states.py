@@ -1,15 +1,14 @@
 """The hidden states in a model's output, and which modules gave them."""
 
-import math
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from bertviewer.core.architecture import ancestors
+from bertviewer.core.run.measuring import left_out, measure_tokens
 from bertviewer.core.run.recording import Recorder
 
 State = NDArray[np.floating[Any]]
@@ -21,11 +20,16 @@ _NOT_KEPT = frozenset({"hidden_states", "attentions", "last_hidden_state", "past
 
 
 def stacks_of(output: Any) -> tuple[Stack, ...]:
-    """Return the hidden states of the model, or those of its encoder and of its decoder."""
+    """Return the hidden states of the model, or those of its encoder and of its decoder.
+
+    There are none where one of them cannot be measured.
+    """
     if (states := output.get("hidden_states")) is not None:
-        return (tuple(states),)
-    encoder, decoder = output.get("encoder_hidden_states"), output.get("decoder_hidden_states")
-    return () if encoder is None or decoder is None else (tuple(encoder), tuple(decoder))
+        stacks: tuple[Stack, ...] = (tuple(states),)
+    else:
+        encoder, decoder = output.get("encoder_hidden_states"), output.get("decoder_hidden_states")
+        stacks = () if encoder is None or decoder is None else (tuple(encoder), tuple(decoder))
+    return () if any(left_out(state) for stack in stacks for state in stack) else stacks
 
 
 def token_norms(stacks: tuple[Stack, ...]) -> tuple[tuple[float | None, ...], ...]:
@@ -96,16 +100,18 @@ def small_outputs(output: Any, vocabulary: object) -> dict[str, NDArray[Any]]:
         for name, value in output.items()
         if isinstance(value, Tensor)
         and name.removeprefix("encoder_") not in _NOT_KEPT
+        and not left_out(value)
         and value.numel() <= MOST_ELEMENTS
         and (value.dim() < 3 or value.shape[-1] != vocabulary)
     }
 
 
 def _norms(state: Tensor) -> list[float | None]:
-    norms: list[float] = torch.linalg.vector_norm(
-        state[0], dim=-1, dtype=torch.float64 if state.device.type != "mps" else None
-    ).tolist()
-    return [norm if math.isfinite(norm) else None for norm in norms]
+    rows = measure_tokens(state[0])
+    nan, inf, *_ = rows.sums
+    is_whole = np.isfinite(rows.norms) & (nan + inf == 0)
+    pairs = zip(rows.norms.tolist(), is_whole.tolist(), strict=True)
+    return [norm if whole else None for norm, whole in pairs]
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

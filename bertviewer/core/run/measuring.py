@@ -27,8 +27,19 @@ from bertviewer.core.run.token_statistics import TokenStatistics
 Norms = NDArray[np.floating[Any]]
 Figures = Callable[[], tuple[Statistics, Norms]]
 
+NESTED = "nested"
+"""What a tensor is whose rows differ in length: it has no shape."""
+
 _FAST = frozenset({torch.float32, torch.float64})
 _HALVES = frozenset({torch.float16, torch.bfloat16})
+_WHOLE = frozenset(
+    {
+        *(torch.bool, torch.int8, torch.int16, torch.int32, torch.int64),
+        *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+    }
+)
+# Two numbers in one element.
+_PACKED = frozenset({getattr(torch, "float4_e2m1fn_x2", None)})
 # Squares far outside of these overflow or vanish in float32; NaN and Inf are outside as well.
 _LEAST_SQUARES, _MOST_SQUARES = 1e-20, 1e30
 # With a mean this large beside the root mean square, E[x²] - E[x]² cancels digits.
@@ -41,8 +52,25 @@ def measure(tensor: Tensor) -> tuple[Statistics, Norms]:
     """Return a tensor's statistics, and the Euclidean norms of its rows: [..., D] of any dtype.
 
     What has no rows, as a scalar, is one row. The work happens on the tensor's device.
+
+    Raises:
+        TypeError: it is ``left_out``; torch may raise a RuntimeError instead.
     """
     return add_up(tensor)()
+
+
+def left_out(tensor: Tensor) -> str:
+    """Return in one word what keeps a tensor from being measured, "" where nothing does.
+
+    Complex numbers have no order, quantized and packed ones are not the values that they stand
+    for, and of a tensor that is not strided, as a sparse one, most elements are not there.
+    """
+    if tensor.is_nested:
+        return NESTED
+    if tensor.layout is not torch.strided:
+        return str(tensor.layout).removeprefix("torch.").strip("_")
+    is_number = tensor.dtype.is_floating_point or tensor.dtype in _WHOLE
+    return "" if is_number and tensor.dtype not in _PACKED else str(tensor.dtype)[len("torch.") :]
 
 
 def add_up(tensor: Tensor) -> Figures:
@@ -81,7 +109,8 @@ def _measured(values: Tensor) -> tuple[Statistics, Norms]:
         return _measured_exactly(values)
     norms = _array(_norms(values)).reshape(-1)
     exact = norms.astype(np.float64)
-    squares = float(exact.dot(exact))
+    with np.errstate(over="ignore"):  # Inf is not measured so
+        squares = float(exact.dot(exact))
     total = values.sum().item()
     offset = total * total / count
     # (mean / root mean square)² is from 0 to 1; NaN fails every comparison.
@@ -102,6 +131,8 @@ def _floats(tensor: Tensor) -> Tensor:
     # Of a conjugate, torch may hold the imaginary part with the sign still to be turned.
     values = (tensor.detach() if tensor.requires_grad else tensor).resolve_neg()
     if values.dtype not in _FAST:
+        if word := left_out(tensor):
+            raise TypeError(f"{word} is not measured")
         # Apple's devices know no float64.
         values = values.float() if values.dtype in _HALVES else values.cpu().double()
     return values if values.dim() else values.reshape(1)

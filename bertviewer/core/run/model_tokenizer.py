@@ -3,6 +3,7 @@
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,8 +13,12 @@ from bertviewer.core.configuration import position_limit
 from bertviewer.core.errors import UserError
 from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.run.pieces import Piece, joined, word_starts
+from bertviewer.core.run.tokenizer_files import SENTENCEPIECE_FILES
 
 Result = TypeVar("Result")
+
+# What transformers turns a SentencePiece model into a tokenizer with, and how it is imported.
+_SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 
 # transformers imports itself bit by bit. Of two threads that do so at once each can wait for what
 # the other one has begun, and Python then hands out modules that are half there.
@@ -56,11 +61,9 @@ class ModelTokenizer:
                     ),
                 )
         except UserError as error:
-            if _is_utf8(folder):
-                raise
-            # It takes most files by their paths, and what it says of such a one is of no use.
-            cause = "its path is not UTF-8, which the library of the tokenizers needs; rename it"
-            raise UserError(f"{problem}: {cause}") from error
+            if cause := _why_not(folder):
+                raise UserError(f"{problem}: {cause}") from error
+            raise
         self._unknown: int | None = self._tokenizer.unk_token_id
         added = self._tokenizer.added_tokens_decoder.items()
         self._special = {number for number, token in added if token.special}
@@ -195,9 +198,23 @@ def _guarded(problem: str, action: Callable[[], Result]) -> Result:
         raise UserError(f"{problem}: {error}") from error
 
 
-def _is_utf8(path: Path) -> bool:
+def _why_not(folder: Path) -> str:
+    """Return why a tokenizer cannot be read where the library's own words are of no use."""
     try:
-        str(path).encode()
+        str(folder).encode()
     except UnicodeEncodeError:
+        # It takes most files by their paths.
+        return "its path is not UTF-8, which the library of the tokenizers needs; rename it"
+    models = [name for name in SENTENCEPIECE_FILES if (folder / name).is_file()]
+    lacking = [name for name, module in _SENTENCEPIECE.items() if not _is_installed(module)]
+    if not models or not lacking or (folder / "tokenizer.json").is_file():
+        return ""
+    names = " and ".join(lacking)
+    return f"{models[0]} can only be read with {names}: pip install {' '.join(lacking)}"
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # nor is what it lies in
         return False
-    return True

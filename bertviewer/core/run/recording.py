@@ -1,8 +1,7 @@
 """Watches every module of a model during a forward pass."""
 
-import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import ref
@@ -12,8 +11,8 @@ from torch import Tensor, nn
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.macs import own_macs
-from bertviewer.core.run.measuring import Norms, add_up
-from bertviewer.core.run.statistics import Statistics
+from bertviewer.core.run.measuring import NESTED, Norms, add_up, left_out
+from bertviewer.core.run.statistics import NOTHING, Statistics
 
 Shape = tuple[int, ...]
 _UNKNOWN = -1
@@ -39,8 +38,8 @@ class Recorder:
         self._called = 0
         # Dropouts and containers hand on the very tensor that their last child gave, so the
         # last few measurements serve most modules.
-        self._recent: deque[_Given] = deque(maxlen=4)
-        self._givers: list[tuple[str, _Given]] = []
+        self._recent: deque[_Given | _LeftOut] = deque(maxlen=4)
+        self._givers: list[tuple[str, _Given | _LeftOut]] = []
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -70,7 +69,8 @@ class Recorder:
     def givers(self, tensor: Tensor) -> list[str]:
         """Return the paths of the modules that gave just these numbers, the first one first.
 
-        Their tensor may have had another shape: GPT-2 gives its last one a new view.
+        Their tensor may have had another shape, as GPT-2 gives its last one a new view, or its axes
+        in another order, as SqueezeBERT's convolutions give [1, D, S].
         """
         return [path for path, given in self._givers if given.is_of(tensor)]
 
@@ -93,12 +93,18 @@ class Recorder:
         watched.__wrapped__ = forward  # type: ignore[attr-defined]
         return watched
 
-    def _measured(self, tensor: Tensor) -> "_Given":
+    def _measured(self, tensor: Tensor) -> "_Given | _LeftOut":
         """Return what is known of a tensor; it is measured if it is none of the last few."""
         for given in self._recent:
             if given.is_still(tensor):
                 return given
-        given = _Given(tensor)
+        try:
+            given = _Given(tensor)
+        except (RuntimeError, TypeError):
+            # Asked only now: nearly every tensor can be measured.
+            if not left_out(tensor):
+                raise
+            given = _LeftOut(tensor)
         self._recent.appendleft(given)
         return given
 
@@ -115,12 +121,17 @@ class Recorder:
 class _Given:
     """A tensor that was given: its figures of that moment, but not the tensor itself."""
 
-    __slots__ = ("_figures", "_found", "_offset", "_storage", "_tensor", "_version", "shape")
+    __slots__ = (
+        *("_figures", "_found", "_offset", "_storage", "_strides", "_tensor", "_version"),
+        "shape",
+    )
+    left_out = ""
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = ref(tensor)
         self._storage = ref(tensor.untyped_storage())
         self._offset = tensor.storage_offset()
+        self._strides = tensor.stride()
         self._version = _version(tensor)
         self.shape: Shape = tensor.shape
         self._figures = add_up(tensor)
@@ -131,12 +142,12 @@ class _Given:
         return self._tensor() is tensor and self._version == _version(tensor) != _UNKNOWN
 
     def is_of(self, tensor: Tensor) -> bool:
-        """Whether this was all of the same numbers, in any shape."""
+        """Whether this was all of the same numbers, in any shape and order."""
         return (
             self._storage() is tensor.untyped_storage()
             and self._offset == tensor.storage_offset()
-            and math.prod(self.shape) == tensor.numel()
             and self._version == _version(tensor)
+            and _places(self.shape, self._strides) == _places(tensor.shape, tensor.stride())
         )
 
     def figures(self) -> tuple[Statistics, Norms | None]:
@@ -150,6 +161,30 @@ class _Given:
         return self._found
 
 
+class _LeftOut:
+    """A tensor that was given and is none of those that are measured: what it is, in one word."""
+
+    __slots__ = ("_tensor", "_version", "left_out", "shape")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = ref(tensor)
+        self._version = _version(tensor)
+        self.left_out = left_out(tensor)
+        self.shape = _shape(tensor)
+
+    def is_still(self, tensor: Tensor) -> bool:
+        """Whether this is the same tensor."""
+        return self._tensor() is tensor and self._version == _version(tensor) != _UNKNOWN
+
+    def is_of(self, _tensor: Tensor) -> bool:
+        """Nothing is known of its numbers."""
+        return False
+
+    def figures(self) -> tuple[Statistics, Norms | None]:
+        """Return statistics of no elements."""
+        return NOTHING, None
+
+
 class _Watch:
     """What one module took and gave in each of its calls."""
 
@@ -160,13 +195,14 @@ class _Watch:
         self.name = path or type(module).__name__
         self.module = module
         self.inputs: list[tuple[Shape, ...]] = []
-        self.given: list[_Given] = []
+        self.given: list[_Given | _LeftOut] = []
 
     def own_macs(self) -> int | None:
         """Return the multiply-adds of all calls, without those of the modules below."""
         total: int | None = 0
         for inputs, given in zip(self.inputs, self.given, strict=True):
-            total = _sum(total, own_macs(self.module, inputs, given.shape))
+            is_known = given.left_out != NESTED
+            total = _sum(total, own_macs(self.module, inputs, given.shape) if is_known else None)
         return total
 
     def activation(self, macs: int | None) -> ModuleActivation:
@@ -181,6 +217,7 @@ class _Watch:
             tuple(statistics for statistics, _ in figures),
             macs,
             figures[-1][1],
+            next((given.left_out for given in self.given if given.left_out), ""),
         )
 
 
@@ -196,6 +233,34 @@ def _version(tensor: Tensor) -> int:
         return _UNKNOWN
 
 
-def _shapes(values: Iterable[Any]) -> tuple[Shape, ...]:
+def _shapes(values: Sequence[Any]) -> tuple[Shape, ...]:
     """Return the shapes of the tensors among a call's arguments."""
-    return tuple([found.shape for value in values if (found := first_tensor(value)) is not None])
+    try:
+        return tuple([t.shape for value in values if (t := first_tensor(value)) is not None])
+    except RuntimeError:  # a nested one has none
+        return tuple([_shape(t) for value in values if (t := first_tensor(value)) is not None])
+
+
+def _shape(tensor: Tensor) -> Shape:
+    """Return a tensor's shape; a nested one, whose rows differ, has none."""
+    try:
+        shape: Shape = tensor.shape
+    except RuntimeError:
+        return ()
+    return shape
+
+
+def _places(shape: Shape, strides: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return which elements of its memory a view has, in whatever order: sizes and strides.
+
+    Axes that follow one another without a gap are one.
+    """
+    merged: list[tuple[int, int]] = []
+    for stride, size in sorted(zip(strides, shape, strict=True), reverse=True):
+        if size == 1:
+            continue
+        if merged and merged[-1][0] == stride * size:
+            merged[-1] = stride, merged[-1][1] * size
+        else:
+            merged.append((stride, size))
+    return merged

@@ -14,6 +14,10 @@ try:
 except ImportError:  # there was no C compiler when bertviewer was installed
     row_sums = None  # type: ignore[assignment]
 
+LEAST, MOST = 1e-140, 1e140
+"""Squares of larger elements, which only float64 has, overflow in a sum; smaller ones' vanish."""
+_LEAST_EXPONENT = -1074
+
 
 def is_compiled() -> bool:
     """Whether the C module is there."""
@@ -30,7 +34,7 @@ def measure_rows(values: NDArray[np.floating[Any]]) -> tuple[Statistics, TokenSt
     if is_compiled() and values.dtype == np.float32 and values.size:
         held = np.ascontiguousarray(values)
         return figures_of(sums_at(held.ctypes.data, count, width), width)
-    rows = TokenStatistics(width, _in_passes(values.reshape(count, width)))
+    rows = _in_passes(values.reshape(count, width))
     return rows.of(range(len(rows))), rows
 
 
@@ -53,21 +57,36 @@ def figures_of(sums: bytes, width: int) -> tuple[Statistics, TokenStatistics]:
     )
 
 
-def _in_passes(array: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+def _in_passes(array: NDArray[np.floating[Any]]) -> TokenStatistics:
     values = np.array(array, dtype=np.float64)
+    width = values.shape[1]
     nan, inf = np.isnan(values), np.isinf(values)
     left_out = nan | inf
     zeros = (values == 0).sum(axis=1)
     mins = np.min(values, axis=1, where=~left_out, initial=np.inf)
     maxs = np.max(values, axis=1, where=~left_out, initial=-np.inf)
     values[left_out] = 0.0
+    exponents = _exponents(values) if array.dtype == np.float64 else None
+    if exponents is not None:
+        values = np.ldexp(values, -exponents[:, None])
     totals = values.sum(axis=1)
-    finite = values.shape[1] - left_out.sum(axis=1)
+    finite = width - left_out.sum(axis=1)
     means = totals / np.maximum(1, finite)
     values -= means[:, None]
     values[left_out] = 0.0
     deviations = np.einsum("sd,sd->s", values, values)
     norms = np.sqrt(deviations + finite * means**2)
-    return np.stack(
-        (nan.sum(axis=1), inf.sum(axis=1), zeros, totals, deviations, mins, maxs, norms)
-    )
+    sums = (nan.sum(axis=1), inf.sum(axis=1), zeros, totals, deviations, mins, maxs, norms)
+    return TokenStatistics(width, np.stack(sums), exponents)
+
+
+def _exponents(values: NDArray[np.float64]) -> NDArray[np.intp] | None:
+    """Return the unit that each row is to be added up in, ``None`` if 1 does for all of them.
+
+    A row of zeros has the least of all: it is nothing in any other.
+    """
+    largest = np.abs(values).max(axis=1, initial=0.0)
+    if not ((largest > MOST) | ((largest > 0) & (largest < LEAST))).any():
+        return None
+    exponents = np.frexp(largest)[1] - 1
+    return np.where(largest > 0, exponents, _LEAST_EXPONENT).astype(np.intp)

@@ -26,6 +26,9 @@ from bertviewer.core.run.text import check_text
 from bertviewer.core.run.tokenization import check_tokens, with_decoder
 from bertviewer.core.run.units import unit_paths
 
+MOST_SAID = 200
+"""Characters of an error's own words that are told."""
+
 
 def run_sentence(
     model: LoadedModel,
@@ -61,9 +64,8 @@ def run_sentence(
     with torch.no_grad(), recorder.watching(), capture.watching(modules):
         try:
             output = module(**inputs)
-        except (RuntimeError, ValueError, IndexError) as error:
-            name = model.source.name
-            raise UserError(f"{name}: the model cannot run this sentence: {error}") from error
+        except (RuntimeError, ValueError, IndexError, AssertionError) as error:
+            raise UserError(f"{model.source.name}: {_why_not(error)}") from error
     forward = perf_counter() - forward_started
     stacks = stacks_of(output)
     return ActivationRun(
@@ -80,6 +82,16 @@ def run_sentence(
         state_paths=state_paths(stacks, recorder),
         outputs=small_outputs(output, config.get("vocab_size")),
     )
+
+
+def _why_not(error: Exception) -> str:
+    """Return one line of what torch or transformers says, however long that is."""
+    said = " ".join(str(error).split())
+    if isinstance(error, IndexError) and said == "index out of range in self":
+        said = "it looks up a row that one of its tables does not have"
+    if len(said) > MOST_SAID:
+        said = f"{said[:MOST_SAID]}…"
+    return f"the model cannot run this sentence: {said}"
 
 
 def _kept(

@@ -67,18 +67,20 @@ class Statistics:
     def _unit(self) -> float:
         return 2.0**self.exponent
 
-    def merge(self, other: "Statistics") -> "Statistics":
-        """Return the statistics of both tensors' elements taken together.
+    @property
+    def is_zero(self) -> bool:
+        """Whether there is nothing to add up: no finite element, or zeros alone."""
+        return not self.min and not self.max
 
-        Raises:
-            ValueError: their sums are in different units.
-        """
-        if self.exponent != other.exponent:
-            raise ValueError(f"sums in units of 2^{self.exponent} and of 2^{other.exponent}")
+    def merge(self, other: "Statistics") -> "Statistics":
+        """Return the statistics of both tensors' elements taken together."""
+        # The larger of their units: what would be too small in it is nothing beside the other.
+        exponent = max((s.exponent for s in (self, other) if not s.is_zero), default=0)
+        (total, deviations), (others, of_others) = self._sums_in(exponent), other._sums_in(exponent)
         n, m = self.finite, other.finite
         # The elements of each stand apart from the mean of both, by this much in square.
         # A product, as a power too large for a float is an error and no infinity.
-        distance = self.total / n - other.total / m if n and m else 0.0
+        distance = total / n - others / m if n and m else 0.0
         apart = distance * distance * n * m / (n + m) if n and m else 0.0
         lows = [value for value in (self.min, other.min) if value is not None]
         highs = [value for value in (self.max, other.max) if value is not None]
@@ -87,13 +89,23 @@ class Statistics:
             self.nan_count + other.nan_count,
             self.inf_count + other.inf_count,
             self.zero_count + other.zero_count,
-            self.total + other.total,
-            self.deviations + other.deviations + apart,
+            total + others,
+            deviations + of_others + apart,
             min(lows, default=None),
             max(highs, default=None),
-            self.exponent,
+            exponent,
         )
 
+    def _sums_in(self, exponent: int) -> tuple[float, float]:
+        """Return sum and squared deviations in units of 2^exponent."""
+        if self.exponent == exponent or self.is_zero:
+            return self.total, self.deviations
+        shift = self.exponent - exponent
+        return math.ldexp(self.total, shift), math.ldexp(self.deviations, 2 * shift)
+
+
+NOTHING = Statistics(0, 0, 0, 0, 0.0, 0.0, None, None)
+"""The statistics of no elements."""
 
 STATISTIC_NAMES = ("mean", "std", "min", "max", "rms", "zero_fraction", "nan_count", "inf_count")
 """The figures of a run that a person can choose from, in the order in which they are listed."""

@@ -12,14 +12,14 @@ from bertviewer.core.source import ModelSource
 from bertviewer.core.weights.finding import check_inside, is_plain_name
 from bertviewer.core.weights.header import shown_name
 
-TOKENIZER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "spiece.model",
-    "sentencepiece.bpe.model",
+SENTENCEPIECE_FILES = (
+    *("spiece.model", "spm.model", "sentencepiece.model"),
+    *("sentencepiece.bpe.model", "tokenizer.model"),
 )
-"""One of these is there, or there is no tokenizer."""
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", *SENTENCEPIECE_FILES)
+"""One of these is there, or there is no tokenizer, unless it needs no vocabulary."""
+WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "DiaTokenizer", "PerceiverTokenizer")
+"""They read bytes or characters: their settings are all that there is of them."""
 SETTINGS = "tokenizer_config.json"
 READ_BY_TRANSFORMERS = (
     SETTINGS, "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "tokenizer.model",
@@ -34,6 +34,8 @@ READ_BY_TRANSFORMERS = (
 # One for many languages takes 20 MB.
 MAX_BYTES = 100_000_000
 MAX_SETTINGS = 20_000_000
+# Of one without vocabulary; these are looked at whenever a model is opened.
+_MAX_FEW_SETTINGS = 1_000_000
 TEMPLATES = "additional_chat_templates"
 
 # Keys by which the settings could have another file read, from anywhere.
@@ -43,14 +45,26 @@ _VERSIONS = "fast_tokenizer_files"
 
 def has_tokenizer(source: ModelSource) -> bool:
     """Tell whether a model has a tokenizer of its own, which may be bad."""
+    if source.kind == "preset":
+        return False
     own = (source.folder / name for name in TOKENIZER_FILES)
-    return source.kind != "preset" and any(file.is_file() for file in own)
+    return any(file.is_file() for file in own) or _needs_no_vocabulary(source.folder / SETTINGS)
 
 
 def lacks_tokenizer(source: ModelSource) -> bool:
     """Tell whether a model cannot be run for want of one: its weights know no others' tokens."""
     # Weights from the hub come with the first run.
     return not has_tokenizer(source) and (source.has_weights or source.kind == "hub")
+
+
+def _needs_no_vocabulary(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    try:
+        data = json.loads(read_small_file(file, _MAX_FEW_SETTINGS, "a tokenizer's settings"))
+    except (UserError, ValueError, RecursionError):
+        return False  # what is bad is told where it is read
+    return isinstance(data, dict) and data.get("tokenizer_class") in WITHOUT_VOCABULARY
 
 
 def check_tokenizer_files(folder: Path) -> None:

@@ -1,7 +1,6 @@
 """A tensor's statistics and the norms of its rows and columns, in one pass, tile by tile."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -9,36 +8,31 @@ import torch
 from bertviewer.core.analysis.histogram_data import Histogram, histogram
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.measuring import measure
-from bertviewer.core.run.statistics import Statistics
+from bertviewer.core.run.row_statistics import LEAST, MOST
+from bertviewer.core.run.statistics import NOTHING, Statistics
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.core.weights.decoding import Values
 
-NOTHING = Statistics(0, 0, 0, 0, 0.0, 0.0, None, None)
 BINS = 64
-_LEAST, _MOST = 1e-140, 1e140
-"""Squares of larger elements, which only float64 has, overflow in a sum; smaller ones' vanish."""
 
 
 def survey(matrix: Matrix, progress: Progress = no_progress, label: str = "") -> Survey:
     """Measure a tensor or a slice of it.
 
-    Elements of extreme sizes are measured once more in a unit of their own size.
+    Of elements of extreme sizes the norms are added up once more in a unit of their own size.
 
     Raises:
         UserError: its file cannot be read any more.
         Cancelled: ``progress`` said so.
     """
     found = _surveyed(matrix, 0, progress, label)
-    plain = found.statistics
-    largest = max(abs(plain.min or 0.0), abs(plain.max or 0.0))
-    if not largest or _LEAST < largest < _MOST:
+    statistics = found.statistics
+    largest = max(abs(statistics.min or 0.0), abs(statistics.max or 0.0))
+    if not largest or LEAST < largest < MOST:
         return found
     exponent = math.frexp(largest)[1] - 1
     scaled = _surveyed(matrix, exponent, progress, label)
-    sums = scaled.statistics
-    # Counts and extremes are exact as they are, and not in a unit in which small ones vanish.
-    statistics = replace(plain, total=sums.total, deviations=sums.deviations, exponent=exponent)
     with np.errstate(over="ignore", under="ignore"):  # a norm can be too large for any float
         rows, columns = (np.ldexp(n, exponent) for n in (scaled.row_norms, scaled.column_norms))
     return Survey(statistics, rows, columns)

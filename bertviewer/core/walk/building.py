@@ -1,17 +1,16 @@
 """Architecture to ``Walk``: plans where a class has one, the module tree in its order elsewhere."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from bertviewer.core.architecture import Architecture, ModuleNode, ancestors
+from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.ledger import Ledger
+from bertviewer.core.walk.naming import StepNames
 from bertviewer.core.walk.plans import (
     BASE_PLANS,
     LAYER_PLANS,
-    PROJECTIONS,
     SHARED_LAYERS,
     Plan,
     PlanStep,
@@ -20,12 +19,6 @@ from bertviewer.core.walk.plans import (
 from bertviewer.core.walk.shapes import Shapes
 from bertviewer.core.walk.terms import collected, has_letters
 from bertviewer.core.walk.walk import PartKind, StepCount, Walk, WalkPart, WalkStep, shortened
-
-_TABLES = (
-    ("Embedding-Position", re.compile(r"position|wpe")),
-    ("Embedding-Segment", re.compile(r"token_type|segment")),
-    ("Embedding-Token", re.compile(r"word|token|wte|shared|embed_in|^embeddings?$")),
-)
 
 
 def build_walk(architecture: Architecture, run: ActivationRun | None = None) -> Walk:
@@ -83,18 +76,8 @@ class _Walker:
         self._architecture = architecture
         self._ledger = Ledger(architecture)
         self._shapes = Shapes(architecture, run)
+        self._names = StepNames(architecture)
         self._nodes = {node.path: node for node in architecture.modules}
-        # What is to be seen by itself: layers, tables, and what has a plan.
-        shown = (
-            node
-            for node in architecture.modules
-            if node.class_name in (*BASE_PLANS, *LAYER_PLANS)
-            or self._is_in_list(node)
-            or self._is_table(node)
-        )
-        self._opened = {"", *(above for node in shown for above in ancestors(node.parent or ""))}
-        names = {name for path in self._opened for name in path.split(".")}
-        self._has_two_sides = {"encoder", "decoder"} <= names
 
     def visit(self, node: ModuleNode) -> None:
         """Walk through a module: step by step if it holds layers, in one step if not."""
@@ -103,12 +86,12 @@ class _Walker:
             self._follow(node, plan)
         elif node.class_name in LAYER_PLANS:
             self._layer(node, 1, "")
-        elif node.path in self._opened:
+        elif self._names.is_opened(node):
             self._own(node)
             for index, child in enumerate(children):
-                if child.repeat is None and self._is_in_list(child) and len(children) > 1:
-                    title = f"{self._side(child.path)} layer {child.name}".strip().capitalize()
-                    self._layer(child, 1, "", title)
+                if child.repeat is None and self._names.is_in_list(child) and len(children) > 1:
+                    title = f"{self._names.side_of(child.path)} layer {child.name}"
+                    self._layer(child, 1, "", title.strip().capitalize())
                 elif child.repeat is None:
                     self._turn(child)
                     self.visit(child)
@@ -181,13 +164,13 @@ class _Walker:
 
     def _turn(self, child: ModuleNode) -> None:
         """Begin anew where a decoder follows an encoder."""
-        if self._has_two_sides and child.name == "decoder" and child.path in self._opened:
+        if self._names.has_two_sides and child.name == "decoder" and self._names.is_opened(child):
             self.parts.append(_Part("embeddings", "Embeddings of the target"))
             self._shapes.turn_to_target()
 
     def _layer(self, layer: ModuleNode, times: int, letters: str, title: str = "") -> None:
         """Open a layer as a part of its own; what follows belongs to the next part."""
-        side = self._side(layer.path)
+        side = self._names.side_of(layer.path)
         title = title or f"One {side} layer".replace("  ", " ")
         self.parts.append(_Part("layer", title, times, letters))
         self._inside(layer)
@@ -229,14 +212,15 @@ class _Walker:
             return
         tied = next((tensor.tied_to for tensor in tensors if tensor.tied_to is not None), None)
         note = f"tied to {tied}, counted there" if tied else ""
-        if self._name_of(node) == "Embedding-Token" and not any(part.steps for part in self.parts):
+        is_first = not any(part.steps for part in self.parts)
+        if is_first and self._names.name_of(node) == "Embedding-Token":
             self._planned(node, PlanStep("Input-Token", kind="ids"), None)
         self._add(node, self._ledger.take([node.path]), note)
         self._expect(node.parameters)
 
     def _add(self, node: ModuleNode, count: StepCount, note: str = "") -> None:
         before, after = self._shapes.of_module(node)
-        step = WalkStep(self._name_of(node), node.path, before, after, count, note)
+        step = WalkStep(self._names.name_of(node), node.path, before, after, count, note)
         self.parts[-1].steps.append(step)
 
     def _expect(self, parameters: int) -> None:
@@ -250,30 +234,6 @@ class _Walker:
             return product if product and evaluate(product, self._shapes.values) == count else ""
         except FormulaError:
             return ""
-
-    def _is_in_list(self, node: ModuleNode) -> bool:
-        parent = None if node.parent is None else self._nodes[node.parent]
-        return parent is not None and parent.class_name == "ModuleList" and node.name.isdecimal()
-
-    def _is_table(self, node: ModuleNode) -> bool:
-        return "Embedding" in node.class_name and not self._architecture.children(node.path)
-
-    def _name_of(self, node: ModuleNode) -> str:
-        if self._is_table(node):
-            for name, pattern in _TABLES:
-                if pattern.search(node.name):
-                    return name
-        if node.name in PROJECTIONS:
-            return "Embedding-Projection"
-        if node.name == "pooler":
-            return "Pooler"
-        return "Norm" if node.class_name.endswith("Norm") else node.class_name
-
-    def _side(self, path: str) -> str:
-        names = path.split(".")
-        if not self._has_two_sides:
-            return ""
-        return next((side for side in ("encoder", "decoder") if side in names), "")
 
 
 def _join(path: str, below: str) -> str:

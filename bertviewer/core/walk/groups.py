@@ -1,15 +1,19 @@
 """A model's count by groups, as a teacher adds it up: embedding, blocks, head."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.counting.grouping import Relation, relations
 from bertviewer.core.evaluation import letters_of
 from bertviewer.core.symbols import Symbol
 from bertviewer.core.walk.terms import collected, has_letters, related, spaced, value_of
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkStep
+
+_SQUARE = re.compile(r"([A-Za-z]\w*)\*\*2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +33,19 @@ class CountGroup:
     result: int
 
     @property
+    def lines(self) -> tuple[str, ...]:
+        """The sum for people, and with like terms together where that says more.
+
+        ``N·(4·(D·D+D) + … + 2·D)`` and ``N·(12·D² + 13·D)``; a square alone says no more.
+        """
+        says_more = _SQUARE.sub(r"\1*\1", self.collected) != self.spelled
+        sums = (self.spelled, self.collected) if says_more else (self.spelled,)
+        return tuple(readable(text) for text in sums if text)
+
+    @property
     def text(self) -> str:
-        """The group in one line: ``N*(…) = N*(12*D*D + 13*D) = 85,054,464``."""
-        texts = dict.fromkeys((self.spelled, self.collected, f"{self.result:,}"))
-        return " = ".join(text for text in texts if text)
+        """The group in one line, its result last: ``N·(…) = N·(12·D² + 13·D) = 85,054,464``."""
+        return " = ".join((*self.lines, f"{self.result:,}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +74,8 @@ def teacher_relations(symbols: Sequence[Symbol]) -> tuple[Relation, ...]:
 
 
 def relations_text(declared: Sequence[Relation]) -> str:
-    """Return ``I = 4*D, T = 2``."""
-    return ", ".join(relation.text for relation in declared)
+    """Return ``I = 4·D, T = 2``, for people."""
+    return readable(", ".join(relation.text for relation in declared))
 
 
 def group_counts(

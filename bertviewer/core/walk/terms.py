@@ -6,7 +6,6 @@ A tensor is the product of its dimensions, inputs first: a layer from D to I fea
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 
 from bertviewer.core.architecture import TensorInfo
@@ -109,7 +108,7 @@ def spaced(pieces: Sequence[Piece]) -> str:
 
 
 def collected(pieces: Iterable[Piece]) -> str:
-    """Write the pieces as one sum with like terms together: ``12*D*D + 13*D``.
+    """Write the pieces as one sum with like terms together: ``12*D**2 + 13*D``.
 
     A term's place is that of its first letter, V before L before D; then squares come first.
     """
@@ -121,7 +120,7 @@ def collected(pieces: Iterable[Piece]) -> str:
                 product *= read_count(dim).value
             products.append(product)
     ordered = sorted(total(products).terms.items(), key=lambda term: _place(term[0]))
-    return join_terms(_term(letters, coefficient) for letters, coefficient in ordered)
+    return join_terms(str(Polynomial({letters: value})) for letters, value in ordered)
 
 
 def _dims(tensor: TensorInfo, class_name: str, values: Mapping[str, int]) -> Dims:
@@ -161,12 +160,3 @@ def _factor(dim: str) -> str:
 def _place(letters: Monomial) -> tuple[bool, tuple[int, str], int]:
     first = letter_order(letters[0][0]) if letters else (0, "")
     return not letters, first, -sum(power for _, power in letters)
-
-
-def _term(letters: Monomial, coefficient: Fraction) -> str:
-    if coefficient.denominator != 1 or any(power < 0 for _, power in letters):
-        return str(Polynomial({letters: coefficient}))
-    factors = [letter for letter, power in letters for _ in range(power)]
-    if abs(coefficient) != 1 or not factors:
-        factors.insert(0, str(abs(coefficient)))
-    return ("-" if coefficient < 0 else "") + "*".join(factors)

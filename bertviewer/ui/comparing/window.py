@@ -2,7 +2,7 @@
 
 import json
 
-from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from bertviewer.core.comparing.comparison import STATES, Comparison, State
 from bertviewer.core.source_info import SourceInfo
 from bertviewer.ui.comparing.tensors_model import (
+    CHANGED,
     NAME,
     RELATIVE,
     ShownTensors,
@@ -32,6 +33,7 @@ from bertviewer.ui.tables import Column, Row, TableModel, make_table
 
 SIZE = 1180, 640  # pixels
 PADDING, BAR, LEAST = 4, 110, 50  # pixels: beside a text, of a bar, of any column
+LEAST_NAME = 200  # pixels of the names' column; where there are fewer, the table scrolls
 
 
 class ComparisonWindow(QDialog):
@@ -119,8 +121,21 @@ class ComparisonWindow(QDialog):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(line)
-        layout.addWidget(self._make_table(), 1)
+        self._table = self._make_table()
+        self._table.viewport().installEventFilter(self)
+        layout.addWidget(self._table, 1)
         return page
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give the names what a new width leaves them; Qt calls it."""
+        if event.type() == QEvent.Type.Resize:
+            self._fit_names()
+        return super().eventFilter(watched, event)
+
+    def _fit_names(self) -> None:
+        header = self._table.horizontalHeader()
+        others = header.length() - header.sectionSize(NAME)
+        header.resizeSection(NAME, max(LEAST_NAME, self._table.viewport().width() - others))
 
     def _make_table(self) -> QTableView:
         table = make_table(self._shown, "comparedTensors", self.tr("Compared tensors"))
@@ -136,9 +151,12 @@ class ComparisonWindow(QDialog):
         for column in range(header.count()):
             table.setColumnWidth(column, table.columnWidth(column) + PADDING)
         table.setColumnWidth(RELATIVE, max(table.columnWidth(RELATIVE), BAR))
-        # Names get what the figures leave: their ends say most, and the tip has all of them.
+        if not any(tensor.change for tensor in self._comparison.tensors):
+            # No values were compared: there is no figure to show.
+            for column in range(RELATIVE, CHANGED + 1):
+                table.setColumnHidden(column, True)
         header.setMinimumSectionSize(LEAST)
-        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        # Of names that are cut the ends say most, and the tip has all of them.
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.doubleClicked.connect(self._on_double_click)
         return table

@@ -24,6 +24,7 @@ from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, reme
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.most_label import MostLabel
+from bertviewer.ui.run.root_colors import RootColors
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.watched_run import WatchedRun
@@ -49,6 +50,7 @@ class AttentionView(View):
         self._all.setText(self.tr("All layers"))
         self._all.setCheckable(True)
         self._all.setToolTip(self.tr("Entropy or distance of every head in every layer"))
+        self._root = RootColors()
         self._most = MostLabel()
         self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid)
         self._heads.plot.setObjectName("headGrid")
@@ -62,6 +64,7 @@ class AttentionView(View):
         self._choice.chosen.connect(self._on_chosen)
         self._every.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
+        self._root.toggled.connect(self._draw_later)
         workspace.run_changed.connect(self._on_runs)
         workspace.comparison_changed.connect(self._on_runs)
         workspace.architecture_changed.connect(self._on_architecture)
@@ -102,6 +105,8 @@ class AttentionView(View):
         line.addWidget(plain_label(self.tr("Attention in")))
         line.addWidget(self._choice)
         line.addWidget(self._all)
+        line.addSpacing(6)
+        line.addWidget(self._root)
         line.addSpacing(12)
         line.addWidget(self._most, 1)
         self._pages.addWidget(self._heads)
@@ -122,6 +127,7 @@ class AttentionView(View):
             self._refuse(self._wanted.error)
             return
         self._pair = attention_pair(self._wanted.b, self._wanted.a)
+        self._root.setEnabled(True)
         self._head.show()
         self._draw_later()
 
@@ -141,14 +147,18 @@ class AttentionView(View):
 
     def _forget_drawn(self) -> None:
         self._pair = self._drawn_heads = self._drawn_head = None
+        self._root.setEnabled(False)
 
     def _show_heads(self) -> None:
         if self._pair is None:
             return
         self._heads.set_title(*self._heads_title(self._pair))
-        if self._drawn_heads != (self._pair, self.workspace.comparison):
-            self._drawn_heads = self._pair, self.workspace.comparison
-            self._heads.show_charts(*self._pair.charts(heads_chart), self._pair.partners)
+        is_root = self._root.isChecked()
+        wanted = self._pair, self.workspace.comparison, is_root
+        if self._drawn_heads != wanted:
+            self._drawn_heads = wanted
+            make = partial(heads_chart, is_root=is_root)
+            self._heads.show_charts(*self._pair.charts(make), self._pair.partners)
 
     def _heads_title(self, pair: AttentionPair) -> tuple[str, str]:
         """Return what the small heatmaps are, and what is written above them."""
@@ -169,9 +179,11 @@ class AttentionView(View):
         # Without a selected one the first: showing it selects nothing.
         head = min(self.workspace.head or 0, len(self._pair.b.maps.probabilities) - 1)
         self._most.show_token(self._pair.b, head, self.workspace.token)
-        if self._drawn_head != (self._pair, self.workspace.comparison, head):
-            self._drawn_head = self._pair, self.workspace.comparison, head
-            self._head.show_head(self._pair, head)
+        is_root = self._root.isChecked()
+        wanted = self._pair, self.workspace.comparison, head, is_root
+        if self._drawn_head != wanted:
+            self._drawn_head = wanted
+            self._head.show_head(self._pair, head, is_root)
 
     def _on_chosen(self, layer: AttentionLayer) -> None:
         self._layer = layer

@@ -1,5 +1,6 @@
 """Taking a plot along: its picture or its data, to the clipboard or into a file."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.files import write_atomically
 from bertviewer.plots import export
 from bertviewer.plots.chart import Chart, Tabular
+from bertviewer.plots.file_names import file_name
 from bertviewer.plots.paper import Drawing
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
@@ -29,18 +31,30 @@ class _Entry:
 
     name: str
     title: str
-    call: Callable[[Drawing, Chart], None]
+    call: Callable[[Drawing, Chart, str], None]
 
 
-def fill_menu(menu: QMenu, plot: Drawing, chart: Callable[[], Chart | None]) -> None:
-    """Put all ways to take a plot along into a menu; without a chart there are none."""
+def _no_title() -> str:
+    return ""
+
+
+def fill_menu(
+    menu: QMenu,
+    plot: Drawing,
+    chart: Callable[[], Chart | None],
+    title: Callable[[], str] = _no_title,
+) -> None:
+    """Put all ways to take a plot along into a menu; without a chart there are none.
+
+    Files are proposed to be called after the title above the plot and what its chart shows.
+    """
     for entry in _ENTRIES:
         action = menu.addAction(QCoreApplication.translate("chart_menu", entry.title))
         action.setObjectName(entry.name)
 
         def carry_out(_checked: bool = False, call: Callable[..., None] = entry.call) -> None:
             if (shown := chart()) is not None:
-                call(plot, shown)
+                call(plot, shown, title())
 
         action.triggered.connect(carry_out)
 
@@ -71,19 +85,19 @@ def save_data(parent: QWidget, data: Tabular, path: Path) -> None:
     save(parent, path, lambda: export.csv_text(data).encode())
 
 
-def _copy_picture(plot: Drawing, _chart: Chart) -> None:
+def _copy_picture(plot: Drawing, _chart: Chart, _title: str) -> None:
     QApplication.clipboard().setImage(QImage.fromData(export.png(plot)))
 
 
-def _copy_data(_plot: Drawing, chart: Chart) -> None:
+def _copy_data(_plot: Drawing, chart: Chart, _title: str) -> None:
     QApplication.clipboard().setText(export.csv_text(chart))
 
 
-def _choose_picture(plot: Drawing, _chart: Chart) -> None:
+def _choose_picture(plot: Drawing, chart: Chart, title: str) -> None:
     name, kind = QFileDialog.getSaveFileName(
         plot,
         QCoreApplication.translate("chart_menu", "Save the picture"),
-        "plot.png",
+        _proposal(plot, chart, title, ".png"),
         "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)",
     )
     if name:
@@ -92,8 +106,14 @@ def _choose_picture(plot: Drawing, _chart: Chart) -> None:
         save_picture(plot, path if path.suffix else path.with_name(f"{path.name}{suffix}"))
 
 
-def _choose_data(plot: Drawing, chart: Chart) -> None:
-    choose_data(plot, chart, "plot.csv")
+def _choose_data(plot: Drawing, chart: Chart, title: str) -> None:
+    choose_data(plot, chart, _proposal(plot, chart, title, ".csv"))
+
+
+def _proposal(plot: Drawing, chart: Chart, title: str, ending: str) -> str:
+    # A title in another script leaves the name that the plot has in the program: layerPlot.
+    name = re.sub(r"(?=[A-Z])", " ", plot.objectName())
+    return file_name(chart, title, ending, name)
 
 
 def choose_data(parent: QWidget, data: Tabular, proposal: str) -> None:

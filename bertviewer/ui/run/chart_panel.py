@@ -17,19 +17,14 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.plots.chart import Chart, Place
-from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.arrangement import Partners, arranged
 from bertviewer.ui.run.chart_menu import fill_menu
+from bertviewer.ui.run.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
-
-ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid
 
 
 class ChartPanel(QWidget):
@@ -55,20 +50,20 @@ class ChartPanel(QWidget):
         self._value.setObjectName("hoveredValue")
         self._theme: PlotTheme | None = None
         self._make_plot = make_plot
-        # B's is the first; A's is made when there is something to show beside B.
-        self._columns: list[_Column] = []
         self._message = _message_label()
-        plots = QWidget()
-        self._row = QHBoxLayout(plots)
-        self._row.setContentsMargins(0, 0, 0, 0)
+        # B's is the first; A's is made when there is something to show beside B.
+        self._plots = SideBySide()
+        self._columns = self._plots.columns
         self._add_column("B", self._go)
         line = QHBoxLayout()
         for widget in (self._title, *controls):
             line.addWidget(widget)
         line.addWidget(self._value, 1)
-        line.addWidget(self._make_menu())
+        self._menu_button = self._make_menu_button()
+        self._fill_menu(is_double=False)
+        line.addWidget(self._menu_button)
         self._pages = QStackedWidget()
-        self._pages.addWidget(plots)
+        self._pages.addWidget(self._plots)
         self._pages.addWidget(self._message)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -114,15 +109,11 @@ class ChartPanel(QWidget):
         is_double = len(charts) > 1
         if is_double and len(self._columns) == 1:
             self._add_column("A", self._go_from_a)
+        if is_double != self._is_double:
+            self._fill_menu(is_double)
         # A's chart comes first where there are two.
-        shown = [*reversed(charts), None, None][: len(self._columns)]
-        for column, chart in zip(self._columns, shown, strict=True):
-            # To clear a plot that is empty takes as long as to draw one.
-            if chart is not None or column.plot.chart is not None:
-                column.plot.show_chart(chart)  # type: ignore[arg-type]
-            column.name.setVisible(is_double)
-        for column in self._columns[1:]:
-            column.setVisible(is_double)
+        shown, other, *_ = [*reversed(charts), None, None]
+        self._plots.show_charts(shown, other)
         self._value.clear()
         self._pages.setCurrentIndex(0)
         self._mark_all()
@@ -147,11 +138,9 @@ class ChartPanel(QWidget):
         plot.hovered.connect(partial(self._show_value, plot))
         plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         plot.customContextMenuRequested.connect(partial(self._open_menu, plot))
-        self._columns.append(_Column(plot, name))
-        # A stands to the left of B.
-        self._row.insertWidget(0, self._columns[-1], 1)
+        self._plots.add(Column(plot, name))
 
-    def _make_menu(self) -> QToolButton:
+    def _make_menu_button(self) -> QToolButton:
         button = QToolButton()
         button.setObjectName("chartMenu")
         button.setText("⋯")
@@ -161,14 +150,26 @@ class ChartPanel(QWidget):
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         # No arrow beside the dots.
         button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
-        menu = QMenu(button)
-        fill_menu(menu, self.plot, lambda: self.plot.chart)
-        button.setMenu(menu)
         return button
+
+    def _fill_menu(self, is_double: bool) -> None:
+        """Offer to take the plot along; of two, each by its name."""
+        self._is_double = is_double
+        if (before := self._menu_button.menu()) is not None:
+            before.deleteLater()
+        menu = QMenu(self._menu_button)
+        for column in reversed(self._columns) if is_double else self._columns[:1]:
+            fill_menu(
+                menu.addMenu(column.name.text()) if is_double else menu,
+                column.plot,
+                partial(_chart_of, column.plot),
+                self._title.text,
+            )
+        self._menu_button.setMenu(menu)
 
     def _open_menu(self, plot: ChartPlot, position: QPoint) -> None:
         menu = QMenu(plot)
-        fill_menu(menu, plot, lambda: plot.chart)
+        fill_menu(menu, plot, lambda: plot.chart, self._title.text)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))
 
@@ -198,20 +199,8 @@ class ChartPanel(QWidget):
             column.plot.mark(Place(place.path, token, place.head, place.feature))
 
 
-class _Column(QWidget):
-    """A plot under the name of its run, which is hidden where there is but one."""
-
-    def __init__(self, plot: ChartPlot, name: str) -> None:
-        super().__init__()
-        self.plot = plot
-        self.name = QLabel(name)
-        self.name.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.name)
-        layout.addWidget(plot, 1)
+def _chart_of(plot: ChartPlot) -> Chart | None:
+    return plot.chart
 
 
 def value_label() -> QLabel:

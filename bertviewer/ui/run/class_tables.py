@@ -7,9 +7,10 @@ from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.class_scores import ClassScores, Scores
 from bertviewer.core.analysis.words import word_text
+from bertviewer.core.numerals import number_text, with_minus
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import Place
-from bertviewer.plots.numerals import number_text, with_minus
 from bertviewer.ui.run.figures import (
     Figure,
     FigureColumn,
@@ -140,10 +141,10 @@ def best_line(run: ActivationRun, scores: ClassScores) -> str:
         return ""
     if scores.of != "answer":
         if scores.probabilities is None:
-            return f"{scores.labels[0]}: {number_text(_at(scores.logits, 0, 0))}"
+            return f"{isolated(scores.labels[0])}: {number_text(_at(scores.logits, 0, 0))}"
         best = scores.best[0]
         chance = _at(scores.probabilities, 0, best)
-        label = f"{_verdict(scores)} {scores.labels[best]}".strip()
+        label = f"{_verdict(scores)} {isolated(scores.labels[best])}".strip()
         return _translated(_BEST).format(label, probability_text(chance))
     if scores.answer is None:
         return _translated(_NO_ANSWER)
@@ -153,7 +154,8 @@ def best_line(run: ActivationRun, scores: ClassScores) -> str:
     logits = _translated(_LOGITS).format(
         *(with_minus(f"{x:.3f}") for x in (start, end, start + end))
     )
-    return _translated(_ANSWER).format(span_text(run, first, last), first, last, logits)
+    span = isolated(span_text(run, first, last))
+    return _translated(_ANSWER).format(span, first, last, logits)
 
 
 def _verdict(scores: ClassScores) -> str:

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Sequence
+from math import ceil
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette, QResizeEvent
@@ -32,7 +33,7 @@ BAR, NARROW_BAR = 96, 76  # pixels; narrow where there are several columns of ba
 MOST_BAR = 200  # more pixels, where there is room
 MOST_LEAST = 130  # pixels that words have at least, if they need them
 SHADE = 44  # pixels that words on a shade have at least: there are many, and all are told
-PADDING = 14  # pixels around a text
+PADDING, BAR_PADDING = 14, 20  # pixels around a text, and around one on a bar
 
 
 class FigureView(QWidget):
@@ -120,6 +121,8 @@ class FigureView(QWidget):
                 widths[number] = self._needed[number]
         rest = self._room() - sum(widths.values())
         if bars and not has_shades:
+            self._shorten_bars(widths, sum(min(self._needed[n], MOST_LEAST) for n in wide) - rest)
+            rest = self._room() - sum(widths.values())
             # Words first: what they do not need makes the bars longer.
             spare = (rest - sum(self._needed[number] for number in wide)) // (2 * bars)
             longer = max(0, min(spare, MOST_BAR))
@@ -132,6 +135,13 @@ class FigureView(QWidget):
         for number, width in widths.items():
             header.resizeSection(number, width)
 
+    def _shorten_bars(self, widths: dict[int, int], missing: int) -> None:
+        """Take missing pixels from the bars, not from their figures: all are to be in sight."""
+        bars = [n for n, column in enumerate(self.shown.columns) if column.kind == "bar"]
+        for number in bars:
+            shorter = widths[number] - ceil(max(0, missing) / len(bars))
+            widths[number] = min(widths[number], max(self._needed[number], shorter))
+
     def _room(self) -> int:
         """Return the width of the table beside the scroll bar, where its rows need one."""
         table = self._table
@@ -141,15 +151,13 @@ class FigureView(QWidget):
         return self.width() - bar
 
     def _needs(self) -> list[int]:
-        """Return how wide each column has to be for all of its texts."""
-        metrics = self._table.fontMetrics()
+        """Return how wide each column has to be for its title and all of its texts."""
+        width = self._table.fontMetrics().horizontalAdvance
         return [
-            PADDING
-            + max(
-                map(
-                    metrics.horizontalAdvance,
-                    {column.title, *(row[number].text for row in self.shown.rows)},
-                )
+            max(
+                width(column.title) + PADDING,
+                max(map(width, {row[number].text for row in self.shown.rows}), default=0)
+                + (BAR_PADDING if column.kind == "bar" else PADDING),
             )
             for number, column in enumerate(self.shown.columns)
         ]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
+from bertviewer.core.numerals import number_text, with_minus
 from bertviewer.plots.chart import Cell, Place, Table
-from bertviewer.plots.numerals import number_text, with_minus
 
 Kind = Literal["text", "number", "bar", "shade"]
 

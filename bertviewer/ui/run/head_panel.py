@@ -23,10 +23,11 @@ class HeadPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._panel)
 
-    def show_head(self, pair: AttentionPair, head: int) -> None:
-        """Show a head of both runs."""
+    def show_head(self, pair: AttentionPair, head: int, is_root: bool) -> None:
+        """Show a head of both runs, coloured by the square roots of the weights or by them."""
         self._panel.set_title(*self._figures(pair, head))
-        self._panel.show_charts(*pair.charts(partial(head_chart, head=head)), pair.partners)
+        make = partial(head_chart, head=head, is_root=is_root)
+        self._panel.show_charts(*pair.charts(make), pair.partners)
 
     def clear(self) -> None:
         """Show nothing."""

@@ -1,5 +1,6 @@
 """How the output of the selected module is spread, beside its statistics."""
 
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import Qt
@@ -102,12 +103,17 @@ class HistogramView(View):
         if found is None or activation is None:
             return None
         is_log = self._log.isChecked()
-        return histogram_chart(found, activation.statistics, self.tr("Elements"), is_log)
+        chart = histogram_chart(found, activation.statistics, self.tr("Elements"), is_log)
+        # A picture or a table of it has to tell.
+        return replace(chart, x_title=self.tr("Value of {0}").format(self._name(activation.path)))
+
+    def _name(self, path: str) -> str:
+        row = self.workspace.row
+        return path or (row.node.class_name if row is not None else "")
 
     def _title(self, path: str) -> str:
         row = self.workspace.row
-        name = path or (row.node.class_name if row is not None else "")
-        title = self.tr("Output of {0}").format(name)
+        title = self.tr("Output of {0}").format(self._name(path))
         if row is not None and row.is_folded:
             return self.tr("{0}, the first of {1}").format(title, row.label)
         return title

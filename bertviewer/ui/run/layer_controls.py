@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from bertviewer.core.analysis.token_classes import TokenClass
 from bertviewer.core.run.statistics import STATISTIC_NAMES
-from bertviewer.plots.layers import SPREAD
+from bertviewer.plots.layers import BAND, SPREAD
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 ALL = "all"
@@ -27,7 +27,9 @@ class LayerControls(QWidget):
         self._statistic = _choice("statisticChoice", 11)
         self._statistic.setAccessibleName(self.tr("Statistic shown per layer"))
         self._statistic.setToolTip(self.tr("Statistic shown per layer"))
-        self._statistic.addItems((*STATISTIC_NAMES, SPREAD))
+        self._statistic.addItems((*STATISTIC_NAMES, SPREAD, BAND))
+        self._explain(SPREAD, self.tr("A line for the mean, a band of one std, and min and max"))
+        self._explain(BAND, self.tr("The same without min and max, which may dwarf the band"))
         self._statistic.setCurrentText("std")
         self._part = _choice("partChoice", 13)
         self._part.setAccessibleName(self.tr("Part of the layers"))
@@ -48,7 +50,7 @@ class LayerControls(QWidget):
 
     @property
     def statistic(self) -> str:
-        """The chosen statistic: one of ``STATISTIC_NAMES``, or ``SPREAD``."""
+        """The chosen statistic: one of ``STATISTIC_NAMES``, ``SPREAD`` or ``BAND``."""
         return self._statistic.currentText()
 
     @property
@@ -82,6 +84,10 @@ class LayerControls(QWidget):
             left_out = {ALL, "content"} if is_pair else {ALL}
             return tuple(kind for kind in classes if kind.name not in left_out)
         return tuple(kind for kind in classes if kind.name == self.token_class)
+
+    def _explain(self, statistic: str, tip: str) -> None:
+        number = self._statistic.findText(statistic)
+        self._statistic.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
 
     def set_feature_shown(self, is_shown: bool) -> None:
         """Offer what there is to choose of a single feature: the tokens."""

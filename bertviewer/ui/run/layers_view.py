@@ -12,7 +12,14 @@ from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.architecture import Architecture
 from bertviewer.plots.chart import LineChart
 from bertviewer.plots.features import feature_chart
-from bertviewer.plots.layers import SPREAD, selected_series, series_chart, token_class_chart
+from bertviewer.plots.layers import (
+    BAND,
+    SPREAD,
+    not_finite,
+    selected_series,
+    series_chart,
+    token_class_chart,
+)
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
@@ -134,7 +141,11 @@ class LayersView(View):
 
     def _show_lines(self, series: tuple[Series, ...]) -> None:
         parts = dict.fromkeys(one.part for one in series)
-        self._layers.set_title(", ".join(part or self.tr("Layer output") for part in parts))
+        title = ", ".join(part or self.tr("Layer output") for part in parts)
+        if note := self._note(series):
+            self._layers.set_title(f"{title} · {note}", self.tr("Figures are of what is finite."))
+        else:
+            self._layers.set_title(title)
         charts = self._both(self._line_chart)
         if not series:
             self._layers.show_message(self.tr("This model has no layers that follow one another."))
@@ -142,6 +153,19 @@ class LayersView(View):
             self._layers.show_message(self.tr("This part has no vector for each token."))
         else:
             self._layers.show_charts(*charts)
+
+    def _note(self, series: tuple[Series, ...]) -> str:
+        """Return in which layers there is a NaN or an Inf, "" if nowhere."""
+        watched = self.workspace.watched
+        layers = () if watched is None else not_finite(watched.run, series)
+        if not layers:
+            return ""
+        first, last = layers[0], layers[-1]
+        is_whole = len(layers) > 2 and len(layers) == last - first + 1
+        names = f"{first}–{last}" if is_whole else ", ".join(map(str, layers))
+        if len(layers) == 1:
+            return self.tr("NaN or Inf in layer {0}").format(names)
+        return self.tr("NaN or Inf in layers {0}").format(names)
 
     def _line_chart(self, watched: WatchedRun) -> LineChart:
         run, statistic = watched.run, self.statistic
@@ -169,7 +193,7 @@ class LayersView(View):
             return layer_series(architecture, watched.run, part)
         output = layer_series(architecture, watched.run)
         selected = selected_series(architecture, watched.run, self._selected)
-        is_simple = self._controls.token_class == ALL and self.statistic != SPREAD
+        is_simple = self._controls.token_class == ALL and self.statistic not in (SPREAD, BAND)
         return (*output, *selected) if is_simple or not selected else selected
 
     @property
@@ -196,4 +220,5 @@ class LayersView(View):
     def _show_failure(self, error: str) -> None:
         self._norms.forget()
         for panel in self._waiting:
+            panel.set_title("")  # it may say that this is being computed
             panel.show_message(error)

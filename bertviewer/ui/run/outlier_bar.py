@@ -7,10 +7,11 @@ from PySide6.QtGui import QAction, QPalette, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
+from bertviewer.core.numerals import with_minus
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import Place
-from bertviewer.plots.numerals import with_minus
-from bertviewer.plots.token_norms import state_names
+from bertviewer.plots.token_norms import names_of_states
 from bertviewer.ui import tasks
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.watched_run import WatchedRun
@@ -159,8 +160,8 @@ class OutlierBar(QWidget):
             len(feature.states),
             len(run.hidden_states),
             with_minus(f"{largest.deviation:+.1f}"),
-            state_names(len(run.hidden_states))[largest.state],
-            run.tokens[largest.token].text,
+            names_of_states(run)[largest.state],
+            isolated(run.tokens[largest.token].text),
         )
 
     def _choose(self, feature: int) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QToolButton,
 
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import LineChart, Place
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.similarities import pair_chart, word_chart
@@ -94,9 +95,9 @@ class PairPanel(QWidget):
     def _offer_tokens(self, run: ActivationRun, token: int) -> None:
         self._other.clear()
         self._other.addItems([token_name(run, place) for place in range(len(run.tokens))])
-        # The most similar one in the end is worth a look first.
-        nearest = nearest_tokens(run.hidden_states[-1], token, 1)
-        self.set_other(nearest[0][0] if nearest else token)
+        # The most similar one in the end is worth a look first; NaN is similar to nothing.
+        others = (nearest_tokens(state, token, 1) for state in reversed(run.hidden_states))
+        self.set_other(next((found[0][0] for found in others if found), token))
 
     def _offer_words(self, run: ActivationRun) -> None:
         kept = self._workspace.kept
@@ -118,7 +119,7 @@ class PairPanel(QWidget):
     def _word_name(self, word: WordPair) -> str:
         first, second = word.first.tokens[0], word.second.tokens[0]
         form = "{0} ({1} ↔ {2})" if self._workspace.kept is None else "{0} ({1} ↔ A {2})"
-        return form.format(shortened(visible(word.text), LONGEST), first, second)
+        return form.format(isolated(shortened(visible(word.text), LONGEST)), first, second)
 
     def _show(self) -> None:
         is_word = self.mode == "word"

@@ -3,10 +3,11 @@
 from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
+from bertviewer.core.numerals import number_text
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import Place
 from bertviewer.plots.lens import Followed, expected_id
-from bertviewer.plots.numerals import number_text
 from bertviewer.plots.token_norms import state_labels, state_names
 from bertviewer.ui.run.figures import (
     NOTHING,
@@ -81,7 +82,7 @@ def _candidate_row(
     text = visible(texts[number])
     return (
         NOTHING if rank is None else Figure(rank, f"{rank:,}"),
-        Figure(text, text, tip=f"{text}, id {number}", is_bold=is_actual),
+        Figure(text, text, tip=f"{isolated(text)}, id {number}", is_bold=is_actual),
         probability(mine),
         *compared(mine, other),
         score(b.scores.logit(number)),
@@ -118,9 +119,8 @@ def lens_table(run: ActivationRun, predictions: Predictions) -> FigureTable:
 def _lens_cell(guess: Guess, rank: int, name: str, followed: int) -> Figure:
     one: Candidate = guess.top[rank]
     text = visible(one.text)
-    tip = _translated(_CELL).format(
-        text, rank + 1, name, number_text(one.probability), number_text(one.logit), one.id
-    )
+    chance, logit = number_text(one.probability), number_text(one.logit)
+    tip = _translated(_CELL).format(isolated(text), rank + 1, name, chance, logit, one.id)
     return Figure(text, text, one.probability, tip, one.id == followed)
 
 
@@ -129,10 +129,10 @@ def followed_tokens(run: ActivationRun, predictions: Predictions, most: int) -> 
     expected = expected_id(run, predictions)
     found = []
     if expected is not None and predictions.expected is not None:
-        text = visible(run.tokens[predictions.expected].text)
+        text = isolated(visible(run.tokens[predictions.expected].text))
         found.append(Followed(expected, _translated(_ACTUAL).format(text)))
     best = [one for one in predictions.guess.top if one.id != expected]
-    return [*found, *(Followed(one.id, visible(one.text)) for one in best[:most])]
+    return [*found, *(Followed(one.id, isolated(visible(one.text))) for one in best[:most])]
 
 
 def actual_summary(run: ActivationRun, predictions: Predictions) -> str:
@@ -143,7 +143,7 @@ def actual_summary(run: ActivationRun, predictions: Predictions) -> str:
     rank, chance = scores.rank(expected), scores.probability(expected)
     if rank is None or chance is None:
         return ""
-    text = visible(run.tokens[predictions.expected].text)
+    text = isolated(visible(run.tokens[predictions.expected].text))
     says = QCoreApplication.translate("prediction_tables", "Actual: {0}, rank {1}, probability {2}")
     return says.format(text, f"{rank:,}", probability_text(chance))
 

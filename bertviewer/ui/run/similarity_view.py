@@ -1,5 +1,6 @@
 """How alike the tokens' vectors are: all with all in one hidden state, two in all of them."""
 
+import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
 
@@ -92,7 +93,12 @@ class SimilarityView(View):
         other = None if kept is None else kept.run
         b = similarity_chart(run, *wanted)
         a = similarity_chart(other, *wanted) if other and _has(other, wanted[0]) else None
-        self._tokens.show_charts(b, a, self._same_tokens())
+        if any(np.isfinite(chart.values).any() for chart in (b, a) if chart is not None):
+            self._tokens.show_charts(b, a, self._same_tokens())
+        else:
+            self._tokens.show_message(
+                self.tr("No cosine is defined here: the vectors are not finite, or zero.")
+            )
         self._mark_other()
 
     def _show_pair(self) -> None:

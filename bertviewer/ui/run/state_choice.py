@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QWidget
 
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.token_norms import state_names
+from bertviewer.plots.token_norms import names_of_states
 
 LONGEST_SLIDER = 160  # pixels
 
@@ -44,7 +44,7 @@ class StateChoice(QWidget):
 
     def follow(self, run: ActivationRun, path: str | None) -> None:
         """Offer a run's hidden states; go to that of the module at ``path`` if it is a new one."""
-        self._names = state_names(len(run.hidden_states))
+        self._names = names_of_states(run)
         last = len(self._names) - 1
         state = last if self._wish is None else min(self._wish, last)
         if path != self._path:

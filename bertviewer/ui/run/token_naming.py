@@ -4,6 +4,7 @@ from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.words import words_of
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.text_direction import isolated
 from bertviewer.ui.token_rows import shortened, visible
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
@@ -16,13 +17,13 @@ _OF_NO_WORD = QT_TRANSLATE_NOOP("token_naming", "{0} (token {1})")
 
 def token_title(run: ActivationRun, token: int) -> str:
     """Return a token's text and place, and those of its word: "river (token 5, word 4)"."""
-    text = visible(run.tokens[token].text)
+    text = isolated(visible(run.tokens[token].text))
     word = next((word for word in words_of(run) if token in word.tokens), None)
     if word is None:
         return _translated(_OF_NO_WORD).format(text, token)
     if len(word.tokens) == 1:
         return _translated(_OF_WORD).format(text, token, word.number)
-    return _translated(_OF_PIECES).format(text, token, word.number, visible(word.text))
+    return _translated(_OF_PIECES).format(text, token, word.number, isolated(visible(word.text)))
 
 
 def token_name(run: ActivationRun, token: int, partner: int | None = None) -> str:
@@ -31,7 +32,7 @@ def token_name(run: ActivationRun, token: int, partner: int | None = None) -> st
     Where the same token of run A is at another place, that is told too: "bank (2, A 3)".
     """
     places = str(token) if partner in (None, token) else f"{token}, A {partner}"
-    return f"{shortened(visible(run.tokens[token].text), LONGEST)} ({places})"
+    return f"{isolated(shortened(visible(run.tokens[token].text), LONGEST))} ({places})"
 
 
 def _translated(text: str) -> str:

@@ -7,11 +7,11 @@ from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
+from bertviewer.core.numerals import with_minus
 from bertviewer.core.run.activation_run import ActivationRun, Token
 from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.numerals import with_minus
-from bertviewer.plots.token_norms import state_names
+from bertviewer.plots.token_norms import names_of_states
 from bertviewer.plots.token_paths import PathCharts, Traced, path_charts
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.run.chart_panel import ChartPanel
@@ -173,7 +173,7 @@ class TokenView(View):
             nearest = "  ·  ".join(
                 f"{token_name(run, n)} {with_minus(f'{cosine:.3f}')}" for n, cosine in found
             )
-            name = state_names(len(states))[state]
+            name = names_of_states(run)[state]
             text = self.tr("Nearest at {0}:  {1}").format(name, nearest)
         self._nearest.setText(text)
         self._nearest.setToolTip(plain_tip(text))

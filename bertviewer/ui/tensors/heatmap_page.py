@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtWidgets import QComboBox, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from bertviewer.core.tensors.reduction import TensorMap
 from bertviewer.core.weights.reading import Span
@@ -10,6 +10,7 @@ from bertviewer.plots.tensor_charts import map_chart
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui import tasks
+from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
@@ -36,9 +37,9 @@ class HeatmapPage(Page):
         )
         self._shown.addItem(self.tr("mean"), "mean")
         self._shown.addItem(self.tr("extreme"), "extreme")
-        self._nearer = self._button("+", self.tr("Nearer (turn the wheel)"), "heatmapNearer")
-        self._farther = self._button("−", self.tr("Farther (turn the wheel)"), "heatmapFarther")
-        self._all = self._button(self.tr("All"), self.tr("Show all of it"), "heatmapAll")
+        self._nearer = flat_button("heatmapNearer", "+", self.tr("Nearer (turn the wheel)"))
+        self._farther = flat_button("heatmapFarther", "−", self.tr("Farther (turn the wheel)"))
+        self._all = flat_button("heatmapAll", self.tr("All"), self.tr("Show all of it"))
         controls = (self._shown, self._nearer, self._farther, self._all)
         self._panel = ChartPanel(workspace, "", ZoomPlot, controls)
         self._plot = self._panel.plot
@@ -127,15 +128,6 @@ class HeatmapPage(Page):
             return title
         # The mean of a block says nothing of them.
         return self.tr("{0}, without {1} NaN or Inf").format(title, f"{found.left_out:,}")
-
-    def _button(self, text: str, tip: str, name: str) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName(name)
-        button.setText(text)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip)
-        button.setAutoRaise(True)
-        return button
 
 
 def _zoomed(span: Span, place: float, factor: float, size: int) -> Span:

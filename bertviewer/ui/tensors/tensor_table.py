@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject
 
 from bertviewer.core.architecture import TensorInfo
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.shape_text import shape_text
 from bertviewer.ui.tables import Column, Row, TableModel
 
@@ -48,11 +49,10 @@ class TensorTableModel(TableModel):
         return next(names, None)
 
     def _cells(self, tensor: TensorInfo, prefix: str, is_random: bool) -> tuple[str, ...]:
-        symbolic = tensor.symbolic_shape
         return (
             tensor.name.removeprefix(prefix),
             shape_text(tensor.shape),
-            "" if symbolic is None else f"[{', '.join(symbolic)}]",
+            readable(shape_text(tensor.symbolic_shape)),
             f"{tensor.numel:,}",
             tensor.dtype,
             self.tr("yes") if tensor.trainable else self.tr("no"),

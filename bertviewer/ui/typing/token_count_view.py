@@ -21,6 +21,7 @@ class TokenCountView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._note = self._note_tip = ""
         self._label = QLabel()
         self._label.setObjectName("tokenCount")
         self._label.setTextFormat(Qt.TextFormat.PlainText)
@@ -38,13 +39,17 @@ class TokenCountView(QWidget):
         """Let the button be pressed, or not."""
         self._cut.setEnabled(is_ready)
 
+    def set_note(self, text: str, tip: str) -> None:
+        """Say this from now on where there is no count, as why there never is one."""
+        self._note, self._note_tip = text, tip
+        self.show_count(None)
+
     def show_count(self, count: TokenCount | None) -> None:
-        """Show a count, or nothing."""
+        """Show a count, or the note if there is none."""
         self._cut.setVisible(count is not None and count.excess > 0)
         if count is None:
             # The room stays once it was needed, so that nothing jumps.
-            self._label.clear()
-            self._label.setToolTip("")
+            self._show(self._note, self._note_tip if self._note else "", QPalette.ColorRole.Link)
             return
         text = self._text(count)
         if count.limit is not None:
@@ -54,11 +59,14 @@ class TokenCountView(QWidget):
             self._cut.setToolTip(
                 self.tr("Run as much of it as the model takes; special tokens at the ends stay.")
             )
+        role = QPalette.ColorRole.Link if count.excess else QPalette.ColorRole.PlaceholderText
+        self._show(text, self._tip(count), role)
+
+    def _show(self, text: str, tip: str, role: QPalette.ColorRole) -> None:
         self._label.setText(text)
         self._label.setAccessibleName(text)
-        role = QPalette.ColorRole.Link if count.excess else QPalette.ColorRole.PlaceholderText
         self._label.setForegroundRole(role)
-        self._label.setToolTip(plain_tip(self._tip(count)))
+        self._label.setToolTip(plain_tip(tip))
 
     def _text(self, count: TokenCount) -> str:
         parts = [self._tokens(count)]

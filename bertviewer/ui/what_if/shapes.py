@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Outcome
 from bertviewer.ui.facts import heading_label
@@ -39,7 +40,7 @@ class TensorShapes(QWidget):
                 Row(
                     (
                         tensor.name.removeprefix(prefix),
-                        shape_text(tensor.symbolic_shape),
+                        readable(shape_text(tensor.symbolic_shape)),
                         shape_text(outcome.shape(tensor)),
                     ),
                     hint=tensor.name,

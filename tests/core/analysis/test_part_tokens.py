@@ -3,8 +3,10 @@
 import pytest
 
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
+from bertviewer.core.analysis.state_measures import state_statistics
 from bertviewer.core.run.activation_run import Sentence
 from tests.core.analysis.model_runs import known, opened
+from tests.core.formulas.formula_models import TINY
 
 
 def test_one_stack_has_all_tokens() -> None:
@@ -44,3 +46,39 @@ def test_each_stack_has_its_own(texts: tuple[str, str], family: str, paths: list
         assert activation.output_shape[1] == len(tokens)
         assert tokens_of_rows(run, path, len(tokens)) == tokens, path
     assert tokens_of_rows(run, layer, 77) is None
+
+
+SQUEEZE = {
+    **TINY["bert"],
+    "hidden_size": 24,
+    "embedding_size": 24,
+    "num_attention_heads": 4,
+    **{f"{part}_groups": 1 for part in ("q", "k", "v", "post_attention", "intermediate", "output")},
+}
+
+
+@pytest.mark.parametrize("words", [5, 24, 40])
+def test_features_are_no_tokens_however_many_there_are(
+    words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # SqueezeBERT's layers give [1, D, S], here with 24 features, or 40 in the middle.
+    monkeypatch.setitem(TINY, "squeezebert", {**SQUEEZE, "max_position_embeddings": 50})
+    it = opened("squeezebert", sentence=Sentence(" ".join(["cat"] * words)))
+    run, count = it.run, len(it.run.tokens)
+    assert run.state_paths[1:] == (("encoder.layers.0",), ("encoder.layers.1",))
+    for path in ("encoder.layers.0", "encoder.layers.1.attention.key"):
+        activation = run.activation(path)
+        assert activation is not None
+        assert activation.output_shape == (1, 24, count)
+        assert tokens_of_rows(run, path, 24) is None
+        assert state_statistics(run, path) is None
+    assert tokens_of_rows(run, "encoder.layers.0.intermediate", 40) is None
+    for path in ("embeddings", "encoder", ""):
+        assert tokens_of_rows(run, path, count) == range(count)
+
+
+def test_as_many_tokens_as_features_are_tokens() -> None:
+    run = opened("bert", sentence=Sentence(" ".join(["cat"] * 24))).run
+    assert run.modules[0].output_shape == (1, 24, 24)
+    for path in ("embeddings", "encoder.layer.0", "encoder.layer.1.attention.self.key"):
+        assert tokens_of_rows(run, path, 24) == range(24)

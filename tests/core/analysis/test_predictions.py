@@ -13,7 +13,7 @@ from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.source import parse_source
 from tests.core.analysis.guesses import at, ids, logits_of
 from tests.core.analysis.model_runs import Opened, known, opened, ran
-from tests.core.checking.small_models import heads
+from tests.core.checking.small_models import heads, small_model
 
 HEADS = [
     (family, task)
@@ -52,6 +52,16 @@ def test_it_is_what_the_model_gives(family: str, task: str) -> None:
         assert found.no_layers == ""
         assert len(found.layers) == len(it.run.hidden_states)
         assert found.layers[-1] is found.guess
+
+
+@pytest.mark.parametrize(("dtype", "rel"), [(torch.float64, 1e-13), (torch.bfloat16, 1e-3)])
+def test_a_model_of_another_dtype_keeps_its_digits(dtype: torch.dtype, rel: float) -> None:
+    model = small_model("bert", "masked-lm")
+    model.module(random_weights=True).to(dtype)
+    it = ran(model, MASKED)
+    best = it.plain().logits[0, 2].double().max()
+    for found in (at(it, 2).guess, at(it, 2).layers[-1]):
+        assert found.top[0].logit == pytest.approx(float(best), rel=rel, abs=0)
 
 
 @pytest.mark.parametrize(("family", "task"), HEADS)

@@ -37,6 +37,7 @@ def steps(formula: str, parameters: int, **values: int) -> Lines | None:
         ("N*(4*D**2 + 2*D*I + 9*D + I)", "N·(4·D² + 2·D·I + 9·D + I)"),
         ("D**10", "D¹⁰"),
         ("A_kv*D**2//A", "A_kv·D² / A"),
+        ("(N-1)*(D - 1)", "(N−1)·(D − 1)"),
         ("0", "0"),
     ],
 )
@@ -57,8 +58,8 @@ def test_terms_stand_under_one_another() -> None:
     assert found is not None
     assert found.terms == (
         CountTerm("V·D", "5·3", 15),
-        CountTerm("- D", "- 3", -3),
-        CountTerm("+ N·(D² - 2·D)", "+ 2·(3² - 2·3)", 6),
+        CountTerm("− D", "− 3", -3),
+        CountTerm("+ N·(D² − 2·D)", "+ 2·(3² − 2·3)", 6),
     )
     assert found.result == 18
 

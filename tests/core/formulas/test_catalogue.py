@@ -116,13 +116,13 @@ def test_layer_norm_shows_its_epsilon_and_its_width() -> None:
     bert = architecture_of("bert")
     formula = formula_at(bert, "encoder.layer.0.output.LayerNorm")
     shown = values(formula)
-    assert shown["epsilon"] == "1e-12"
+    assert shown["epsilon"] == "1e−12"
     assert shown["gamma"] == shown["beta"] == "[24]"
     assert "epsilon = 10^(-12)" in formula.maths[1]
     assert "population variance" in " ".join(formula.notes)
     assert "48 parameters" in " ".join(formula.notes)
     gpt2 = formula_at(architecture_of("gpt2"), "ln_f")
-    assert values(gpt2)["epsilon"] == "1e-05"
+    assert values(gpt2)["epsilon"] == "1e−05"
     assert gpt2.config_keys == ("layer_norm_epsilon",)
 
 

@@ -1,5 +1,6 @@
 """The hidden states of a run are those that the model gives when it is called plainly."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,22 @@ def test_a_norm_that_is_not_finite_is_none() -> None:
     ((plain, nan, inf, huge),) = token_norms(((state,),))
     assert (plain, nan, inf) == (5.0, None, None)
     assert huge == pytest.approx(3e38 * 2**0.5)
+
+
+def test_norms_of_float64_of_any_size() -> None:
+    rows = [[3e300, 4e300], [3e-300, 4e-300], [1.7e308, 1.7e308], [0.0, 0.0]]
+    state = torch.tensor([rows], dtype=torch.float64)
+    ((huge, tiny, most, zero),) = token_norms(((state,),))
+    assert most is None
+    assert tiny is not None
+    assert [huge, tiny * 1e300, zero] == pytest.approx([5e300, 5.0, 0.0])
+
+
+@pytest.mark.parametrize("kind", [lambda x: x.to(torch.complex64), lambda x: x[0].to_sparse()])
+def test_states_that_are_not_measured_are_not_kept(kind: Callable[[Tensor], Tensor]) -> None:
+    (plain,) = states((1, 3, 4))
+    assert stacks_of({"hidden_states": (plain, kind(plain))}) == ()
+    assert small_outputs({"logits": kind(plain), "plain": plain}, 97).keys() == {"plain"}
 
 
 def test_a_model_without_hidden_states_has_no_stacks() -> None:

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 import pytest
@@ -17,8 +19,8 @@ from tests.core.run.plain_figures import assert_figures, figures_of
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 WHOLE = (torch.int64, torch.int32, torch.uint8, torch.bool)
-# The squares of float64 have to be numbers, and of these no more than rounding is asked.
-LARGEST = 1e150
+LARGEST = 1.7e308
+"""The squares of float64 may be too large for any float."""
 NORM_VANISHES = 1e-18
 """Squares of smaller elements are zero in float32."""
 
@@ -45,7 +47,7 @@ def tensors(draw: st.DrawFn) -> Tensor:
         flat: list[float] = draw(st.lists(st.integers(least, most), min_size=count, max_size=count))
     else:
         offset = draw(st.sampled_from((0.0, 0.0, 1.0, 1e4, -1e7)))
-        scale = draw(st.sampled_from((1.0, 1e-3, 1e-30, 1e30, 1e-45)))
+        scale = draw(st.sampled_from((1.0, 1e-3, 1e-30, 1e30, 1e-45, 1e-300, 1e300)))
         element = st.one_of(
             st.floats(-1, 1).map(lambda x: offset + scale * x),
             st.sampled_from((0.0, -0.0, 1.0, math.nan, math.inf, -math.inf)),
@@ -68,7 +70,7 @@ def rows_of(tensor: Tensor) -> list[Tensor]:
 
 
 def norm_of(row: Tensor) -> float:
-    return math.sqrt(math.fsum(float(x) ** 2 for x in row.flatten().tolist()))
+    return math.hypot(*row.flatten().tolist())
 
 
 @settings(max_examples=300, deadline=None)
@@ -125,6 +127,7 @@ def test_some_tokens_are_those_rows(tensor: Tensor, data: st.DataObject) -> None
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(tensors(), min_size=1, max_size=4))
+@example([torch.tensor([[[0.0], [0.0]], [[0.0], [1.3408e154]]], dtype=torch.float64)])
 def test_merged_statistics_are_those_of_all_elements(parts: list[Tensor]) -> None:
     merged = measure(parts[0])[0]
     for part in parts[1:]:
@@ -204,3 +207,43 @@ def test_measuring_changes_nothing() -> None:
     assert torch.equal(tensor, before)
     assert tensor._version == before._version == 0
     assert not np.shares_memory(norms, tensor.numpy())
+
+
+def exact(values: Sequence[float]) -> dict[str, float]:
+    """Return the figures by fractions, which know no limit of size."""
+    parts = [Fraction(value) for value in values]
+    mean = sum(parts) / len(parts)
+    squares = {
+        "std": sum((part - mean) ** 2 for part in parts) / len(parts),
+        "rms": sum(part * part for part in parts) / len(parts),
+    }
+    roots = {name: float(Fraction(isqrt(int(s * 4**1100)), 2**1100)) for name, s in squares.items()}
+    return {"mean": float(mean), **roots}
+
+
+@pytest.mark.parametrize("size", [1.7e308, 1e300, 1e154, 1e-154, 1e-200, 1e-300])
+def test_float64_of_any_size_has_its_figures_and_no_warning(size: float) -> None:
+    values = np.random.default_rng(0).uniform(-1, 1, (4, 8)) * size
+    values[1] = np.random.default_rng(1).uniform(-1, 1, 8)
+    values[2] = 0.0
+    statistics, norms = measure(torch.from_numpy(values[None]))
+    tokens = measure_tokens(torch.from_numpy(values[None]))
+    for rows in ([0], [1], [3], [0, 2, 3], [1, 2]):
+        got, wanted = tokens.of(rows), exact(values[rows].ravel().tolist())
+        for name, figure in wanted.items():
+            close = pytest.approx(figure, rel=1e-12, abs=1e-14 * wanted["rms"])
+            assert getattr(got, name) == close, (rows, name)
+    whole = exact(values.ravel().tolist())
+    assert statistics.std == pytest.approx(whole["std"], rel=1e-5)
+    assert statistics.rms == pytest.approx(whole["rms"], rel=1e-5)
+    hypot = [math.hypot(*row) for row in values.tolist()]
+    np.testing.assert_allclose(tokens.norms, hypot, rtol=1e-12)
+    # Beside large rows the norms of small ones are shown as 0.
+    np.testing.assert_allclose(norms, hypot, rtol=1e-5, atol=NORM_VANISHES)
+
+
+def test_a_norm_that_no_float_holds_is_infinite() -> None:
+    tensor = torch.full((1, 2, 6), 1.7e308, dtype=torch.float64)
+    statistics, norms = measure(tensor)
+    assert (statistics.mean, statistics.rms) == pytest.approx((1.7e308, 1.7e308))
+    assert np.isinf(norms).all()

@@ -1,5 +1,6 @@
 """What every module gave is measured once, however many hand it on."""
 
+from collections.abc import Callable
 from typing import Any
 from weakref import ReferenceType, ref
 
@@ -151,6 +152,58 @@ def test_givers_do_not_mistake_another_part_of_the_same_memory() -> None:
         first = halved(x)
     assert recorder.givers(first) == [""]
     assert recorder.givers(x[:, 2:]) == []
+
+
+def given_by_view(view: Callable[[Tensor], Tensor]) -> tuple[list[str], list[str]]:
+    """Return who is said to have given a tensor that a layer gives a view of, and the view."""
+
+    class Viewing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Doubling()
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.seen = self.inner(x)
+            return view(self.seen)
+
+    layer = Viewing()
+    recorder = Recorder(layer, no_progress)
+    with torch.no_grad(), recorder.watching():
+        out = layer(torch.arange(16.0).view(1, 4, 4))
+    return recorder.givers(layer.seen), recorder.givers(out)
+
+
+def test_givers_are_told_by_the_numbers_of_a_view_and_not_by_where_it_begins() -> None:
+    # The first row again and again, of as many elements, in the same memory.
+    assert given_by_view(lambda x: x[:, :1].expand(1, 4, 4)) == (["inner"], [""])
+    assert given_by_view(lambda x: x.as_strided((1, 4, 4), (8, 1, 2))) == (["inner"], [""])
+    # The same numbers turned, and without an axis of size 1.
+    assert given_by_view(lambda x: x.transpose(1, 2)) == (["inner", ""], ["inner", ""])
+    assert given_by_view(lambda x: x[0].T.view(2, 2, 4)) == (["inner", ""], ["inner", ""])
+
+
+def test_a_view_has_the_norms_of_its_own_rows() -> None:
+    x = torch.arange(1.0, 17.0).view(1, 4, 4)
+
+    class Turned(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.transpose(1, 2)
+
+    class Repeated(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x[:, :1].expand(1, 4, 4)
+
+    class TurnedInPlace(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.transpose_(1, 2)
+
+    found = record(nn.Sequential(nn.Identity(), Turned(), Repeated()), x)
+    norms = {path: one.token_norms for path, one in found.items()}
+    assert norms["0"] == pytest.approx(x[0].norm(dim=1).tolist())
+    assert norms["1"] == pytest.approx(x[0].norm(dim=0).tolist())
+    assert norms["2"] == pytest.approx([float(x[0, :, 0].norm())] * 4)
+    found = record(nn.Sequential(nn.Identity(), TurnedInPlace()), x.clone())
+    assert found["1"].token_norms == pytest.approx(x[0].norm(dim=0).tolist())
 
 
 def test_givers_do_not_mistake_new_tensors_in_freed_memory() -> None:

@@ -106,6 +106,31 @@ def test_a_model_that_cannot_run_says_so(tmp_path: Path) -> None:
         run_sentence(open_model(parse_source(path)), Sentence("the cat sat"), True)
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (IndexError("index out of range in self"), "it looks up a row that one of its tables"),
+        (RuntimeError("one line\n  and another"), "sentence: one line and another"),
+        (ValueError("long " * 1000), "sentence: long long"),
+        # Longformer asks for separators where it answers questions.
+        (AssertionError("There should be three"), "sentence: There should be three"),
+    ],
+)
+def test_what_a_model_says_is_one_short_line(
+    error: Exception, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object, **_kwargs: object) -> None:
+        raise error
+
+    model = open_model(parse_source(small("bert-base-uncased", tmp_path)))
+    monkeypatch.setattr(model.module(random_weights=True).encoder, "forward", fail)
+    with pytest.raises(UserError) as raised:
+        run_sentence(model, Sentence("the cat sat"), random_weights=True)
+    (line,) = str(raised.value).splitlines()
+    assert said in line
+    assert len(line) < 500
+
+
 def test_a_model_that_does_not_fit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

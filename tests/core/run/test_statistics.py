@@ -16,7 +16,7 @@ from bertviewer.core.errors import Cancelled
 from bertviewer.core.loading import LoadedModel, open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run.statistics import Statistics
+from bertviewer.core.run.statistics import NOTHING, Statistics
 from bertviewer.core.source import ModelSource, parse_source
 from tests.core.run.plain_figures import assert_figures
 
@@ -222,9 +222,14 @@ def test_random_weights_are_the_same_each_time() -> None:
     compare_runs(run(), run())
 
 
-def test_sums_in_different_units_are_not_merged() -> None:
+def test_sums_in_different_units_are_merged_in_the_larger_one() -> None:
     one = Statistics(1, 0, 0, 0, 1.5, 0.0, 1.5, 1.5)
-    with pytest.raises(ValueError, match=r"2\^0 and of 2\^600"):
-        one.merge(replace(one, exponent=600))
-    huge = replace(one, exponent=600).merge(replace(one, exponent=600))
-    assert huge.mean == 1.5 * 2.0**600
+    huge = replace(one, min=1.5 * 2.0**600, max=1.5 * 2.0**600, exponent=600)
+    for merged in (one.merge(huge), huge.merge(one)):
+        assert merged.exponent == 600
+        assert merged.mean == merged.std == 0.75 * 2.0**600
+    # Zeros have no size that a tiny number could vanish beside.
+    tiny = replace(one, min=1.5 * 2.0**-600, max=1.5 * 2.0**-600, exponent=-600)
+    zero = Statistics(1, 0, 0, 1, 0.0, 0.0, 0.0, 0.0)
+    for merged in (tiny.merge(zero), NOTHING.merge(zero).merge(tiny)):
+        assert merged.mean == merged.std == 0.75 * 2.0**-600

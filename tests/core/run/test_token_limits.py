@@ -1,15 +1,17 @@
 """How many tokens a model takes: what is cut, counted, and refused before it sees it."""
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.configuration import position_limit
+from bertviewer.core.configuration import POSITIONS_AFTER_PADDING, position_limit
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
@@ -154,18 +156,39 @@ def test_sentence_too_long_for_the_model(tiny_bert_folder: Path) -> None:
         run_sentence(model, Sentence("cat " * 63))
 
 
-def test_roberta_runs_at_its_limit(tmp_path: Path) -> None:
+SMALL: dict[str, Any] = {
+    "vocab_size": 50,
+    "hidden_size": 24,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "max_position_embeddings": 20,
+    "pad_token_id": 1,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+    "attention_window": 4,
+    "entity_vocab_size": 9,
+    "entity_emb_size": 8,
+    "channel_shrink_ratio": 4,
+    "default_language": "en_XX",
+}
+
+
+# A page's layout belongs to LayoutLMv3's text.
+@pytest.mark.parametrize("family", sorted(POSITIONS_AFTER_PADDING - {"layoutlmv3"}))
+def test_what_counts_positions_after_the_padding_runs_at_its_limit(
+    family: str, tmp_path: Path
+) -> None:
     path = tmp_path / "config.json"
-    path.write_text(
-        '{"model_type": "roberta", "vocab_size": 50, "hidden_size": 8, "num_hidden_layers": 1,'
-        ' "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 20,'
-        ' "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "type_vocab_size": 1}'
-    )
+    path.write_text(json.dumps({**SMALL, "model_type": family}))
     model = open_model(parse_source(str(path)))
-    run = run_sentence(model, Sentence("a " * 16), random_weights=True)
+    assert position_limit(model.architecture.config) == 18
+    run = run_sentence(model, Sentence("a " * 20, cut=True), random_weights=True)
     assert len(run.tokens) == 18
     with pytest.raises(UserError, match="too long"):
-        run_sentence(model, Sentence("a " * 17), random_weights=True)
+        run_sentence(model, Sentence("a " * 19), random_weights=True)
+    with torch.no_grad(), pytest.raises((IndexError, RuntimeError), match="out of "):
+        model.module(True)(input_ids=torch.full((1, 19), 7))
 
 
 class TestCount:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,22 @@ import transformers
 
 from bertviewer.app import main
 from bertviewer.core.errors import UserError
-from bertviewer.core.run import tokenizer_files
+from bertviewer.core.loading import open_model
+from bertviewer.core.run import model_tokenizer, tokenizer_files
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.model_tokenizer import ModelTokenizer
+from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.tokenizer_files import (
     MAX_BYTES,
     READ_BY_TRANSFORMERS,
     TEMPLATES,
+    WITHOUT_VOCABULARY,
     check_tokenizer_files,
+    has_tokenizer,
+    lacks_tokenizer,
 )
+from bertviewer.core.source import parse_source
+from tests.core.formulas.formula_models import TINY
 
 Put = Callable[[Path], None]
 
@@ -138,3 +148,53 @@ def test_every_file_that_transformers_knows_is_looked_at() -> None:
     assert len(known) > len(READ_BY_TRANSFORMERS) / 2
     assert known <= set(READ_BY_TRANSFORMERS)
     assert tokenizer_files.SETTINGS in READ_BY_TRANSFORMERS
+
+
+def test_the_tokenizers_without_a_vocabulary_are_known() -> None:
+    found = set()
+    for name in transformers.models.auto.tokenization_auto.TOKENIZER_MAPPING_NAMES.values():
+        with suppress(ImportError, AttributeError):  # some are there with other libraries only
+            if name and not getattr(transformers, name).vocab_files_names:
+                found.add(name)
+    assert found == set(WITHOUT_VOCABULARY)
+
+
+def test_one_that_reads_bytes_needs_no_vocabulary(tmp_path: Path) -> None:
+    values = {**TINY["t5"], "vocab_size": 384}
+    config = transformers.AutoConfig.for_model("t5", **values)
+    transformers.AutoModel.from_config(config).save_pretrained(tmp_path)
+    source = parse_source(str(tmp_path))
+    assert not has_tokenizer(source)
+    for bad in ("{", "[]", "[" * 100_000, '{"tokenizer_class": ["ByT5Tokenizer"]}'):
+        (tmp_path / tokenizer_files.SETTINGS).write_text(bad)
+        assert not has_tokenizer(source)
+    transformers.ByT5Tokenizer().save_pretrained(tmp_path)
+    assert has_tokenizer(source)
+    assert not lacks_tokenizer(source)
+    run = run_sentence(open_model(source), Sentence("ab"))
+    assert [token.text for token in run.tokens if token.segment == 0] == ["a", "b", "</s>"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "said"),
+    [
+        ((), "sentencepiece and protobuf: pip install sentencepiece protobuf"),
+        (("sentencepiece",), "protobuf: pip install protobuf"),
+    ],
+)
+def test_what_a_sentencepiece_model_is_read_with(
+    installed: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_tokenizer, "_is_installed", installed.__contains__)
+    (tmp_path / "spm.model").write_bytes(b"not read")
+    config = {"model_type": "deberta-v2", **TINY["deberta-v2"]}
+    with pytest.raises(UserError) as raised:
+        ModelTokenizer(tmp_path, config)
+    problem = f"{tmp_path}: the tokenizer cannot be read"
+    assert str(raised.value) == f"{problem}: spm.model can only be read with {said}"
+
+
+def test_a_module_inside_of_what_is_not_there() -> None:
+    assert not model_tokenizer._is_installed("no_such_package.inner")
+    assert not model_tokenizer._is_installed("no_such_package")
+    assert model_tokenizer._is_installed("json.decoder")

@@ -78,7 +78,7 @@ class TestBertLargeChinese:
             "2*D",
             "(D*I+I)+(I*D+D)",
             "2*D",
-            "(N-1)*(4*D*D + 2*D*I + 9*D + I)",
+            "(N-1)*(4*D**2 + 2*D*I + 9*D + I)",
             "D*D+D",
         ]
 

@@ -22,9 +22,9 @@ def test_bert_base_chinese_with_its_masked_lm_head() -> None:
     assert embedding.spelled == "V*D + 2*D + L*D + 2*D"
     assert embedding.result == 16_622_592
     assert blocks.text == (
-        "N*(4*(D*D+D) + 2*D + D*4D + 4D + 4D*D + D + 2*D) = N*(12*D*D + 13*D) = 85,054,464"
+        "N·(4·(D·D+D) + 2·D + D·4D + 4D + 4D·D + D + 2·D) = N·(12·D² + 13·D) = 85,054,464"
     )
-    assert head.collected == "V + D*D + 3*D"
+    assert head.collected == "V + D**2 + 3*D"
     assert (groups.total, groups.tensors) == (102_290_312, 202)
     assert groups.reconciles
 
@@ -34,13 +34,13 @@ def test_the_wider_layer_kept_apart() -> None:
     embedding, blocks, _ = groups.groups
     assert embedding.spelled == "V*D + T*D + L*D + 2*D"
     assert blocks.text == (
-        "N*(4*(D*D+D) + 2*D + D*I + I + I*D + D + 2*D) = N*(4*D*D + 2*D*I + 9*D + I) = 85,054,464"
+        "N·(4·(D·D+D) + 2·D + D·I + I + I·D + D + 2·D) = N·(4·D² + 2·D·I + 9·D + I) = 85,054,464"
     )
 
 
 def test_the_relations_of_a_teacher() -> None:
     chinese = teacher_relations(plain("bert-large-chinese").symbols)
-    assert relations_text(chinese) == "I = 4*D, T = 2"
+    assert relations_text(chinese) == "I = 4·D, T = 2"
     assert teacher_relations(plain("gpt2").symbols) == ()
 
 
@@ -61,6 +61,13 @@ def test_groups_add_up_and_evaluate(name: str, task: str) -> None:
     assert groups.reconciles
     for group in groups.groups:
         assert eval(group.collected, {"__builtins__": {}}, values) == group.result, group.title
+
+
+def test_a_square_alone_is_no_second_line() -> None:
+    *_, pooler = groups_of(derived("bert-base-chinese")).groups
+    assert (pooler.spelled, pooler.collected) == ("D*D + D", "D**2 + D")
+    assert pooler.lines == ("D·D + D",)
+    assert pooler.text == "D·D + D = 590,592"
 
 
 def test_the_transformers_two_stacks() -> None:

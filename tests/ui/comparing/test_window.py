@@ -25,6 +25,7 @@ from bertviewer.core.comparing.comparison import (
     compare_architectures,
 )
 from bertviewer.ui.comparing.tensors_model import (
+    CHANGED,
     COSINE,
     LEFT,
     MAX,
@@ -175,6 +176,33 @@ def test_all_columns_are_in_sight(qtbot: QtBot, width: int) -> None:
     cell = table.model().index(0, NAME)
     assert cell.data(Qt.ItemDataRole.ToolTipRole) == cell.data()
     assert "Norm of the difference" in column_tip(table, RELATIVE)
+
+
+def test_a_narrow_window_scrolls_before_names_are_lost(qtbot: QtBot) -> None:
+    window = shown(compared(5), qtbot)
+    table = table_of(window)
+    for width, is_scrolled in ((800, True), (1180, False)):
+        window.resize(width, 640)
+        QApplication.processEvents()
+        assert table.columnWidth(NAME) >= 200
+        assert bool(table.horizontalScrollBar().maximum()) == is_scrolled
+    assert table.horizontalHeader().length() == table.viewport().width()
+    # One may still choose another width.
+    table.setColumnWidth(STATE, 300)
+    assert table.columnWidth(STATE) == 300
+
+
+def test_figures_that_nobody_has_take_no_room(qtbot: QtBot) -> None:
+    found = compare_architectures(plain("bert-base-uncased"), plain("bert-large-uncased"))
+    window = shown(found, qtbot)
+    window.resize(800, 640)
+    QApplication.processEvents()
+    table = table_of(window)
+    shown_columns = [n for n in range(CHANGED + 1) if not table.isColumnHidden(n)]
+    assert shown_columns == [NAME, STATE, LEFT, RIGHT]
+    assert table.horizontalScrollBar().maximum() == 0
+    assert table.columnWidth(NAME) >= 200
+    assert not any(table_of(shown(compared(1), qtbot)).isColumnHidden(n) for n in range(CHANGED))
 
 
 def test_a_form_is_said_once(qtbot: QtBot) -> None:

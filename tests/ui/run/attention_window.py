@@ -1,10 +1,15 @@
 """What the window shows of attention, and choosing in it."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import numpy as np
+import torch
+import transformers
 from PySide6.QtWidgets import QComboBox, QLabel
 
+from bertviewer.core.demo import demo_folder
 from bertviewer.plots.chart import GridChart, HeadsChart
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.attention_view import AttentionView
@@ -13,11 +18,47 @@ from tests.ui.finding import bring_view, find
 
 Settle = Callable[[], None]
 
+A, B = "the cat sat on the mat", "the bank by the river was closed"
+
+
+@cache
+def eager(text: str) -> list[np.ndarray]:
+    """Return the attention of each layer, as transformers gives it when called plainly."""
+    folder = demo_folder()
+    encoding = transformers.AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    with torch.no_grad():
+        attentions = model(**encoding, output_attentions=True).attentions
+    return [weights[0].double().numpy() for weights in attentions]
+
+
+def plain_entropies(weights: np.ndarray) -> list[float]:
+    return [float(np.mean(-np.sum(head * np.log(head), axis=1))) for head in weights]
+
+
+def plain_distances(weights: np.ndarray) -> list[float]:
+    places = np.arange(weights.shape[1])
+    apart = np.abs(places[:, None] - places)
+    return [float(np.mean(np.sum(head * apart, axis=1))) for head in weights]
+
+
+def run(window: MainWindow, settle: Settle, text: str) -> None:
+    window.set_sentence(text, None)
+    window.run()
+    settle()
+
 
 def show(window: MainWindow, settle: Settle) -> None:
     """Bring the view into sight."""
     bring_view(window, "Attention")
     settle()
+
+
+def show_layer_2(window: MainWindow, settle: Settle) -> None:
+    """Run B, and bring the attention of layer 2 into sight."""
+    run(window, settle, B)
+    window.workspace.select("encoder.layer.2")
+    show(window, settle)
 
 
 def view_of(window: MainWindow) -> AttentionView:

@@ -1,15 +1,11 @@
 """The attention view, in the window: its numbers, and how it follows the one selection."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import transformers
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 
-from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.plots.chart import Place
 from bertviewer.plots.chosen import chosen
@@ -20,44 +16,28 @@ from bertviewer.ui import tasks
 from bertviewer.ui.main_window import MainWindow
 from tests.plots.looking import click, pixel
 from tests.ui.finding import find
-from tests.ui.run.attention_window import Settle, charts, choice, choose, head, heads, show, titles
-
-A, B = "the cat sat on the mat", "the bank by the river was closed"
-
-
-@cache
-def eager(text: str) -> list[np.ndarray]:
-    """Return the attention of each layer, as transformers gives it when called plainly."""
-    folder = demo_folder()
-    encoding = transformers.AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    with torch.no_grad():
-        attentions = model(**encoding, output_attentions=True).attentions
-    return [weights[0].double().numpy() for weights in attentions]
-
-
-def plain_entropies(weights: np.ndarray) -> list[float]:
-    return [float(np.mean(-np.sum(head * np.log(head), axis=1))) for head in weights]
-
-
-def plain_distances(weights: np.ndarray) -> list[float]:
-    places = np.arange(weights.shape[1])
-    apart = np.abs(places[:, None] - places)
-    return [float(np.mean(np.sum(head * apart, axis=1))) for head in weights]
-
-
-def run(window: MainWindow, settle: Settle, text: str) -> None:
-    window.set_sentence(text, None)
-    window.run()
-    settle()
+from tests.ui.run.attention_window import (
+    A,
+    B,
+    Settle,
+    charts,
+    choice,
+    choose,
+    eager,
+    head,
+    heads,
+    plain_distances,
+    plain_entropies,
+    run,
+    show,
+    show_layer_2,
+    titles,
+)
 
 
 @pytest.fixture
 def shown(demo_window: MainWindow, settle: Settle) -> MainWindow:
-    """Return a window with a run and the attention of layer 2 in sight."""
-    run(demo_window, settle, B)
-    demo_window.workspace.select("encoder.layer.2")
-    show(demo_window, settle)
+    show_layer_2(demo_window, settle)
     return demo_window
 
 
@@ -150,73 +130,6 @@ def test_what_is_seen_again_is_not_computed_again(
     assert heads(shown) is before
 
 
-def test_runs_side_by_side(shown: MainWindow, settle: Settle) -> None:
-    shown.workspace.keep_run()
-    run(shown, settle, A)
-    b, a = charts(shown, "headGrid")
-    assert b.values == pytest.approx(eager(A)[2], abs=1e-5)
-    assert a.values == pytest.approx(eager(B)[2], abs=1e-5)
-    assert b.levels == a.levels == (0.0, max(a.values.max(), b.values.max()))
-    b, a = charts(shown, "headPlot")
-    assert b.values == pytest.approx(eager(A)[2][0], abs=1e-5)
-    assert a.levels == b.levels
-    entropies = [plain_entropies(eager(text)[2])[0] for text in (A, B)]
-    assert any("entropy {:.3f} (A {:.3f}) nats".format(*entropies) in t for t in titles(shown))
-
-
-def test_of_two_runs_only_the_new_one_is_computed(
-    shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    computed: list[str] = []
-    compute = tasks.attention
-
-    def seen(layer: Any, model: Any, watched: Any, progress: Any) -> Any:
-        computed.append(watched.run.sentence.text)
-        return compute(layer, model, watched, progress)
-
-    monkeypatch.setattr(tasks, "attention", seen)
-    shown.workspace.keep_run()
-    settle()
-    assert computed == []
-    run(shown, settle, A)
-    assert computed == [A]
-    run(shown, settle, "the bank")
-    assert computed == [A, "the bank"]
-    b, a = charts(shown, "headGrid")
-    assert a.values == pytest.approx(eager(B)[2], abs=1e-5)
-    assert b.values == pytest.approx(eager("the bank")[2], abs=1e-5)
-    choose(shown, settle, "layer 3")
-    assert sorted(computed[2:]) == sorted(["the bank", B])
-    b, a = charts(shown, "headGrid")
-    assert a.values == pytest.approx(eager(B)[3], abs=1e-5)
-    shown.workspace.drop_run()
-    settle()
-    assert len(computed) == 4
-    assert heads(shown).values == pytest.approx(eager("the bank")[3], abs=1e-5)
-
-
-def test_the_title_tells_what_stands_above_the_heads(shown: MainWindow, settle: Settle) -> None:
-    assert "Heads: H entropy in nats, d distance in tokens" in titles(shown)
-    shown.workspace.keep_run()
-    run(shown, settle, A)
-    assert "Heads" in titles(shown)
-    shown.workspace.compare("difference")
-    settle()
-    assert "Heads, B − A" in titles(shown)
-
-
-def test_their_difference_is_of_the_same_tokens(shown: MainWindow, settle: Settle) -> None:
-    shown.workspace.keep_run()
-    run(shown, settle, "the bank by the sea was closed")
-    shown.workspace.compare("difference")
-    settle()
-    expected = eager("the bank by the sea was closed")[2] - eager(B)[2]
-    expected[:, 5] = expected[:, :, 5] = np.nan  # the sea is no river
-    assert heads(shown).values == pytest.approx(expected, abs=2e-5, nan_ok=True)
-    assert head(shown).values == pytest.approx(expected[0], abs=2e-5, nan_ok=True)
-    assert heads(shown).is_signed
-
-
 def test_figures_of_all_layers(shown: MainWindow, settle: Settle) -> None:
     find(shown, QToolButton, "allLayers").click()
     settle()
@@ -233,21 +146,6 @@ def test_figures_of_all_layers(shown: MainWindow, settle: Settle) -> None:
     assert shown.workspace.place.path == "encoder.layer.4.attention.self"
     assert shown.workspace.head == 9
     assert head(shown).values == pytest.approx(eager(B)[4][9], abs=1e-5)
-
-
-def test_all_layers_of_two_runs(shown: MainWindow, settle: Settle) -> None:
-    shown.workspace.keep_run()
-    run(shown, settle, A)
-    find(shown, QToolButton, "allLayers").click()
-    settle()
-    b, a = charts(shown, "allHeads")
-    mine, other = ([plain_entropies(weights) for weights in eager(text)] for text in (A, B))
-    assert b.values == pytest.approx(np.array(mine), abs=1e-4)
-    assert a.values == pytest.approx(np.array(other), abs=1e-4)
-    shown.workspace.compare("difference")
-    settle()
-    (chart,) = charts(shown, "allHeads")
-    assert chart.values == pytest.approx(np.subtract(mine, other), abs=1e-4)
 
 
 def test_all_layers_stop_when_nobody_looks(

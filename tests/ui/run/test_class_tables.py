@@ -90,6 +90,16 @@ def test_an_answer() -> None:
     assert set(column(compared, "Start B − A")) == {0.0}
 
 
+def test_an_answer_from_right_to_left_keeps_to_its_place() -> None:
+    tokens = tokens_of("[CLS]", "س", "##م", "على", "[SEP]", words=(None, 0, 0, 1, None))
+    chances = softmax(LOGITS, 0)
+    b = ClassScores("answer", ("start", "end"), LOGITS, chances, (0, 1, 2, 3, 4), (1, 3))
+    line = best_line(run_of(tokens), b)
+    assert "“\u2068سم على\u2069” (tokens 1 to 3)" in line
+    # A cell has nothing beside it to be confused with.
+    assert column(answer_table(run_of(tokens), b), "Token")[1] == "س"
+
+
 def test_no_answer() -> None:
     scores = ClassScores("answer", ("start", "end"), LOGITS, softmax(LOGITS, 0), tuple(range(5)))
     assert best_line(RUN, scores) == "No span of this text can be the answer."

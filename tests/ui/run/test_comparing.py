@@ -1,12 +1,13 @@
 """Keeping a run as A and comparing the next one with it, in the window."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton, QToolButton
+from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.chart import GridChart, LineChart, Place
@@ -126,7 +127,8 @@ def test_a_plot_is_taken_along(
     clipboard = QGuiApplication.clipboard()
     actions["copyData"].trigger()
     header, *rows = clipboard.text().splitlines()
-    assert header.split(",")[:3] == ["Layer", "[CLS] (token 0)", "the (token 1)"]
+    names = ["Layer × Token: Norm", "[CLS] (token 0)", "the (token 1)"]
+    assert header.split(",")[:3] == names
     (chart,) = norms.charts
     assert isinstance(chart, GridChart)
     assert [float(row.split(",")[2]) for row in rows] == chart.values[:, 1].tolist()
@@ -146,6 +148,71 @@ def test_a_plot_is_taken_along(
     box = find(demo_window, QMessageBox, "errorDialog")
     assert "there is no folder" in box.text() or "No such file" in box.text()
     box.close()
+
+
+def test_files_are_called_after_what_is_shown(
+    compared: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposed: list[str] = []
+
+    def cancel(_parent: object, _title: str, name: str, _kinds: str) -> tuple[str, str]:
+        proposed.append(name)
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", cancel)
+
+    def propose() -> list[str]:
+        proposed.clear()
+        for panel in panels(compared):
+            menu = find(panel, QToolButton, "chartMenu").menu()
+            for below in (menu, *menu.findChildren(QMenu)):
+                for action in below.actions():
+                    if action.objectName() in ("savePicture", "saveData"):
+                        action.trigger()
+        return [*proposed]
+
+    lines = "std-encoder-layer-output"
+    assert propose() == [
+        f"{lines}-b-a.png",
+        f"{lines}-b-a.csv",
+        "token-norms-h-a.png",
+        "token-norms-h-a.csv",
+        "token-norms-h-b.png",
+        "token-norms-h-b.csv",
+    ]
+    find(compared, QToolButton, "difference").click()
+    settle(compared, lane, qtbot)
+    pictures = [name for name in propose() if name.endswith("png")]
+    assert pictures == ["std-b-minus-a-encoder-layer-output.png", "token-norms-h-b-minus-a.png"]
+
+
+def test_each_of_two_plots_is_taken_along(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    _, norms = panels(compared)
+
+    def menu() -> QMenu:
+        found = find(norms, QToolButton, "chartMenu").menu()
+        assert isinstance(found, QMenu)
+        return found
+
+    def copied(entries: QMenu) -> list[str]:
+        entry = next(one for one in entries.actions() if one.objectName() == "copyData")
+        entry.trigger()
+        return QGuiApplication.clipboard().text().splitlines()
+
+    of_a, of_b = (action.menu() for action in menu().actions())
+    assert isinstance(of_a, QMenu)
+    assert isinstance(of_b, QMenu)
+    assert (of_a.title(), of_b.title()) == ("A", "B")
+    header_of_a, header_of_b = (next(csv.reader(copied(one))) for one in (of_a, of_b))
+    assert (len(header_of_a), len(header_of_b)) == (9, 10)
+    assert (header_of_a[0], header_of_b[0]) == (
+        "Layer × Token: A · Norm",
+        "Layer × Token: B · Norm",
+    )
+    find(compared, QToolButton, "difference").click()
+    settle(compared, lane, qtbot)
+    header = next(csv.reader(copied(menu())))
+    assert (len(header), header[0]) == (10, "Layer × Token: Norm, B − A")
 
 
 def test_the_value_under_the_mouse_is_told(

@@ -159,3 +159,26 @@ def test_words_keep_room_beside_numbers(view: FigureView) -> None:
     )
     view.resize(120, 200)
     assert table.columnWidth(0) >= table.fontMetrics().horizontalAdvance("a\tb")
+
+
+def test_bars_give_way_before_figures_are_out_of_sight(view: FigureView) -> None:
+    table = find(view, QTableView, "figures")
+    columns = (
+        FigureColumn("Token"),
+        FigureColumn("B", "bar"),
+        FigureColumn("A", "bar"),
+        FigureColumn("Logit", "number"),
+    )
+    row = words("a word"), probability(THIRD), probability(THIRD), score(-2.0625)
+    view.show_table(FigureTable(columns, (row,)))
+    margins = 4 + 12  # the delegate's, left and right of the text
+    figure = table.fontMetrics().horizontalAdvance("0.3333") + margins
+    wide = table.columnWidth(1)
+    least = sum(view._needed)
+    for width in (least + 20, least):
+        view.resize(width, 200)
+        QApplication.processEvents()
+        assert table.horizontalScrollBar().maximum() == 0
+        assert figure < table.columnWidth(1) < wide
+    view.resize(least - 40, 200)
+    assert table.columnWidth(1) > figure

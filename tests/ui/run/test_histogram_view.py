@@ -95,6 +95,8 @@ def test_figures_are_those_of_a_plain_computation(shown: MainWindow) -> None:
     assert (rows["elements"][0], rows["NaN"][0], rows["Inf"][0]) == (values.size, 0, 0)
     assert rows["shape"][0] == f"[1, {values.size // 1536}, 1536]"
     assert chart.series[0].mean == rows["mean"][0]
+    header, _ = chart.table()
+    assert header == (f"Value of {PATH}, from", f"Value of {PATH}, to", "Elements")
 
 
 def test_counts_on_a_logarithmic_axis(shown: MainWindow) -> None:
@@ -117,7 +119,10 @@ def test_both_runs_share_their_bins(shown: MainWindow, settle: Callable[[], None
     values = plain_output(A), plain_output(B)
     low, high = (f(f(part) for part in values) for f in (min, max))
     assert (chart.edges[0], chart.edges[-1]) == pytest.approx((low, high), rel=1e-5)
-    assert (sum(b.counts), sum(a.counts)) == tuple(part.size for part in values)
+    assert (sum(b.counts), sum(a.counts)) == pytest.approx((1, 1))
+    find(shown, QCheckBox, "logCounts").click()
+    counted = chart_of(shown).series
+    assert [sum(bars.counts) for bars in counted] == [part.size for part in values]
     rows = rows_of(shown)
     assert rows["elements"] == (values[0].size, values[1].size, values[0].size - values[1].size)
     find(shown, QToolButton, "difference").click()

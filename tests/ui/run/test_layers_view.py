@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.part_measures import PartMeasures
+from bertviewer.ui.watched_run import WatchedRun
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
 from tests.ui.run.layers_window import TEXT, choose, panels, run, settle, shown_grid, shown_lines
@@ -35,7 +37,7 @@ def titles(window: MainWindow) -> list[str]:
 
 def test_what_can_be_chosen(ran: MainWindow) -> None:
     statistics = texts(ran, "statisticChoice")
-    assert statistics == [*STATISTIC_NAMES, "mean ± std"]
+    assert statistics == [*STATISTIC_NAMES, "mean ± std", "mean ± std alone"]
     assert find(ran, QComboBox, "statisticChoice").currentText() == "std"
     parts = texts(ran, "partChoice")
     assert parts[:4] == ["follow the tree", "layer output", "attention", "attention.self"]
@@ -48,6 +50,28 @@ def test_what_can_be_chosen(ran: MainWindow) -> None:
         "each class",
     ]
     assert titles(ran) == ["Layer output", "Token norms ‖h‖"]
+
+
+def test_nan_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    whole, watched = last_run(ran), ran.workspace.watched
+    assert watched is not None
+
+    def show(*layers: int) -> str:
+        paths = [f"encoder.layer.{n}" for n in layers]
+        modules = tuple(
+            replace(module, calls=tuple(replace(call, nan_count=3) for call in module.calls))
+            if module.path in paths
+            else module
+            for module in whole.modules
+        )
+        ran.workspace._on_run(WatchedRun(replace(whole, modules=modules), watched.kept))
+        settle(ran, lane, qtbot)
+        return titles(ran)[0]
+
+    assert show(3, 4, 5) == "Layer output · NaN or Inf in layers 3–5"
+    assert show(1, 5) == "Layer output · NaN or Inf in layers 1, 5"
+    assert show(2) == "Layer output · NaN or Inf in layer 2"
+    assert show() == "Layer output"
 
 
 def test_the_part_follows_the_tree_until_one_is_chosen(
@@ -84,6 +108,9 @@ def test_mean_band_and_extremes_of_the_selected_part_alone(
     (line,) = shown_lines(ran)
     assert line.label == "encoder.layer: output"
     assert None not in (line.low, line.high, line.min, line.max)
+    choose(ran, "statisticChoice", "mean ± std alone")
+    (alone,) = shown_lines(ran)
+    assert (alone.low, alone.high, alone.min, alone.max) == (line.low, line.high, None, None)
 
 
 @pytest.mark.parametrize("part", ["layer output", "attention.output"])
@@ -137,10 +164,14 @@ def test_why_there_is_nothing_to_show(
         raise UserError("not to be had")
 
     monkeypatch.setattr(tasks, "measure_tokens", refuse)
-    choose(ran, "tokenClassChoice", "content")
+    # What the worker found cannot come before the window's thread is back in its loop.
+    find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
+    find(ran, PartMeasures).late.emit()
+    assert titles(ran)[0] == "computing…"
     settle(ran, lane, qtbot)
     layers, norms = panels(ran)
     assert layers.charts == ()
+    assert "computing…" not in titles(ran)
     assert find(layers, QLabel, "chartMessage").text() == "not to be had"
     assert norms.charts
     choose(ran, "tokenClassChoice", "all tokens")

@@ -93,6 +93,11 @@ def test_which_tokens_are_followed() -> None:
     assert first.id == it.run.tokens[2].id
     assert "actual" in first.label
     assert [one.id for one in rest] == [one.id for one in found.guess.top if one.id != first.id][:2]
+    tokens = list(it.run.tokens)
+    tokens[2] = replace(tokens[2], text="##م")
+    arabic = replace(it.run, tokens=tuple(tokens))
+    assert followed_tokens(arabic, found, 0)[0].label == "\u2068##م\u2069 (actual)"
+    assert actual_summary(arabic, found).startswith("Actual: \u2068##م\u2069, rank ")
     last = at(it, len(it.run.tokens) - 1)
     assert [one.id for one in followed_tokens(it.run, last, 1)] == [last.guess.top[0].id]
     assert actual_summary(it.run, last) == ""

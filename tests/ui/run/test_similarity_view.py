@@ -239,3 +239,19 @@ def test_a_value_without_room_above_the_chart_is_told_at_the_mouse(sight: Sight)
         assert value.text().endswith(shown)
         assert plot.toolTip().startswith(f"<p>{tip}" if tip else "")
         assert bool(plot.toolTip()) == bool(tip)
+
+
+def test_states_that_are_not_finite(sight: Sight) -> None:
+    run = made_up(TEXT)
+    first, second, *others = run.hidden_states
+    broken = replace(run, hidden_states=(first, second, *(one * np.nan for one in others)))
+    sight.run(broken)
+    (told,) = messages(sight)
+    assert "No cosine is defined here" in told
+    # The other token is chosen where there is something to choose by.
+    best = max((n for n in range(9) if n != 1), key=lambda n: plain_cosine(second[1], second[n]))
+    assert choice(sight, "otherToken").currentIndex() == best
+    slider(sight).setValue(1)
+    sight.draw()
+    assert messages(sight) == []
+    assert np.array_equal(grid(sight).values, cosine_matrix(second))

@@ -205,6 +205,19 @@ def test_the_nearest_tokens_where_the_selected_module_is(sight: Sight) -> None:
     assert text.count("(") == 5
 
 
+def test_the_nearest_tokens_from_right_to_left_keep_to_their_places(sight: Sight) -> None:
+    sight.run(made_up("bank ##م"))
+    sight.workspace.go(Place(token=1))
+    sight.draw()
+    text = find(sight.view, QLabel, "nearestTokens").text()
+    assert "\u2068##م\u2069 (2) " in text
+    sight.workspace.go(Place(token=2))
+    sight.draw()
+    assert labels(sight) == ["\u2068##م\u2069 (2)"]
+    header, _ = charts(sight.view)[0].table()
+    assert header == ("Layer", "##م (2), Norm")
+
+
 def messages(sight: Sight) -> list[str]:
     labels = [find(panel, QLabel, "chartMessage") for panel in panels(sight)]
     return [label.text() for label in labels if label.isVisible()]

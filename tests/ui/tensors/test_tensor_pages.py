@@ -23,7 +23,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors import spectrum_page
 from bertviewer.ui.tensors.notice import Notice
 from tests.ui.finding import find
-from tests.ui.tensors.test_tensors_tab import (
+from tests.ui.tensors.tensor_window import (
     HEATMAP,
     NORMS,
     QUERY,

@@ -14,69 +14,36 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QTableView,
-    QTabWidget,
     QToolButton,
 )
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
 from bertviewer.core.source import parse_source
-from bertviewer.core.tensors.heads import HeadLayout
-from bertviewer.plots.chart import Place
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.spectrum_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
-from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.values_model import cell_text
 from bertviewer.ui.tensors.views import TensorViews
-from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn
+from tests.ui.tensors.tensor_window import (
+    HEATMAP,
+    HISTOGRAM,
+    NORMS,
+    QUERY,
+    SPECTRUM,
+    choose,
+    open_named,
+    rest,
+    told,
+    view,
+)
 
-VALUES, HEATMAP, HISTOGRAM, SPECTRUM, NORMS = range(5)
-QUERY = "encoder.layer.1.attention.self.query.weight"
 WORDS = "embeddings.word_embeddings.weight"
-
-
-@pytest.fixture
-def tiny_window(window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path) -> MainWindow:
-    """Return the window with the small BERT open, its tensors' tab in sight."""
-    open_named(window, lane, qtbot, str(tiny_bert_folder))
-    return window
-
-
-def open_named(window: MainWindow, lane: Lane, qtbot: QtBot, name: str) -> None:
-    window.open_source(parse_source(name))
-    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
-    find(window, QTabWidget, "detailTabs").setCurrentIndex(2)
-
-
-def choose(window: MainWindow, lane: Lane, qtbot: QtBot, tensor: str) -> None:
-    """Select a tensor's module, and the tensor in the list."""
-    module, _, name = tensor.rpartition(".")
-    window.workspace.select(module)
-    table = find(window, QTableView, "tensorTable")
-    model = table.model()
-    row = next(n for n in range(model.rowCount()) if model.index(n, 0).data() == name)
-    table.setCurrentIndex(model.index(row, 0))
-    rest(lane, qtbot)
-
-
-def rest(lane: Lane, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not lane.busy, timeout=30_000)
-
-
-def view(window: MainWindow, lane: Lane, qtbot: QtBot, number: int) -> None:
-    qtbot.mouseClick(find(window, QToolButton, f"tensorView{number}"), Qt.MouseButton.LeftButton)
-    rest(lane, qtbot)
-
-
-def told(window: MainWindow) -> str:
-    return find(window, QLabel, "cellValue").text()
 
 
 def test_all_views_of_a_tensor(
@@ -244,60 +211,6 @@ def test_a_vector_says_what_it_is_not(tiny_window: MainWindow, lane: Lane, qtbot
         ]
         assert len(shown) == 1
         assert words in shown[0]
-
-
-def test_the_head_is_the_windows_own(
-    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
-) -> None:
-    window, workspace = tiny_window, tiny_window.workspace
-    every = load_file(tiny_bert_folder / "model.safetensors")
-    workspace.go(Place(head=1))
-    choose(window, lane, qtbot, QUERY)
-    choice = find(window, QComboBox, "headChoice")
-    model = find(window, QTableView, "valuesTable").model()
-    assert choice.currentText() == "head 1"
-    assert model.index(0, 0).data() == cell_text(every[QUERY][8, 0].item())
-    workspace.go(Place(head=3))
-    assert choice.currentText() == "head 3"
-    assert model.index(0, 0).data() == cell_text(every[QUERY][24, 0].item())
-    choice.setCurrentText("head 2")
-    assert workspace.head == 2
-    # Whole tensors are seen until there is another head: which one is selected stays.
-    choice.setCurrentText("all heads")
-    assert workspace.head == 2
-    choose(window, lane, qtbot, QUERY.replace("query", "key"))
-    assert choice.currentText() == "all heads"
-    assert model.rowCount() == 32
-    # What is out of sight is right when it comes back, and asks for nothing meanwhile.
-    tabs = find(window, QTabWidget, "detailTabs")
-    tabs.setCurrentIndex(0)
-    workspace.go(Place(head=0))
-    assert not lane.busy
-    tabs.setCurrentIndex(2)
-    rest(lane, qtbot)
-    assert choice.currentText() == "head 0"
-    assert model.rowCount() == 8
-
-
-def test_a_head_that_several_share_is_none_of_the_windows(qtbot: QtBot) -> None:
-    parts = PartChoice()
-    qtbot.addWidget(parts)
-    choice = find(parts, QComboBox, "headChoice")
-    queries, keys = HeadLayout("rows", ("query",), 4, 8), HeadLayout("rows", ("key",), 2, 8)
-    parts.show_choices((32, 32), queries)
-    assert parts.show_head(1)
-    assert not parts.show_head(1)
-    parts.show_choices((16, 32), keys, follows=False)
-    assert choice.currentText() == "all heads"
-    with qtbot.assertNotEmitted(parts.head_chosen), qtbot.waitSignal(parts.changed):
-        choice.setCurrentText("head 1")
-    assert not parts.show_head(3)
-    assert choice.currentText() == "head 1"
-    parts.show_choices((32, 32), queries)
-    assert choice.currentText() == "head 3"
-    parts.show_choices((32,), None)
-    parts.show_choices((16, 32), HeadLayout("rows", ("query",), 2, 8))
-    assert choice.currentText() == "all heads", "there is no head 3"
 
 
 def test_a_model_without_weights_has_values_once_they_are_drawn(

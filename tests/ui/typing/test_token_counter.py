@@ -195,14 +195,13 @@ def test_without_a_limit_only_the_count_is_shown(
     assert not cut_button(window).isVisible()
 
 
-@pytest.mark.parametrize("text", [" ", "\u2028", "x" * 200_001])
 def test_bad_texts_are_not_complained_about_while_typing(
-    text: str, opened: Open, tiny_bert_folder: Path, qtbot: QtBot
+    opened: Open, tiny_bert_folder: Path, qtbot: QtBot
 ) -> None:
     window = opened(tiny_bert_folder)
     window.set_sentence("cat", None)
     wait_for("3 / 64 tokens", window, qtbot)
-    find(window, QLineEdit, "pairEdit").setText(text)
+    find(window, QLineEdit, "pairEdit").setText("x" * 200_001)
     wait_for("", window, qtbot)
     assert not window.findChildren(QMessageBox, "errorDialog")
 

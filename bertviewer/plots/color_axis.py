@@ -1,0 +1,111 @@
+"""The values beside a bar of colours, where the bar has their colours."""
+
+from itertools import pairwise
+from math import ceil, copysign, floor, log10, sqrt
+
+from PySide6.QtGui import QFontMetricsF
+
+from bertviewer.plots.color_scale import ColorScale
+from bertviewer.plots.levels import Levels
+from bertviewer.plots.number_axis import LEAST, LINE, MOST, NumberAxis, round_step
+
+LEAST_GAP = 1 / 15
+"""Labels at roots are at least this part of a bar apart, however much room there is."""
+NEAR = 0.1
+"""A label so near to the end of a bar, in parts of it, labels that end."""
+HIDDEN = 1e-9  # parts of a step, lost by rounding
+
+
+class ColorAxis(NumberAxis):
+    """An axis at the right of a bar; it may be asked for its labels without being drawn."""
+
+    def __init__(self) -> None:
+        super().__init__("right")
+        self._levels: Levels = (0.0, 1.0)
+        self._is_root = False
+
+    def show_scale(self, scale: ColorScale) -> None:
+        """Label a bar of these colours."""
+        self._levels, self._is_root = scale.levels, scale.is_root
+        self.setRange(*scale.ends)
+
+    def labels(self, size: float) -> list[tuple[float, str]]:
+        """Return what stands beside a bar of so many pixels, and how far up: from 0 to 1."""
+        low, high = self.range
+        return [
+            ((place - low) / (high - low), text)
+            for step, places in self.tickValues(low, high, size)
+            for place, text in zip(places, self.tickStrings(places, 1.0, step), strict=True)
+        ]
+
+    def fit(self, height: float) -> None:
+        """Take as much width as labels need if the bar is no higher than that."""
+        metrics = QFontMetricsF(self.font())
+        wide = (metrics.horizontalAdvance(text) for _, text in self.labels(height))
+        self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(max(wide, default=0.0)))
+
+    def tickValues(
+        self, minVal: float, maxVal: float, size: float
+    ) -> list[tuple[float, list[float]]]:
+        """Return where labels stand: multiples of a step, or the roots of round numbers.
+
+        Where these are fewer than three, both ends are labelled, as near as round numbers come.
+        """
+        if size <= 0 or not LEAST < maxVal - minVal < MOST:
+            return []
+        found = self._at_roots(size) if self._is_root else super().tickValues(minVal, maxVal, size)
+        # Steps in between need digits that doubles have.
+        is_narrow = maxVal - minVal < HIDDEN * max(abs(minVal), abs(maxVal))
+        if is_narrow or sum(len(places) for _, places in found) > 2:
+            return found
+        unit, values = self._at_ends()
+        places = [self._stands(value) for value in values]
+        gap = self._line() * (maxVal - minVal) / size
+        if any(after - before < gap for before, after in pairwise(places)):
+            return found
+        return [(unit, places)]
+
+    def _at_roots(self, size: float) -> list[tuple[float, list[float]]]:
+        low, high = self.range
+        gap = (high - low) * max(self._line() / size, LEAST_GAP)
+        above, below = _round_values(self._levels[1], gap), _round_values(-self._levels[0], gap)
+        places = (*(-sqrt(value) for value in below), 0.0, *map(sqrt, reversed(above)))
+        shown = [place for place in places if low <= place <= high]
+        return [(min((*above, *below), default=1.0), shown)]
+
+    def _at_ends(self) -> tuple[float, list[float]]:
+        """Return the roundest values near both ends, with 0, and what they are multiples of."""
+        low, high = self._levels
+        bottom, top = self._stands(low), self._stands(high)
+        unit, first, last = round_step(2 * max(abs(low), abs(high))), 0.0, 0.0
+        while max(self._stands(first) - bottom, top - self._stands(last)) > NEAR * (top - bottom):
+            unit = round_step(0.4 * unit)
+            first, last = ceil(low / unit - HIDDEN) * unit, floor(high / unit + HIDDEN) * unit
+        return unit, [first, 0.0, last] if first < 0 < last else [first, last]
+
+    def _stands(self, value: float) -> float:
+        return copysign(sqrt(abs(value)), value) if self._is_root else value
+
+    def _line(self) -> float:
+        """Return how many pixels two labels are apart at least."""
+        return LINE * QFontMetricsF(self.font()).height()
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """Return the labels, all with as many places behind the point; pyqtgraph calls it."""
+        if self._is_root:
+            values = [place * abs(place) for place in values]
+        return super().tickStrings(values, scale, spacing)
+
+
+def _round_values(high: float, gap: float) -> list[float]:
+    """Return numbers of one digit, the largest first, whose roots and 0 are ``gap`` apart."""
+    found: list[float] = []
+    power = floor(log10(high)) if high > 0 else 0
+    while True:
+        for digit in range(9, 0, -1):
+            value = float(f"{digit}e{power}")
+            if sqrt(value) < gap:
+                return found
+            if value <= high and (not found or sqrt(found[-1]) - sqrt(value) >= gap):
+                found.append(value)
+        power -= 1

@@ -1,0 +1,60 @@
+"""The colours of all heads as a bar beside them, with the values that they stand for."""
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+
+from bertviewer.core.numerals import with_minus
+from bertviewer.plots.axis import TICK
+from bertviewer.plots.cells import draw_rectangles, is_paper
+from bertviewer.plots.color_axis import ColorAxis
+from bertviewer.plots.color_bar import WIDTH
+from bertviewer.plots.color_scale import ColorScale
+from bertviewer.plots.colors import SHADES
+from bertviewer.plots.theme import PlotTheme
+
+BEFORE, SPACE = 14.0, 3.0  # pixels, left of the bar and of its labels
+FAR = 200.0  # pixels that no label is wide
+USUAL = with_minus("-0.000")
+"""There is room for it in any case: with other colours nothing moves then."""
+
+_RIGHT_OF = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+
+
+class HeadBar:
+    """A bar that a painter draws; its labels are those of the bars that plots have."""
+
+    def __init__(self, font: QFont) -> None:
+        self._font = font
+        self._axis = ColorAxis()
+        self._axis.setFont(font)
+
+    def room(self, scale: ColorScale, height: float) -> float:
+        """Return how wide a bar may be with its labels, if it is not higher than that."""
+        self._axis.show_scale(scale)
+        texts = (USUAL, *(text for _, text in self._axis.labels(height)))
+        wide = max(map(QFontMetricsF(self._font).horizontalAdvance, texts))
+        return BEFORE + WIDTH + TICK + SPACE + wide
+
+    def draw(self, painter: QPainter, beside: QRectF, scale: ColorScale, theme: PlotTheme) -> None:
+        """Draw the colours, the largest value's above, to the right of a rectangle."""
+        bar = QRectF(beside.right() + BEFORE, beside.top(), WIDTH, beside.height())
+        shades = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
+        every = ColorScale((0.0, SHADES - 1.0), scale.table)
+        if is_paper(painter):
+            draw_rectangles(painter, bar, shades, every)
+        else:
+            painter.drawImage(bar, every.picture(shades))
+        line, text_color = QPen(QColor(theme.muted), 1), QColor(theme.foreground)
+        painter.setPen(line)
+        painter.drawRect(bar)
+        painter.setFont(self._font)
+        high = QFontMetricsF(self._font).height()
+        self._axis.show_scale(scale)
+        for part, text in self._axis.labels(bar.height()):
+            end = QPointF(bar.right() + TICK, bar.bottom() - part * bar.height())
+            painter.setPen(line)
+            painter.drawLine(QPointF(bar.right(), end.y()), end)
+            painter.setPen(text_color)
+            room = QRectF(end.x() + SPACE, end.y() - high / 2, FAR, high)
+            painter.drawText(room, _RIGHT_OF, text)

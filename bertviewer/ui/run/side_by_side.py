@@ -1,0 +1,104 @@
+"""Plots of two runs side by side, which share what is the same for both."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from bertviewer.plots.chart import Chart, GridChart, HeadsChart
+from bertviewer.plots.comparison import common_title
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.histogram_plot import HistogramPlot
+from bertviewer.plots.line_plot import LinePlot
+
+ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid
+
+
+class Column(QWidget):
+    """A plot under the name of its run, which is hidden where there is but one."""
+
+    def __init__(self, plot: ChartPlot, name: str) -> None:
+        super().__init__()
+        self.plot = plot
+        self.name = QLabel(name)
+        self.name.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.name)
+        layout.addWidget(plot, 1)
+
+
+class SideBySide(QWidget):
+    """A row of plots, A's to the left of B's.
+
+    Where colours mean the same in both, A has the title at the left, B the bar of colours, and
+    their cells are as wide.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns: list[Column] = []
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+
+    def add(self, column: Column) -> None:
+        """Put a plot to the left of those that are there."""
+        self.columns.append(column)
+        self._row.insertWidget(0, column, 1)
+
+    def show_charts(self, b: Chart | None, a: Chart | None) -> None:
+        """Draw B's chart, and A's if there is one, in place of those before."""
+        self._share(_common(a, b))
+        is_double = a is not None
+        for column, chart in zip(self.columns, (b, a), strict=False):
+            # To clear a plot that is empty takes as long as to draw one.
+            if chart is not None or column.plot.chart is not None:
+                column.plot.show_chart(chart)  # type: ignore[arg-type]
+            column.name.setVisible(is_double)
+        for column in self.columns[1:]:
+            column.setVisible(is_double)
+        self._balance()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the width anew; Qt calls it."""
+        super().resizeEvent(event)
+        self._balance()
+
+    def _share(self, title: str | None) -> None:
+        """Have both plots share a title of their values, or nothing."""
+        b, *others = (column.plot for column in self.columns)
+        for a in others:
+            if isinstance(a, GridPlot | HeadGrid) and isinstance(b, GridPlot | HeadGrid):
+                a.share(None if title is None else "right", title or "")
+                b.share(None if title is None else "left", title or "")
+            if isinstance(a, GridPlot) and isinstance(b, GridPlot):
+                a.align(None if title is None else b)
+                b.align(None if title is None else a)
+
+    def _balance(self) -> None:
+        """Make each plot so wide that their cells are as wide."""
+        plots = [column.plot for column in self.columns]
+        taken = [p.beside_cells() for p in plots if isinstance(p, GridPlot | HeadGrid)]
+        if not 1 < len(taken) == len(plots):
+            return
+        cells = (self.width() - self._row.spacing() * (len(plots) - 1) - sum(taken)) / len(plots)
+        for column, own in zip(self.columns, taken, strict=True):
+            self._row.setStretchFactor(column, max(1, round(cells + own)))
+        # Else they would be drawn twice.
+        self._row.activate()
+
+
+def _common(a: Chart | None, b: Chart | None) -> str | None:
+    """Return what the values of both are, where a colour and a row mean the same in both."""
+    if isinstance(a, GridChart) and isinstance(b, GridChart) and a.y_title == b.y_title:
+        return common_title(a, b) if _colors(a) == _colors(b) else None
+    if isinstance(a, HeadsChart) and isinstance(b, HeadsChart):
+        return common_title(a, b) if _colors(a) == _colors(b) else None
+    return None
+
+
+def _colors(chart: GridChart | HeadsChart) -> object:
+    # A chart without levels has its own.
+    return (chart.levels or chart, chart.is_signed, chart.is_root)

@@ -1,0 +1,50 @@
+"""Values to colours: exact ends, square roots, and one place for what is no number."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertviewer.plots.color_scale import ColorScale
+from bertviewer.plots.colors import SHADES, color_table
+from bertviewer.plots.theme import LIGHT
+
+NAN, INF = float("nan"), float("inf")
+LINEAR = ColorScale((0.0, 1.0), color_table(LIGHT, False))
+ROOT = ColorScale((0.0, 1.0), color_table(LIGHT, False), is_root=True)
+SIGNED = ColorScale((-0.25, 0.25), color_table(LIGHT, True), is_signed=True, is_root=True)
+
+
+def test_shades() -> None:
+    values = np.array([[0.0, 1.0, 0.5, -7.0, 9.0, NAN, INF, -INF]])
+    found = LINEAR.shades(values)[0].tolist()
+    assert found == [0, 255, 127, 0, 255, SHADES, SHADES, SHADES]
+
+
+def test_shades_of_roots() -> None:
+    values = np.array([[0.0, 1.0, 0.25, 0.01, -7.0, 9.0, NAN, INF, -INF]])
+    found = ROOT.shades(values)[0].tolist()
+    assert found == [0, 255, 127, 25, 0, 255, SHADES, SHADES, SHADES]
+
+
+def test_roots_keep_their_signs() -> None:
+    assert SIGNED.ends == (-0.5, 0.5)
+    found = SIGNED.shades(np.array([-0.25, -0.0625, 0.0, 0.0625, 0.25])).tolist()
+    assert found == [0, 63, 127, 191, 255]
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_root_is_where_the_square_is_without_roots(one: float, other: float) -> None:
+    values = np.array([one, other])
+    assert ROOT.shades(values**2).tolist() == pytest.approx(LINEAR.shades(values).tolist(), abs=1)
+    # A larger weight is never darker.
+    low, high = ROOT.shades(np.sort(values)).tolist()
+    assert low <= high
+
+
+def test_a_picture_has_a_pixel_for_each_value() -> None:
+    image = LINEAR.picture(np.array([[0.0, NAN, 1.0]] * 2))
+    assert (image.width(), image.height()) == (3, 2)
+    assert image.pixelColor(0, 1).name() == "#440154"
+    assert image.pixelColor(1, 0).alpha() == 0
+    assert image.pixelColor(2, 0).name() == "#fde725"

@@ -1,0 +1,96 @@
+"""What is around lines: axes with their numbers and titles, and the legend."""
+
+import pyqtgraph as pg
+import pytest
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.plots.chart import Line, Place
+from bertviewer.plots.legend import Legend
+from bertviewer.plots.line_plot import LinePlot
+from tests.plots.lines import OUTPUT, chart, lines_in, places
+from tests.plots.looking import scene
+
+
+@pytest.fixture
+def plot(window: QWidget) -> LinePlot:
+    return lines_in(window)
+
+
+def test_axes_have_their_titles(plot: LinePlot) -> None:
+    left, bottom = plot.getPlotItem().getAxis("left"), plot.getPlotItem().getAxis("bottom")
+    assert (bottom.labelText, left.labelText) == ("Layer", "std")
+    plot.show_chart(chart(OUTPUT, title="rms"))
+    assert left.labelText == "rms"
+    plot.show_chart(chart(Line("tiny", (1e-6, 2e-6))))
+    plot.grab()
+    # A quiet "x1e-6" in a corner would be overlooked.
+    assert left.autoSIPrefixScale == 1.0
+
+
+def test_many_layers_have_fewer_numbers(plot: LinePlot) -> None:
+    for layers in (1, 12, 24, 48, 100):
+        line = Line("x", tuple(map(float, range(layers))), places("p", layers))
+        plot.show_chart(chart(line))
+        (shown,) = plot.getPlotItem().getAxis("bottom")._tickLevels
+        assert len(shown) == layers if layers <= 24 else 15 < len(shown) < 35
+        assert shown[0] == (0, "0")
+        assert all(str(at) == text for at, text in shown)
+        last = Place(f"p.{layers - 1}")
+        assert plot.place_at(scene(plot, layers - 1, layers - 1)) == last
+
+
+def test_the_legend_hides_no_line(plot: LinePlot) -> None:
+    for count in (3, 6):
+        lines = [
+            Line(f"a.rather.long.name.of.layers.{n}: output", (1.0, 1.0 + n)) for n in range(count)
+        ]
+        for width, height in ((900, 400), (640, 320), (300, 250)):
+            plot.resize(width, height)
+            plot.show_chart(chart(*lines))
+            plot.grab()
+            legend: Legend = plot.legend
+            names = legend.mapRectToScene(legend.boundingRect())
+            assert names.height() > 20
+            assert scene(plot, 1, float(count)).y() > names.bottom(), (count, width, height)
+            # Most of the height stays the lines'.
+            box = plot.getPlotItem().vb.sceneBoundingRect()
+            assert names.height() < 0.45 * box.height()
+            assert names.right() <= box.right() + 1
+
+
+def test_a_name_is_drawn_as_it_is(plot: LinePlot) -> None:
+    """Tags take room like other letters; as markup these would all look the same."""
+    pictures = []
+    for name in ("<s>", "<b>", "<s>"):
+        plot.show_chart(chart(Line(name, (1.0, 2.0)), title=f"norm of {name}"))
+        pictures.append(plot.grab().toImage())
+    assert pictures[0] == pictures[2]
+    assert pictures[0] != pictures[1]
+
+
+def test_zero_is_drawn_where_values_are_on_both_sides(plot: LinePlot) -> None:
+    def zeros() -> int:
+        items = plot.getPlotItem().items
+        return sum(isinstance(i, pg.InfiniteLine) and i.angle == 0 for i in items)
+
+    assert zeros() == 0
+    plot.show_chart(chart(Line("difference", (-1.0, 2.0))))
+    assert zeros() == 1
+
+
+def test_names_keep_their_room_where_the_axis_gets_longer_numbers(plot: LinePlot) -> None:
+    for values in ((1.0, 2.0), (12345678.0, 12345679.0)):
+        plot.show_chart(chart(Line("a", values), Line("b", values)))
+        plot.grab()  # the axis finds its width while it is drawn
+        QTest.qWait(20)
+        assert plot.legend.boundingRect().width() <= plot.getPlotItem().vb.width()
+
+
+def test_nothing_finite_has_no_numbers_beside_it(plot: LinePlot) -> None:
+    plot.show_chart(chart(Line("x", (None, float("nan"), None))))
+    assert plot.getPlotItem().getAxis("left")._tickLevels == [[]]
+    (shown,) = plot.getPlotItem().getAxis("bottom")._tickLevels
+    assert [text for _, text in shown] == ["0", "1", "2"]
+    plot.show_chart(chart(OUTPUT))
+    assert plot.getPlotItem().getAxis("left")._tickLevels is None

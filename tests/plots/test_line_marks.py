@@ -1,0 +1,96 @@
+"""What is marked among lines, and what is left of what was drawn before."""
+
+import pytest
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.theme import DARK, LIGHT
+from tests.plots.lines import OUTPUT, PART, chart, curves, lines_in, marked, places, rings
+from tests.plots.looking import colors, pixel, scene
+
+
+@pytest.fixture
+def plot(window: QWidget) -> LinePlot:
+    return lines_in(window)
+
+
+def test_drawing_twice_does_not_pile_up(plot: LinePlot) -> None:
+    full = chart(
+        Line("b", (1.0, 2.0), places("a", 2), (0, 1), (2, 3), (-1, 0), (3, 4)), OUTPUT, PART
+    )
+    plot.show_chart(full)
+    plot.mark(Place("a.1"))
+    items, total = len(plot.getPlotItem().items), len(plot.scene().items())
+    for theme in (DARK, LIGHT, DARK):
+        plot.set_theme(theme)
+        plot.show_chart(full)
+        plot.mark(Place("a.1"))
+    assert len(plot.getPlotItem().items) == items
+    assert len(plot.scene().items()) == total
+    assert plot.legend.labels() == ("b", "layer: output", "layer: part")
+    plot.show_chart(chart(OUTPUT))
+    assert len(curves(plot)) == 1
+    assert plot.legend.labels() == ("layer: output",)
+
+
+@pytest.mark.parametrize("empty", [None, chart()])
+def test_nothing_to_show(plot: LinePlot, empty: LineChart | None) -> None:
+    plot.mark(Place("a.1"))
+    plot.show_chart(empty)
+    assert curves(plot) == []
+    assert marked(plot) == []
+    assert rings(plot) == []
+    assert plot.legend.labels() == ()
+    assert plot.place_at(scene(plot, 0, 0.5)) is None
+    assert plot.text_at(scene(plot, 0, 0.5)) == ""
+    # Nothing but the background, the two axes and their titles.
+    image = plot.grab().toImage()
+    assert image.pixelColor(pixel(plot, 0.1, 0.5)).name() == LIGHT.background
+    plot.show_chart(chart(OUTPUT, PART))
+    assert len(curves(plot)) == 2
+    assert plot.getPlotItem().getAxis("left")._tickLevels is None
+
+
+def test_marks(plot: LinePlot) -> None:
+    for selection, xs, points in (
+        (Place("a.1"), [1], [(1, 2.0)]),
+        (Place("a.1.attention.self"), [1], [(1, 2.0)]),
+        (Place("b.3"), [3], [(3, 4.5)]),
+        (Place("b.1"), [1], []),  # a gap
+        (Place("c"), [], []),
+        (Place(token=3), [], []),
+        (Place(), [], []),
+    ):
+        plot.mark(selection)
+        assert marked(plot) == xs, selection
+        assert rings(plot) == points, selection
+
+
+def test_a_mark_stays_with_another_chart(plot: LinePlot) -> None:
+    plot.mark(Place("a.1"))
+    plot.show_chart(chart(Line("x", (5.0, 6.0, 7.0), places("a"))))
+    assert rings(plot) == [(1, 6.0)]
+    plot.set_theme(DARK)
+    assert rings(plot) == [(1, 6.0)]
+    assert DARK.foreground in colors(plot)
+
+
+def test_two_lines_of_one_place_are_both_marked(plot: LinePlot) -> None:
+    plot.show_chart(
+        chart(Line("B", (1.0, 2.0), places("a", 2)), Line("A", (3.0, 4.0), places("a", 2)))
+    )
+    plot.mark(Place("a.1"))
+    assert marked(plot) == [1]
+    assert sorted(rings(plot)) == [(1, 2.0), (1, 4.0)]
+
+
+def test_what_is_everywhere_marks_nothing(plot: LinePlot) -> None:
+    """ALBERT's one layer gives all states but the first."""
+    shared = (Place("start"), *(Place("shared"),) * 2)
+    plot.show_chart(chart(Line("x", (1.0, 2.0, 3.0), shared)))
+    plot.mark(Place("shared"))
+    assert marked(plot) == []
+    assert rings(plot) == []
+    plot.mark(Place("start"))
+    assert marked(plot) == [0]

@@ -1,0 +1,31 @@
+"""What a report says of random weights."""
+
+from bertviewer.core.source_info import SourceInfo
+from bertviewer.report.random_words import ALL, SOME, RandomWords, random_words
+from bertviewer.ui.checkpoint.banner import RandomBanner
+
+TRAINED = SourceInfo("folder", "a", "base", "pretrained")
+
+
+def test_trained_weights_need_no_words() -> None:
+    assert random_words(TRAINED, 40) is None
+    assert random_words(SourceInfo("preset", "a", "base", "none"), 40) is None
+
+
+def test_some_tensors_are_counted() -> None:
+    lacking = SourceInfo("folder", "a", "masked-lm", "pretrained", ("x", "y", "z"))
+    assert random_words(lacking, 42) == RandomWords(
+        "3 of 42 tensors are not in the checkpoint and were drawn at random: no figure with them "
+        "comes from training.",
+        "3 of 42 tensors random",
+    )
+
+
+def test_all_weights_random() -> None:
+    found = random_words(SourceInfo("preset", "gpt2", "base", "random"), 148)
+    assert found == RandomWords(ALL, "random weights")
+
+
+def test_the_window_says_the_same() -> None:
+    # Its words stand in its code, where Qt's translators look for them.
+    assert SOME in RandomBanner._update.__code__.co_consts

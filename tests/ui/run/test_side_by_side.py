@@ -1,0 +1,140 @@
+"""Two runs as grids: what is the same for both is there once, and their cells are as large."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pypdf
+import pytest
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QPushButton, QTabWidget, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.plots import export
+from bertviewer.plots.chart import GridChart
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.side_by_side import Column, SideBySide
+from tests.ui.finding import find
+from tests.ui.run.test_comparing import A, B, run, settle
+
+
+@pytest.fixture
+def compared(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+    run(demo_window, A, qtbot)
+    find(demo_window, QPushButton, "keepRun").click()
+    run(demo_window, B, qtbot)
+    settle(demo_window, lane, qtbot)
+    return demo_window
+
+
+def show(window: MainWindow, title: str, lane: Lane, qtbot: QtBot) -> None:
+    tabs = find(window, QTabWidget, "runViews")
+    tabs.setCurrentIndex([tabs.tabText(n) for n in range(tabs.count())].index(title))
+    settle(window, lane, qtbot)
+    qtbot.wait(100)
+    settle(window, lane, qtbot)
+
+
+def columns(window: MainWindow, name: str) -> list[Column]:
+    """Return B's column and A's, of the plot with this name."""
+    return next(
+        row.columns
+        for row in window.findChildren(SideBySide)
+        if row.columns[0].plot.objectName() == name
+    )
+
+
+def cells(plot: GridPlot) -> tuple[float, float]:
+    box = plot.getPlotItem().vb
+    return box.width(), box.height()
+
+
+def left_title(plot: GridPlot) -> str:
+    title: str = plot.getPlotItem().getAxis("left").title
+    return title
+
+
+@pytest.mark.parametrize(
+    "sight",
+    [
+        ("Layers", "tokenHeatmap", "Layer"),
+        ("Similarity", "similarityGrid", "Token"),
+        ("Attention", "headPlot", "Query"),
+    ],
+)
+def test_two_grids_share_the_title_and_the_bar(
+    compared: MainWindow, lane: Lane, qtbot: QtBot, sight: tuple[str, str, str]
+) -> None:
+    view, name, title = sight
+    show(compared, view, lane, qtbot)
+    b, a = (column.plot for column in columns(compared, name))
+    assert isinstance(a, GridPlot)
+    assert isinstance(b, GridPlot)
+    for size in (QSize(1000, 700), QSize(1500, 950)):
+        compared.resize(size)
+        qtbot.wait(50)
+        assert (left_title(a), left_title(b)) == (title, "")
+        assert (a._bar.isVisible(), b._bar.isVisible()) == (False, True)
+        assert not b._bar.getAxis("right").title.startswith("B")
+        assert cells(a) == pytest.approx(cells(b), abs=2)
+    for run_name, plot in (("A", a), ("B", b)):
+        page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
+        turned = " ".join(page.extract_text(orientations=(90, 270)).split())
+        assert title in turned
+        assert f"{run_name} ·" in turned
+    qtbot.wait(50)
+    assert (a._bar.isVisible(), b._bar.isVisible()) == (False, True)
+    assert cells(a) == pytest.approx(cells(b), abs=2)
+    find(compared, QToolButton, "difference").click()
+    settle(compared, lane, qtbot)
+    assert b._bar.isVisible()
+    assert left_title(b) == title
+
+
+def test_only_what_means_the_same_is_shared(qtbot: QtBot) -> None:
+    row = SideBySide()
+    qtbot.addWidget(row)
+    b, a = (GridPlot(), GridPlot())
+    row.add(Column(b, "B"))
+    row.add(Column(a, "A"))
+    row.resize(600, 300)
+    row.show()
+    names = ("x", "y")
+    chart = GridChart(np.eye(2), names, names, y_title="Layer", value_title="B · Norm")
+    of_b = replace(chart, levels=(0.0, 2.0))
+    of_a = replace(of_b, value_title="A · Norm")
+    others = (
+        (replace(of_a, levels=(0.0, 1.0)), of_b),
+        (replace(of_a, y_title="Head"), of_b),
+        (replace(of_a, value_title="A · Entropy"), of_b),
+        (replace(of_a, is_root=True), of_b),
+        (replace(of_a, levels=None), replace(of_b, levels=None)),
+    )
+    for mine, other in others:
+        row.show_charts(of_b, of_a)
+        assert (a._bar.isVisible(), left_title(b)) == (False, "")
+        row.show_charts(other, mine)
+        assert (a._bar.isVisible(), b._bar.isVisible()) == (True, True)
+        assert (left_title(a), left_title(b)) == (mine.y_title, "Layer")
+    row.show_charts(of_b, of_a)
+    row.show_charts(chart, None)
+    assert (b._bar.isVisible(), left_title(b)) == (True, "Layer")
+    assert not a.isVisible()
+
+
+def test_two_grids_of_heads_share_the_bar(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    show(compared, "Attention", lane, qtbot)
+    for size in (QSize(1000, 700), QSize(1500, 950)):
+        compared.resize(size)
+        qtbot.wait(50)
+        b, a = (column.plot for column in columns(compared, "headGrid"))
+        assert isinstance(a, HeadGrid)
+        assert isinstance(b, HeadGrid)
+        assert (a.beside_cells() > 0, b.beside_cells() > 0) == (False, True)
+        assert a.head_rect(0).width() == pytest.approx(b.head_rect(0).width(), abs=1)
+    find(compared, QToolButton, "difference").click()
+    settle(compared, lane, qtbot)
+    assert b.beside_cells() > 0

@@ -1,0 +1,19 @@
+"""The table of what a module gave."""
+
+from bertviewer.core.run.activation_run import ModuleActivation
+from bertviewer.core.run.statistics import NOTHING, Statistics
+from bertviewer.ui.run.statistics_table import statistics_table
+
+MEASURED = Statistics(4, 0, 0, 1, 6.0, 5.0, 0.0, 3.0)
+
+
+def rows_of(statistics: Statistics, left_out: str = "") -> list[str]:
+    shape = 1, 2, 2
+    given = ModuleActivation("layer", "Layer", shape, shape, (statistics,), 0, None, left_out)
+    return [str(row[0].text) for row in statistics_table(given).rows]
+
+
+def test_what_was_not_measured_has_no_figures() -> None:
+    assert rows_of(MEASURED)[-2:] == ["elements", "shape"]
+    assert len(rows_of(MEASURED)) == 10
+    assert rows_of(NOTHING, "complex64") == ["shape"]

@@ -1,0 +1,17 @@
+"""The window with a small model open."""
+
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.tensors.tensor_window import open_named
+
+
+@pytest.fixture
+def tiny_window(window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path) -> MainWindow:
+    """Return the window with the small BERT open, its tensors' tab in sight."""
+    open_named(window, lane, qtbot, str(tiny_bert_folder))
+    return window

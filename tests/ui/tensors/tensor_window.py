@@ -1,0 +1,45 @@
+"""Steps of a person who looks for a tensor in the window."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QTableView, QTabWidget, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.source import parse_source
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find
+
+VALUES, HEATMAP, HISTOGRAM, SPECTRUM, NORMS = range(5)
+QUERY = "encoder.layer.1.attention.self.query.weight"
+
+
+def open_named(window: MainWindow, lane: Lane, qtbot: QtBot, name: str) -> None:
+    window.open_source(parse_source(name))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    find(window, QTabWidget, "detailTabs").setCurrentIndex(2)
+
+
+def choose(window: MainWindow, lane: Lane, qtbot: QtBot, tensor: str) -> None:
+    """Select a tensor's module, and the tensor in the list."""
+    module, _, name = tensor.rpartition(".")
+    window.workspace.select(module)
+    table = find(window, QTableView, "tensorTable")
+    model = table.model()
+    row = next(n for n in range(model.rowCount()) if model.index(n, 0).data() == name)
+    table.setCurrentIndex(model.index(row, 0))
+    rest(lane, qtbot)
+
+
+def rest(lane: Lane, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not lane.busy, timeout=30_000)
+
+
+def view(window: MainWindow, lane: Lane, qtbot: QtBot, number: int) -> None:
+    qtbot.mouseClick(find(window, QToolButton, f"tensorView{number}"), Qt.MouseButton.LeftButton)
+    rest(lane, qtbot)
+
+
+def told(window: MainWindow) -> str:
+    return find(window, QLabel, "cellValue").text()

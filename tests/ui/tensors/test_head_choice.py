@@ -1,0 +1,74 @@
+"""Which head of a tensor is seen, and which one the window has selected."""
+
+from pathlib import Path
+
+from PySide6.QtWidgets import (
+    QComboBox,
+    QTableView,
+    QTabWidget,
+)
+from pytestqt.qtbot import QtBot
+from safetensors.numpy import load_file
+
+from bertviewer.core.tensors.heads import HeadLayout
+from bertviewer.plots.chart import Place
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.tensors.part_choice import PartChoice
+from bertviewer.ui.tensors.values_model import cell_text
+from tests.ui.finding import find
+from tests.ui.tensors.tensor_window import QUERY, choose, rest
+
+
+def test_the_head_is_the_windows_own(
+    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+) -> None:
+    window, workspace = tiny_window, tiny_window.workspace
+    every = load_file(tiny_bert_folder / "model.safetensors")
+    workspace.go(Place(head=1))
+    choose(window, lane, qtbot, QUERY)
+    choice = find(window, QComboBox, "headChoice")
+    model = find(window, QTableView, "valuesTable").model()
+    assert choice.currentText() == "head 1"
+    assert model.index(0, 0).data() == cell_text(every[QUERY][8, 0].item())
+    workspace.go(Place(head=3))
+    assert choice.currentText() == "head 3"
+    assert model.index(0, 0).data() == cell_text(every[QUERY][24, 0].item())
+    choice.setCurrentText("head 2")
+    assert workspace.head == 2
+    # Whole tensors are seen until there is another head: which one is selected stays.
+    choice.setCurrentText("all heads")
+    assert workspace.head == 2
+    choose(window, lane, qtbot, QUERY.replace("query", "key"))
+    assert choice.currentText() == "all heads"
+    assert model.rowCount() == 32
+    # What is out of sight is right when it comes back, and asks for nothing meanwhile.
+    tabs = find(window, QTabWidget, "detailTabs")
+    tabs.setCurrentIndex(0)
+    workspace.go(Place(head=0))
+    assert not lane.busy
+    tabs.setCurrentIndex(2)
+    rest(lane, qtbot)
+    assert choice.currentText() == "head 0"
+    assert model.rowCount() == 8
+
+
+def test_a_head_that_several_share_is_none_of_the_windows(qtbot: QtBot) -> None:
+    parts = PartChoice()
+    qtbot.addWidget(parts)
+    choice = find(parts, QComboBox, "headChoice")
+    queries, keys = HeadLayout("rows", ("query",), 4, 8), HeadLayout("rows", ("key",), 2, 8)
+    parts.show_choices((32, 32), queries)
+    assert parts.show_head(1)
+    assert not parts.show_head(1)
+    parts.show_choices((16, 32), keys, follows=False)
+    assert choice.currentText() == "all heads"
+    with qtbot.assertNotEmitted(parts.head_chosen), qtbot.waitSignal(parts.changed):
+        choice.setCurrentText("head 1")
+    assert not parts.show_head(3)
+    assert choice.currentText() == "head 1"
+    parts.show_choices((32, 32), queries)
+    assert choice.currentText() == "head 3"
+    parts.show_choices((32,), None)
+    parts.show_choices((16, 32), HeadLayout("rows", ("query",), 2, 8))
+    assert choice.currentText() == "all heads", "there is no head 3"

@@ -1,0 +1,125 @@
+"""All columns of the module tree are in sight, and stay where a person puts them."""
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QHeaderView, QTreeView
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.folding import fold
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.module_tree import (
+    CLASS,
+    COLUMNS,
+    MODULE,
+    OUTPUT_SHAPE,
+    PARAMETERS,
+    SHAPE,
+    SHARE,
+    ModuleTreeModel,
+)
+from bertviewer.ui.tree_columns import LEAST, MODULE_LEAST, TreeColumns
+from tests.core.opened import plain
+from tests.ui.finding import find, is_drawn
+
+
+@pytest.fixture
+def view(qtbot: QtBot) -> QTreeView:
+    """Return BERT base, with a column for the shapes of a run."""
+    view, model = QTreeView(), ModuleTreeModel()
+    model.setParent(view)
+    view.setModel(model)
+    columns = TreeColumns(view, model)
+    model.set_tree(fold(plain("bert-base-uncased")))
+    columns.fit()
+    qtbot.addWidget(view)
+    view.resize(900, 400)
+    view.show()
+    return view
+
+
+def widths(view: QTreeView) -> list[int]:
+    return [view.header().sectionSize(column) for column in range(COLUMNS)]
+
+
+def needed(view: QTreeView, column: int) -> int:
+    """The widest text of a column."""
+    model = view.model()
+    assert isinstance(model, ModuleTreeModel)
+    return max(map(view.fontMetrics().horizontalAdvance, model.texts(column)))
+
+
+@pytest.mark.parametrize("width", [500, 540, 640, 820, 1400])
+def test_nothing_is_out_of_sight(view: QTreeView, width: int) -> None:
+    view.resize(width, 400)
+    assert view.horizontalScrollBar().maximum() == 0
+    assert sum(widths(view)) == view.viewport().width()
+    # Half a number would be a wrong one.
+    for column in (PARAMETERS, SHARE):
+        assert view.header().sectionSize(column) > needed(view, column)
+
+
+def test_with_room_every_text_is_whole_and_names_get_the_rest(view: QTreeView) -> None:
+    view.resize(900, 400)
+    before = widths(view)
+    assert all(before[c] > needed(view, c) for c in (CLASS, PARAMETERS, SHARE, SHAPE))
+    view.resize(1000, 400)
+    assert [now - then for now, then in zip(widths(view), before, strict=True)] == [100] + [0] * 5
+
+
+def test_too_little_room_scrolls(view: QTreeView) -> None:
+    view.resize(300, 400)
+    assert widths(view)[MODULE] == MODULE_LEAST
+    assert widths(view)[CLASS] == LEAST[CLASS]
+    assert view.horizontalScrollBar().maximum() > 0
+
+
+def test_an_edge_is_moved_between_two_columns(view: QTreeView) -> None:
+    before = widths(view)
+    view.header().resizeSection(CLASS, before[CLASS] + 15)
+    after = widths(view)
+    assert after[CLASS] == before[CLASS] + 15
+    assert after[PARAMETERS] == before[PARAMETERS] - 15
+    assert sum(after) == sum(before)
+    # It stays as it is put, in another width too.
+    view.resize(1100, 400)
+    assert widths(view)[CLASS] == before[CLASS] + 15
+    view.resize(600, 400)
+    assert widths(view)[CLASS] == before[CLASS] + 15
+
+
+def test_the_names_take_from_the_column_after_them(view: QTreeView) -> None:
+    before = widths(view)
+    view.header().resizeSection(MODULE, before[MODULE] + 20)
+    assert widths(view)[:2] == [before[MODULE] + 20, before[CLASS] - 20]
+    assert view.header().sectionResizeMode(MODULE) == QHeaderView.ResizeMode.Interactive
+
+
+def test_a_cut_text_has_a_tip(view: QTreeView) -> None:
+    model = view.model()
+    assert isinstance(model, ModuleTreeModel)
+    table = model.index_of("embeddings.word_embeddings")
+
+    def tip(index: QModelIndex) -> str:
+        return str(index.data(Qt.ItemDataRole.ToolTipRole))
+
+    assert tip(table) == "embeddings.word_embeddings"
+    assert tip(table.siblingAtColumn(SHAPE)) == "[30522, 768]"
+    assert tip(table.siblingAtColumn(CLASS)) == "Embedding"
+    title = model.headerData(OUTPUT_SHAPE, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+    assert title == "Output shape"
+
+
+@pytest.mark.parametrize("width", [1000, 1180, 1500])
+def test_the_window_before_and_after_a_run(
+    demo_window: MainWindow, qtbot: QtBot, width: int
+) -> None:
+    view = find(demo_window, QTreeView, "moduleTree")
+    demo_window.resize(width, 800)
+    assert view.horizontalScrollBar().maximum() == 0
+    assert view.isColumnHidden(OUTPUT_SHAPE)
+    demo_window.workspace.run_sentence(Sentence("a test"), random_weights=False)
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=30_000)
+    assert not view.isColumnHidden(OUTPUT_SHAPE)
+    assert view.horizontalScrollBar().maximum() == 0
+    assert sum(widths(view)) == view.viewport().width()
