@@ -27,6 +27,7 @@ class Attended:
 
     run: ActivationRun
     maps: AttentionMaps
+    layer: AttentionLayer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +54,7 @@ def heads_chart(attended: Attended, is_root: bool = False) -> HeadsChart:
         queries=tuple(names[token] for token in maps.query_tokens),
         keys=tuple(names[token] for token in maps.key_tokens),
         value_title=QCoreApplication.translate("charts", "Attention"),
-        subject=_place_of(maps),
+        subject=attended.layer.name,
         is_root=is_root,
         levels=_levels(maps.probabilities),
         second_query=_second(attended.run, maps.query_tokens),
@@ -84,7 +85,7 @@ def head_chart(attended: Attended, head: int, is_root: bool = False) -> GridChar
         x_title=QCoreApplication.translate("charts", "Key"),
         y_title=QCoreApplication.translate("charts", "Query"),
         value_title=QCoreApplication.translate("charts", "Attention"),
-        subject=_place_of(maps, head),
+        subject=_of_head(attended, head),
         is_root=is_root,
         is_top_down=True,
         levels=_levels(values),
@@ -143,27 +144,9 @@ def _second(run: ActivationRun, tokens: Sequence[int]) -> int | None:
     return place if place and place < len(tokens) else None
 
 
-def _place_of(maps: AttentionMaps, head: int | None = None) -> str:
-    """Return whose shares these are: "layer 3, head 4"."""
-    path = maps.path.split(".")
-    # A layer is one of a list; its number comes before those of parts. One that is called again and
-    # again is each of the layers in turn.
-    numbers = [name for name in path if name.isdecimal()]
-    number = str(maps.call) if maps.calls > 1 else next(iter(numbers), "")
-    parts = []
-    if number:
-        is_decoder = "decoder" in path
-        layer = (
-            QCoreApplication.translate("charts", "decoder layer {0}")
-            if is_decoder
-            else QCoreApplication.translate("charts", "layer {0}")
-        )
-        parts.append(layer.format(number))
-    if maps.is_cross:
-        parts.append(QCoreApplication.translate("charts", "cross"))
-    if head is not None:
-        parts.append(QCoreApplication.translate("charts", "head {0}").format(head))
-    return ", ".join(parts)
+def _of_head(attended: Attended, head: int) -> str:
+    name = QCoreApplication.translate("charts", "head {0}").format(head)
+    return f"{attended.layer.name}, {name}"
 
 
 def _measured(measure: Measure) -> str:

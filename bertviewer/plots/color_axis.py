@@ -13,6 +13,8 @@ LEAST_GAP = 1 / 15
 """Labels at roots are at least this part of a bar apart, however much room there is."""
 NEAR = 0.1
 """A label so near to the end of a bar, in parts of it, labels that end."""
+FEW, LOW = 2, 3
+"""So few labels are those of the ends; a bar may be so many times lower than its plot."""
 HIDDEN = 1e-9  # parts of a step, lost by rounding
 
 
@@ -40,8 +42,12 @@ class ColorAxis(NumberAxis):
 
     def fit(self, height: float) -> None:
         """Take as much width as labels need if the bar is no higher than that."""
-        metrics = QFontMetricsF(self.font())
-        wide = (metrics.horizontalAdvance(text) for _, text in self.labels(height))
+        metrics, texts = QFontMetricsF(self.font()), [text for _, text in self.labels(height)]
+        if self._has_ends and len(self.labels(height / LOW)) <= FEW:
+            # Those of the ends alone may have more digits.
+            unit, places = self._at_ends()
+            texts += self.tickStrings(places, 1.0, unit)
+        wide = map(metrics.horizontalAdvance, texts)
         self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(max(wide, default=0.0)))
 
     def tickValues(
@@ -54,16 +60,15 @@ class ColorAxis(NumberAxis):
         if size <= 0 or not LEAST < maxVal - minVal < MOST:
             return []
         found = self._at_roots(size) if self._is_root else super().tickValues(minVal, maxVal, size)
-        # Steps in between need digits that doubles have.
-        is_narrow = maxVal - minVal < HIDDEN * max(abs(minVal), abs(maxVal))
-        if is_narrow or sum(len(places) for _, places in found) > 2:
+        if not self._has_ends or sum(len(places) for _, places in found) > FEW:
             return found
-        unit, values = self._at_ends()
-        places = [self._stands(value) for value in values]
+        unit, places = self._at_ends()
         gap = self._line() * (maxVal - minVal) / size
-        if any(after - before < gap for before, after in pairwise(places)):
-            return found
-        return [(unit, places)]
+        # 0 may be too near to one of them.
+        for shown in (places, [places[0], places[-1]]):
+            if all(after - before >= gap for before, after in pairwise(shown)):
+                return [(unit, shown)]
+        return found
 
     def _at_roots(self, size: float) -> list[tuple[float, list[float]]]:
         low, high = self.range
@@ -73,15 +78,22 @@ class ColorAxis(NumberAxis):
         shown = [place for place in places if low <= place <= high]
         return [(min((*above, *below), default=1.0), shown)]
 
+    @property
+    def _has_ends(self) -> bool:
+        """Whether doubles have the digits that values near both ends need."""
+        low, high = map(float, self.range)
+        return LEAST < high - low < MOST and high - low >= HIDDEN * max(abs(low), abs(high))
+
     def _at_ends(self) -> tuple[float, list[float]]:
-        """Return the roundest values near both ends, with 0, and what they are multiples of."""
+        """Return where the roundest values near both ends stand, with 0, and their unit."""
         low, high = self._levels
         bottom, top = self._stands(low), self._stands(high)
         unit, first, last = round_step(2 * max(abs(low), abs(high))), 0.0, 0.0
         while max(self._stands(first) - bottom, top - self._stands(last)) > NEAR * (top - bottom):
             unit = round_step(0.4 * unit)
             first, last = ceil(low / unit - HIDDEN) * unit, floor(high / unit + HIDDEN) * unit
-        return unit, [first, 0.0, last] if first < 0 < last else [first, last]
+        values = [first, 0.0, last] if first < 0 < last else [first, last]
+        return unit, [self._stands(value) for value in values]
 
     def _stands(self, value: float) -> float:
         return copysign(sqrt(abs(value)), value) if self._is_root else value

@@ -7,8 +7,9 @@ from bertviewer.plots.chart import Chart, HistogramChart, LineChart
 
 LONGEST = 60
 """Characters, its ending among them."""
+_DIFFERENCE = "B − A"
 _RUN = re.compile(r"^[AB] · ")
-_RUNS = re.compile(r"[AB]$|B − A$")
+_RUNS = re.compile(rf"[AB]$|{_DIFFERENCE}$")
 
 
 def file_name(chart: Chart, title: str, ending: str, fallback: str = "plot") -> str:
@@ -19,7 +20,8 @@ def file_name(chart: Chart, title: str, ending: str, fallback: str = "plot") -> 
     """
     # What follows a colon or a dot are figures and notes.
     head = _words(re.split(r":|·", title)[0])
-    own = _words(_told(chart, is_titled=bool(head)))
+    told = _told(chart, is_titled=bool(head))
+    own = _words(told.replace(_DIFFERENCE, "") if _DIFFERENCE in title else told)
     if set(head) <= set(own):
         head = []
     stem = "-".join([*head, *_further(own, head)] or _words(fallback) or ["plot"])

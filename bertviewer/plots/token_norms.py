@@ -70,9 +70,10 @@ def state_ticks(run: ActivationRun) -> tuple[str, ...]:
 
 def _with_norm(run: ActivationRun, names: tuple[str, ...]) -> tuple[str, ...]:
     givers = run.state_paths[-1] if run.state_paths else ()
-    # A layer is one of a list, so there is a number in its path.
-    parts = [path.split(".") for path in givers if path]
-    after = dict.fromkeys(path[-1] for path in parts if not any(map(str.isdecimal, path)))
+    # A layer is one of a list: there is a number in its path. What holds a single one is no norm.
+    outside = [path for path in givers if path and not any(map(str.isdecimal, path.split(".")))]
+    holders = {path for path in outside if any(m.path.startswith(f"{path}.") for m in run.modules)}
+    after = dict.fromkeys(path.split(".")[-1] for path in outside if path not in holders)
     if len(names) < 2 or not after:
         return names
     form = QCoreApplication.translate("charts", "{0}, after {1}")

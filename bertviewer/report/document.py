@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from bertviewer import __version__
+from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.counting.count_steps import count_steps
 from bertviewer.core.folding import TreeRow, fold
@@ -22,7 +23,7 @@ from bertviewer.plots.label_axis import shortened
 from bertviewer.plots.layers import layer_chart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import plot_pdf
-from bertviewer.plots.token_norms import norms_chart
+from bertviewer.plots.token_norms import names_of_states, norms_chart
 from bertviewer.report.check import check_data
 from bertviewer.report.costs import cost_data, memory_rows, terms_data
 from bertviewer.report.formats import RUN_FIGURES, number, provenance, tokenizer_note, totals
@@ -165,6 +166,7 @@ def _run_data(architecture: Architecture, run: ActivationRun, statistic: str) ->
         )
     root = run.modules[0].statistics
     random = random_words(run.source, architecture.tensor_count)
+    states = names_of_states(run)
     return {
         "document": run.to_json(),
         "statistic": statistic,
@@ -173,10 +175,13 @@ def _run_data(architecture: Architecture, run: ActivationRun, statistic: str) ->
         "tokens": [
             [str(t.id), shortened(t.text, TOKEN_LENGTH), str(t.segment)] for t in run.tokens
         ],
+        "second_start": second_start(run.tokens),
         "tokenizer": tokenizer_note(run),
         "random": None if random is None else asdict(random),
         "header": ["Layer", *RUN_FIGURES],
         "stacks": stacks,
+        # GPT-2's last hidden state is not what its last layer gave.
+        "last_state": states[-1] if states else "the last layer",
         "output": [[name, _number(figure(root, name))] for name in RUN_FIGURES],
         "nan_count": sum(module.statistics.nan_count for module in run.modules),
         "inf_count": sum(module.statistics.inf_count for module in run.modules),

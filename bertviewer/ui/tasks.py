@@ -159,7 +159,7 @@ def attention(
 
     run = watched.run
     maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
-    return Attended(run, maps)
+    return Attended(run, maps, layer)
 
 
 def head_figures(

@@ -84,7 +84,8 @@ class TreeColumns(QObject):
         texts = {title, *self._model.texts(column)}
         padding = BAR_PADDING if column == SHARE else PADDING
         width = max(map(self._view.fontMetrics().horizontalAdvance, texts)) + padding
-        return min(width, MOST.get(column, width))
+        # The header makes no column narrower than its least.
+        return max(min(width, MOST.get(column, width)), self._header.minimumSectionSize())
 
     def _on_moved(self, column: int, before: int, now: int) -> None:
         """Give what a column loses to the one after it, and take from that what it gains."""

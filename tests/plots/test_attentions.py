@@ -25,6 +25,8 @@ from bertviewer.plots.chosen import chosen
 from tests.core.analysis.runs import run_of, tokens_of
 
 TEXTS = ("[CLS]", "a", "b", "[SEP]", "x", "y")
+CROSS = "decoder layer 0, cross"
+LAYER = AttentionLayer("encoder.layer.3.attention.self", 0, 3)
 
 
 def probabilities(heads: int, queries: int, keys: int) -> Probabilities:
@@ -48,7 +50,7 @@ def attended(
         head_entropies(values),
         None if is_cross else head_distances(values),
     )
-    return Attended(run_of(tokens_of(*TEXTS)), maps)
+    return Attended(run_of(tokens_of(*TEXTS)), maps, LAYER)
 
 
 ALL = tuple(range(6))
@@ -68,7 +70,7 @@ def test_a_second_text_is_set_off(
 ) -> None:
     one = attended(queries, keys)
     run = run_of(tokens_of(*TEXTS, segments="000011"))
-    one = Attended(run, one.maps)
+    one = replace(one, run=run)
     heads, head = heads_chart(one), head_chart(one, 1)
     assert (heads.second_query, heads.second_key) == expected
     assert (head.second_row, head.second_column) == expected
@@ -110,6 +112,7 @@ def test_captions_stay_short() -> None:
                 head_entropies(far),
                 head_distances(far),
             ),
+            LAYER,
         )
     ).captions
     assert caption == "H 0.0  d 200"
@@ -172,23 +175,16 @@ def test_roots_are_a_matter_of_colours_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "calls", "subject"),
+    ("layer", "subject"),
     [
-        ("encoder.layer.3.attention.self", 1, "layer 3"),
-        ("transformer.h.11.attn", 1, "layer 11"),
-        ("decoder.block.2.layer.1.EncDecAttention", 1, "decoder layer 2"),
-        ("encoder.groups.0.layers.0.attention", 12, "layer 5"),
-        ("attention", 1, ""),
+        (LAYER, "layer 3"),
+        (AttentionLayer("decoder.layers.0.encoder_attn", 0, 0, "decoder", "cross"), CROSS),
+        # The second call of ALBERT's second group is another layer than 1.
+        (AttentionLayer("encoder.groups.1.layers.0.attention", 1, 3), "layer 3"),
+        (AttentionLayer("attention"), "attention"),
     ],
 )
-def test_charts_tell_of_which_layer_they_are(path: str, calls: int, subject: str) -> None:
-    one = attended(ALL, ALL)
-    one = replace(one, maps=replace(one.maps, path=path, call=5 if calls > 1 else 0, calls=calls))
+def test_charts_tell_of_which_layer_they_are(layer: AttentionLayer, subject: str) -> None:
+    one = replace(attended(ALL, ALL), layer=layer)
     assert heads_chart(one).subject == subject
-    assert head_chart(one, 2).subject == ", ".join(filter(None, (subject, "head 2")))
-
-
-def test_attention_to_another_text_is_told() -> None:
-    one = attended((4, 5), (0, 1, 2, 3))
-    one = replace(one, maps=replace(one.maps, path="decoder.layers.0.encoder_attn"))
-    assert head_chart(one, 1).subject == "decoder layer 0, cross, head 1"
+    assert head_chart(one, 2).subject == f"{subject}, head 2"

@@ -64,8 +64,8 @@ def test_a_label_stands_where_its_value_has_its_colour(
     found = labels(levels, size, is_root)
     values = np.array([float(text.replace(MINUS, "-").replace(",", "")) for _, text in found])
     shades = scale(levels, is_root).shades(values)
-    # What the bar has at a label, and what a cell of that value has.
-    assert [part * (SHADES - 1) for part, _ in found] == pytest.approx(shades.tolist(), abs=1)
+    # What the bar has at a label, and what a cell of that value has: the whole shade below.
+    assert [part * (SHADES - 1) for part, _ in found] == pytest.approx(shades.tolist(), abs=1.01)
     line = LINE * QFontMetricsF(ColorAxis().font()).height()
     assert all(b - a >= 0.999 * line / size for (a, _), (b, _) in pairwise(found))
 
@@ -98,6 +98,7 @@ def test_a_bar_has_both_ends_or_three_labels(
         ((0.0, 0.0199), True, "0.000 0.003 0.010"),
         ((-0.0199, 0.0199), True, "−0.01 0.00 0.01"),
         ((5.2, 14.3), False, "6 14"),
+        ((-20.0, 299.0), False, "−20 280"),
     ],
 )
 def test_labels_of_a_low_bar(levels: Levels, is_root: bool, expected: str) -> None:
@@ -113,3 +114,18 @@ def test_another_scale_has_other_labels() -> None:
 
 def test_no_room() -> None:
     assert labels((0.0, 1.0), 0) == labels((0.0, 1.0), 0, is_root=False) == []
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+@pytest.mark.parametrize(
+    "levels", [(9.7e-9, 3.742e-6), (2.81e-5, 5.567e-5), (0.0005215, 0.001033), (0.0, 1.0)]
+)
+def test_a_lower_bar_than_its_plot_has_room_for_its_labels(levels: Levels, is_root: bool) -> None:
+    axis = ColorAxis()
+    axis.show_scale(scale(levels, is_root))
+    width = QFontMetricsF(axis.font()).horizontalAdvance
+    for height in range(90, 400, 20):
+        axis.fit(height)
+        room = axis.style["tickTextWidth"]
+        for size in range(height // 3 + 1, height, 5):
+            assert all(width(text) <= room for _, text in axis.labels(size))

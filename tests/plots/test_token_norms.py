@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bertviewer.core.run.activation_run import Token
+from bertviewer.core.run.activation_run import ModuleActivation, Token
+from bertviewer.core.run.statistics import NOTHING
 from bertviewer.plots.chart import Place
 from bertviewer.plots.token_norms import names_of_states, norms_chart, state_ticks
 from tests.plots.looking import NORMS, make_run
@@ -86,6 +87,14 @@ def test_a_state_after_the_final_norm_says_so() -> None:
         "0",
         "1, after ln_f",
     )
+
+
+def test_what_holds_the_only_layer_is_no_norm() -> None:
+    run = make_run(norms=((1.0,) * 3,) * 2)
+    shape = 1, 3, 2
+    layer = ModuleActivation("encoder.layer.0", "Layer", shape, shape, (NOTHING,), None)
+    given = replace(run, modules=(layer,), state_paths=(("embeddings",), ("encoder",)))
+    assert names_of_states(given) == ("embeddings", "layer 0")
 
 
 def test_names_from_right_to_left_keep_to_their_places() -> None:

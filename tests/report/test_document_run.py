@@ -1,6 +1,7 @@
 """What the report says of a run: its figures, its plots, its weights."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import Statistics
 from bertviewer.report.costs import cost_data
 from bertviewer.report.document import ReportDocument, build_document, draw_run
+from bertviewer.report.typesetting import report_pdf
 from tests.report.conftest import opened
+from tests.report.reading import Report, short
 
 
 def test_the_run(document: ReportDocument, demo: tuple[Architecture, ActivationRun]) -> None:
@@ -23,6 +26,8 @@ def test_the_run(document: ReportDocument, demo: tuple[Architecture, ActivationR
     assert data["pair"] is None
     assert data["tokens"][:3] == [["101", "[CLS]", "0"], ["2023", "this", "0"], ["2003", "is", "0"]]
     assert len(data["tokens"]) == 11
+    assert data["second_start"] is None
+    assert data["last_state"] == "layer 5"
     assert data["tokenizer"] == "11 tokens"
     assert data["random"] is None
     (stack,) = data["stacks"]
@@ -38,6 +43,26 @@ def test_the_run(document: ReportDocument, demo: tuple[Architecture, ActivationR
     # The model's output is its last layer's.
     assert [value for _, value in data["output"]] == stack["rows"][-1][1:]
     assert (data["nan_count"], data["inf_count"]) == (0, 0)
+
+
+def test_a_second_text_is_set_off_whatever_its_segment(
+    demo: tuple[Architecture, ActivationRun],
+) -> None:
+    architecture, run = demo
+    tokens = tuple(replace(token, sentence=int(n >= 6)) for n, token in enumerate(run.tokens))
+    assert {token.segment for token in tokens} == {0}  # as GPT-2's and RoBERTa's are
+    pair = build_document(architecture, draw_run(architecture, replace(run, tokens=tokens)))
+    assert pair.data["run"]["second_start"] == 6
+    page = next(
+        page
+        for page in Report.of(report_pdf(short(pair).data, pair.plots)).reader.pages
+        if "Each token with its id" in page.extract_text()
+    )
+    content = page.get_contents()
+    assert content is not None
+    colors = re.findall(rb"([\d.]+ [\d.]+ [\d.]+) scn", content.get_data())
+    fills = [tuple(round(float(x) * 255) for x in color.split()) for color in colors]
+    assert fills.count((0xFB, 0xF0, 0xE6)) == len(tokens) - 6
 
 
 def test_another_statistic(

@@ -191,6 +191,8 @@ def test_presets_with_random_weights(
         # Between two rows a page may end.
         assert re.match(".*?".join(rf" {n}( \S+){{6}}\b" for n in range(layers)), table)
     assert "stand-in tokenizer" in report.text
+    # transformers takes GPT-2's last hidden state after the last norm.
+    assert (name == "gpt2") == ("(emb) to layer 11, after ln_f." in report.text)
     for token in run.tokens:
         assert f"{token.id} · {token.segment}" in report.text
     report.check_pages()
@@ -229,6 +231,20 @@ def test_a_long_class_name_keeps_its_column(qapp: QApplication, tiny_bert_folder
     # A part without tensors has no count.
     assert "dropout Dropout 0 0.00%" in report.text
     assert "no formula found" not in report.text
+
+
+@pytest.mark.parametrize("more", [22, 23, 24, 25])
+def test_no_part_of_the_walk_begins_at_the_foot_of_a_page(
+    demo: tuple[Architecture, ActivationRun], more: int
+) -> None:
+    data = build_document(demo[0]).data
+    # So many lines before it bring a part's name there.
+    memory = [*data["memory"], *[["dtype", "1 MB", "1 MiB"]] * more]
+    short = {**data, "formulas": [], "modules": [], "config": [], "memory": memory}
+    report = Report.of(report_pdf(short, {}))
+    assert "One layer, of" in report.text
+    for text in report.pages:
+        assert not re.search(r"(One layer, of [^✓]*|The rest [\d,]+) ✓ bertviewer", text)
 
 
 def test_no_number_has_a_hyphen(report: Report) -> None:

@@ -59,6 +59,19 @@ def test_nothing_is_out_of_sight(view: QTreeView, width: int) -> None:
         assert view.header().sectionSize(column) > needed(view, column)
 
 
+@pytest.mark.parametrize("width", [500, 700, 1000])
+def test_short_texts_leave_nothing_out_of_sight(qtbot: QtBot, width: int) -> None:
+    view, model = QTreeView(), ModuleTreeModel()
+    model.setParent(view)
+    view.setModel(model)
+    TreeColumns(view, model).fit()
+    qtbot.addWidget(view)
+    view.resize(width, 400)
+    view.show()
+    assert view.horizontalScrollBar().maximum() == 0
+    assert sum(widths(view)) == view.viewport().width()
+
+
 def test_with_room_every_text_is_whole_and_names_get_the_rest(view: QTreeView) -> None:
     view.resize(900, 400)
     before = widths(view)

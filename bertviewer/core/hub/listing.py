@@ -7,6 +7,7 @@ from typing import Any
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.hub.name import HubName, is_commit
+from bertviewer.core.run.tokenizer_files import SENTENCEPIECE_FILES
 
 CONFIGURATION = "config.json"
 WEIGHTS = "model.safetensors"
@@ -19,8 +20,7 @@ TOKENIZER = (
     "merges.txt",
     "special_tokens_map.json",
     "added_tokens.json",
-    "spiece.model",
-    "sentencepiece.bpe.model",
+    *SENTENCEPIECE_FILES,
 )
 SMALL = (CONFIGURATION, *TOKENIZER, WEIGHTS_INDEX)
 """What is downloaded when a model is opened; its weights come later."""

@@ -80,7 +80,7 @@ def _in_passes(array: NDArray[np.floating[Any]]) -> TokenStatistics:
     return TokenStatistics(width, np.stack(sums), exponents)
 
 
-def _exponents(values: NDArray[np.float64]) -> NDArray[np.intp] | None:
+def _exponents(values: NDArray[np.float64]) -> NDArray[np.intc] | None:
     """Return the unit that each row is to be added up in, ``None`` if 1 does for all of them.
 
     A row of zeros has the least of all: it is nothing in any other.
@@ -89,4 +89,4 @@ def _exponents(values: NDArray[np.float64]) -> NDArray[np.intp] | None:
     if not ((largest > MOST) | ((largest > 0) & (largest < LEAST))).any():
         return None
     exponents = np.frexp(largest)[1] - 1
-    return np.where(largest > 0, exponents, _LEAST_EXPONENT).astype(np.intp)
+    return np.where(largest > 0, exponents, _LEAST_EXPONENT).astype(np.intc)

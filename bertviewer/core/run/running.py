@@ -86,7 +86,7 @@ def run_sentence(
 
 def _why_not(error: Exception) -> str:
     """Return one line of what torch or transformers says, however long that is."""
-    said = " ".join(str(error).split())
+    said = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, IndexError) and said == "index out of range in self":
         said = "it looks up a row that one of its tables does not have"
     if len(said) > MOST_SAID:

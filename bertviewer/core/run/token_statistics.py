@@ -24,7 +24,7 @@ class TokenStatistics:
 
     width: int
     sums: NDArray[np.float64]
-    exponents: NDArray[np.intp] | None = None
+    exponents: NDArray[np.intc] | None = None
 
     @property
     def norms(self) -> NDArray[np.float64]:

@@ -19,7 +19,6 @@ Dims = tuple[str, ...]
 """A tensor's dimensions, each an expression in letters or a plain number."""
 
 _MULTIPLE = re.compile(r"(\d+)\*([A-Za-z]\w{0,3})")
-_LETTER = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)

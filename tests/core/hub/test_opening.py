@@ -10,6 +10,7 @@ import pytest
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.opening import open_hub
+from bertviewer.core.run.tokenizer_files import TOKENIZER_FILES, has_tokenizer
 from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.header import read_header
 from tests.core.hub.conftest import REPO, hub_source
@@ -69,6 +70,16 @@ def test_only_the_allowed_files_are_asked_for(
     assert asked == {"config.json", "tokenizer_config.json", "vocab.txt", "model.safetensors"}
     assert not list(hub.cache.rglob("*.py"))
     assert not list(hub.cache.rglob("*.bin"))
+
+
+@pytest.mark.parametrize("name", TOKENIZER_FILES)
+def test_whatever_a_tokenizer_is_read_from_comes_along(
+    name: str, server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
+) -> None:
+    server.add(REPO, {"config.json": tiny_files["config.json"], name: b"words"})
+    source = open_hub(hub_source(), hub=hub).source
+    assert (source.path / name).read_bytes() == b"words"
+    assert has_tokenizer(source)
 
 
 def test_the_cache_is_huggingface_hubs_own(

@@ -114,6 +114,7 @@ def test_a_model_that_cannot_run_says_so(tmp_path: Path) -> None:
         (ValueError("long " * 1000), "sentence: long long"),
         # Longformer asks for separators where it answers questions.
         (AssertionError("There should be three"), "sentence: There should be three"),
+        (AssertionError(), "sentence: AssertionError"),
     ],
 )
 def test_what_a_model_says_is_one_short_line(
