@@ -4,12 +4,14 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
-from tests.ui.finding import is_drawn
+from tests.ui.finding import find, is_drawn
+from tests.ui.run import two_runs
 from tests.ui.run.layers_window import run
 
 
@@ -33,4 +35,14 @@ def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Callable[[], None]:
 def ran(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
     """Return the window with a sentence run through the demo model."""
     run(demo_window, lane, qtbot)
+    return demo_window
+
+
+@pytest.fixture
+def compared(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+    """Return a window with run A kept and run B made after it."""
+    two_runs.run(demo_window, two_runs.A, qtbot)
+    find(demo_window, QPushButton, "keepRun").click()
+    two_runs.run(demo_window, two_runs.B, qtbot)
+    two_runs.settle(demo_window, lane, qtbot)
     return demo_window

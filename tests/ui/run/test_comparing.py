@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QToolButton
+from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.chart import GridChart, LineChart, Place
@@ -16,30 +16,8 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel
-from tests.ui.finding import find, is_drawn, last_run
-
-A, B = "the cat sat on the mat", "the cat sat on the old mat"
-
-
-def run(window: MainWindow, text: str, qtbot: QtBot) -> None:
-    before = window.workspace.run
-    window.set_sentence(text, None)
-    window.run()
-    qtbot.waitUntil(lambda: window.workspace.run is not before and is_drawn(window), timeout=60_000)
-
-
-def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.turns.pending and not lane.busy, timeout=60_000)
-
-
-@pytest.fixture
-def compared(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
-    """Return a window with run A kept and run B made after it."""
-    run(demo_window, A, qtbot)
-    find(demo_window, QPushButton, "keepRun").click()
-    run(demo_window, B, qtbot)
-    settle(demo_window, lane, qtbot)
-    return demo_window
+from tests.ui.finding import find, last_run
+from tests.ui.run.two_runs import A, run, settle
 
 
 def panels(window: MainWindow) -> tuple[ChartPanel, ChartPanel]:

@@ -7,7 +7,7 @@ import numpy as np
 import pypdf
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QPushButton, QTabWidget, QToolButton
+from PySide6.QtWidgets import QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots import export
@@ -18,16 +18,7 @@ from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.side_by_side import Column, SideBySide
 from tests.ui.finding import find
-from tests.ui.run.test_comparing import A, B, run, settle
-
-
-@pytest.fixture
-def compared(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
-    run(demo_window, A, qtbot)
-    find(demo_window, QPushButton, "keepRun").click()
-    run(demo_window, B, qtbot)
-    settle(demo_window, lane, qtbot)
-    return demo_window
+from tests.ui.run.two_runs import settle
 
 
 def show(window: MainWindow, title: str, lane: Lane, qtbot: QtBot) -> None:

@@ -1,0 +1,20 @@
+"""Runs that are compared in the window."""
+
+from pytestqt.qtbot import QtBot
+
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import is_drawn
+
+A, B = "the cat sat on the mat", "the cat sat on the old mat"
+
+
+def run(window: MainWindow, text: str, qtbot: QtBot) -> None:
+    before = window.workspace.run
+    window.set_sentence(text, None)
+    window.run()
+    qtbot.waitUntil(lambda: window.workspace.run is not before and is_drawn(window), timeout=60_000)
+
+
+def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not window.workspace.turns.pending and not lane.busy, timeout=60_000)
