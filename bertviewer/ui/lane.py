@@ -133,6 +133,8 @@ class Lane(QObject):
         return report
 
     def _on_ended(self, job: Job, result: Any, error: BaseException | None) -> None:
+        if self._stopped:
+            return  # it was on its way when the lane was stopped
         self._current = None
         following, self._waiting = self._waiting, None
         try:

@@ -85,3 +85,15 @@ def test_a_lane_that_is_stopped_tells_nothing_more(qtbot: QtBot) -> None:
     assert lane.stop(5)
     qtbot.wait(20)
     assert told == []
+
+
+def test_an_end_that_was_on_its_way_when_the_lane_was_stopped_is_not_told(qtbot: QtBot) -> None:
+    lane = Lane()
+    told: list[object] = []
+    finished = threading.Event()
+    lane.start(lambda _: finished.set(), told.append, told.append)
+    assert finished.wait(5)
+    time.sleep(0.1)  # the thread sends its signal; no event loop takes it yet
+    assert lane.stop(5)
+    qtbot.wait(1)
+    assert told == []
