@@ -21,7 +21,7 @@ from bertviewer.core.run.text import optional_sentence
 from bertviewer.core.source import default_source_name, parse_source
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
-from bertviewer.ui.display import check_display
+from bertviewer.ui.display import checked_display
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.settings import mend_settings
@@ -39,8 +39,8 @@ def run_window(options: argparse.Namespace) -> int:
     source = parse_source(options.model or default_source_name(), options.task)
     source = replace(source, pickle_allowed=options.allow_pickle)
     sentence = optional_sentence(options.sentence, options.pair)
-    check_display()
-    application = QApplication([sys.argv[0]])
+    with checked_display():
+        application = QApplication([sys.argv[0]])
     configure(application)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     crash_log = open_crash_log()

@@ -4,6 +4,9 @@ import ctypes
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import PySide6
@@ -14,28 +17,30 @@ from bertviewer.core.system_libraries import INSTALL_HINT
 _HEADLESS = ("offscreen", "minimal")
 _INSTEAD = "use 'bertviewer report MODEL -o FILE.pdf' instead, which needs no display"
 PROBE_SECONDS = 20
+_CONNECT_SECONDS = 1
 
 
-def check_display() -> None:
-    """Return if a window can open.
+@contextmanager
+def checked_display() -> Iterator[None]:
+    """Make sure that a window can open; Qt's application is to be made inside.
 
     Raises:
         UserError: there is no display, it does not answer, or system libraries are missing.
     """
-    if sys.platform != "linux":
-        return
     platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0]
-    if platform in _HEADLESS:
+    if sys.platform != "linux" or platform in _HEADLESS:
+        yield
         return
     display = os.environ.get("DISPLAY")
     if not platform and not display and not os.environ.get("WAYLAND_DISPLAY"):
         raise UserError(f"no display; {_INSTEAD}")
     if display and platform in ("", "xcb") and not os.environ.get("WAYLAND_DISPLAY"):
         _load_xcb_plugin()
-        if not _x_server_answers():
-            raise UserError(f"the display {display} does not answer; {_INSTEAD}")
+        with _x_connection(display):
+            yield
         return
     _probe()
+    yield
 
 
 def _probe() -> None:
@@ -70,10 +75,25 @@ def _load_xcb_plugin() -> None:
         ) from error
 
 
-def _x_server_answers() -> bool:
+@contextmanager
+def _x_connection(display: str) -> Iterator[None]:
+    """Hold a connection to the X server.
+
+    A server without a desktop starts anew when its last client leaves, and turns away who comes
+    meanwhile: so it is tried for a while, and held until Qt has a connection of its own.
+    """
     xcb = ctypes.CDLL("libxcb.so.1")
     xcb.xcb_connect.restype = ctypes.c_void_p
-    connection = ctypes.c_void_p(xcb.xcb_connect(None, None))
-    broken = bool(xcb.xcb_connection_has_error(connection))
-    xcb.xcb_disconnect(connection)
-    return not broken
+    deadline = time.monotonic() + _CONNECT_SECONDS
+    while True:
+        connection = ctypes.c_void_p(xcb.xcb_connect(None, None))
+        if not xcb.xcb_connection_has_error(connection):
+            break
+        xcb.xcb_disconnect(connection)
+        if time.monotonic() > deadline:
+            raise UserError(f"the display {display} does not answer; {_INSTEAD}")
+        time.sleep(0.05)
+    try:
+        yield
+    finally:
+        xcb.xcb_disconnect(connection)

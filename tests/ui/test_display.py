@@ -1,9 +1,13 @@
 """What Qt needs of the system, and is not there, is told before Qt ends the process."""
 
+import subprocess
+import sys
+
 import pytest
 
 from bertviewer.core.errors import UserError
 from bertviewer.ui import display
+from tests.xvfb import AVAILABLE, virtual_display
 
 
 def test_a_missing_library_is_named_with_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,3 +21,30 @@ def test_a_missing_library_is_named_with_the_packages(monkeypatch: pytest.Monkey
     assert message.startswith("Qt cannot open a window: libxcb-cursor.so.0 is missing; ")
     assert all(name in message for name in ("libxcb-cursor0", "libxcb-icccm4", "libxcb-keysyms1"))
     assert "bertviewer report" in message
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="needs Xvfb")
+def test_a_server_that_starts_anew_when_its_last_client_leaves_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("QT_QPA_PLATFORM", "xcb")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with virtual_display() as name:
+        monkeypatch.setenv("DISPLAY", name)
+        for _ in range(100):
+            monkeypatch.setattr(display, "_CONNECT_SECONDS", 60)
+            with display.checked_display():
+                # Qt tries once.
+                monkeypatch.setattr(display, "_CONNECT_SECONDS", 0)
+                with display._x_connection(name):
+                    pass
+
+
+def test_a_display_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QT_QPA_PLATFORM", "xcb")
+    monkeypatch.setenv("DISPLAY", ":54321")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(display, "_CONNECT_SECONDS", 0)
+    with pytest.raises(UserError, match="the display :54321 does not answer; "):
+        with display.checked_display():
+            raise AssertionError("it is never reached")
