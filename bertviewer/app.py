@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from argparse import Namespace
 from collections.abc import Sequence
 from types import FrameType
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # There are none under pythonw on Windows.
     if arguments is None and sys.stdout is not None:
         sys.stdout = _kept_apart(sys.stdout)
+    if arguments is None and not sys.warnoptions:
+        warnings.simplefilter("ignore")  # words of libraries for programmers
     try:
         options = command_line.parse(given)
         if options.command == "window":

@@ -20,23 +20,31 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 # torch reads this one. Threads wait for one another longer than these small products take.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Formulas that this program derived are cached here for the length of the tests, and what other
-# programs on this machine derived is not believed.
+# programs on this machine derived is not believed; nor is the last crash of one told.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="bertviewer-tests-")
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="bertviewer-tests-")
 
+import hypothesis
 import pytest
 
 from bertviewer.core.source import ModelSource, parse_source
+from tests.patient_bot import PatientBot
+
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 MANY_MODULES = 100
 """To import as many makes it worth while to look at what is there anew."""
 
-GRACE_SECONDS = 2.0
+GRACE_SECONDS = 60.0
 """How long after a test its threads and windows may take to end."""
 
 
 def pytest_unconfigure() -> None:
-    """Remove the cache."""
-    shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+    """Remove the cache and what else the tests have left there."""
+    for variable in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        shutil.rmtree(os.environ[variable], ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,6 +66,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture
+def qtbot(qapp: Any, request: pytest.FixtureRequest) -> PatientBot:
+    """Return pytest-qt's bot, with more patience."""
+    return PatientBot(request)
 
 
 @pytest.fixture(scope="session")

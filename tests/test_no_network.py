@@ -55,7 +55,8 @@ def calls_of(code: str, model: str, folder: Path) -> str:
         [sys.executable, "-c", f"{LISTEN}\nmodel = {model!r}\n{code}\n{TELL}"],
         cwd=folder,
         # The program itself has to keep the hub's client offline.
-        env={name: value for name, value in os.environ.items() if not name.startswith("HF_")},
+        env={name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        | {"XDG_CONFIG_HOME": str(folder)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -37,4 +37,4 @@ def virtual_display(width: int = 1600, height: int = 1000) -> Iterator[str]:
         yield f":{number}"
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)

@@ -1,6 +1,7 @@
 """Configuration to module: transformers builds it, on meta or with seeded random weights."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bertviewer.core import transformer_base
@@ -45,11 +46,26 @@ def auto_class(config: Any, task: Task, name: str) -> Any:
 
 def heads_of(config: Any) -> tuple[str, ...]:
     """Return the names of the tasks that this family has a model for."""
+    return tuple(task.name for task, _ in _classes(config))
+
+
+def encoder_tasks(config: Any) -> tuple[str, ...]:
+    """Return the names of the tasks for which this family has a model without a decoder."""
     return tuple(
         task.name
-        for task in TASKS
-        if type(config) in getattr(transformers, task.auto_class)._model_mapping
+        for task, kind in _classes(config)
+        if "decoder_input_ids" not in inspect.signature(kind.forward).parameters
     )
+
+
+def _classes(config: Any) -> Iterator[tuple[Task, Any]]:
+    """Yield the tasks that this family has a model for, and the models' classes."""
+    for task in TASKS:
+        mapping = getattr(transformers, task.auto_class)._model_mapping
+        if type(config) in mapping:
+            # A few families have two classes, of which the configuration chooses one.
+            kinds = mapping[type(config)]
+            yield task, kinds[0] if isinstance(kinds, tuple) else kinds
 
 
 def build_on_meta(config: Any, task: Task, name: str) -> torch.nn.Module:
@@ -73,18 +89,34 @@ def build_random(config: Any, task: Task, name: str, seed: int = SEED) -> torch.
     """Build the module on the CPU with the family's own initialisation, from a seed.
 
     The process' random state is left as it was.
+
+    Raises:
+        UserError: transformers cannot draw its weights.
     """
     auto = auto_class(config, task, name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
+        try:
+            module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
+        except Exception as error:
+            raise UserError(
+                f"{name}: no random weights can be drawn: {_reason(error, vars(config))}"
+            ) from error
     return module.eval()
 
 
 def _reason(error: Exception, values: Mapping[str, Any]) -> str:
     if isinstance(error, KeyError):
         # A name looked up in a table, as of activations: say which key of the configuration.
-        for key, value in values.items():
-            if isinstance(value, str) and value == error.args[0]:
+        for key, value in _strings(values):
+            if value == error.args[0]:
                 return f"{key} {value!r} is not known"
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def _strings(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in values.items():
+        if isinstance(value, str):
+            yield key, value
+        elif isinstance(value, Mapping):
+            yield from _strings(value)

@@ -40,6 +40,8 @@ _LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_en
                "num_decoder_layers", "encoder_layers", "decoder_layers",
                "num_hidden_groups", "inner_group_num")  # fmt: skip
 _SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
+# Scores are divided by the root of a head's width.
+_HEAD_WIDTH_KEYS = ("d_kv", "head_dim", "d_head")
 _DTYPE_KEYS = ("dtype", "torch_dtype")
 _DTYPES = frozenset(
     ("auto", "float32", "float64", "float16", "bfloat16", "float", "double", "half")
@@ -77,6 +79,8 @@ POSITIONS_AFTER_PADDING = frozenset(
 
 def position_limit(config: Mapping[str, Any]) -> int | None:
     """Return how many tokens the position table has room for, ``None`` if there is no table."""
+    if config.get("position_embedding_type") == "rotary":
+        return None  # ESM-2 turns queries and keys by an angle for each position
     for key in ("max_position_embeddings", "n_positions"):
         if isinstance(limit := config.get(key), int):
             if config.get("model_type") in POSITIONS_AFTER_PADDING:
@@ -148,8 +152,8 @@ def _check_heads(path: Path, config: dict[str, Any]) -> None:
     for key in heads:
         if not _all_positive(config[key]):
             raise UserError(f"{path}: {key} is {config[key]!r}, but at least 1 head is needed")
-    for key in _SIZE_KEYS:
-        # Null is no vocabulary, as in models of speech.
+    for key in (*_SIZE_KEYS, *_HEAD_WIDTH_KEYS):
+        # Null is no vocabulary, as in models of speech, or a width that follows from others.
         if config.get(key) is not None and not _all_positive(config[key]):
             raise UserError(f"{path}: {key} is {config[key]!r}, not a positive whole number")
 

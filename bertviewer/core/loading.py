@@ -15,6 +15,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.failures import words_of
 from bertviewer.core.run.tokenization import Tokenizer, find_tokenizer
 from bertviewer.core.source import ModelSource
 from bertviewer.core.source_info import SourceInfo
@@ -79,15 +80,15 @@ class LoadedModel:
         It is moved to ``device``, as torch names it, or stays where it is.
 
         Raises:
-            UserError: there are no weights and random ones were not asked for, or the file is bad.
+            UserError: there are no weights and random ones were not asked for, the file is bad, or
+                the device does not take them.
         """
         if self._module is None:
             progress(0, 0, "Loading weights")
-            self._module = self._weighted(random_weights, progress)
+            self._module = _without_caches(self._weighted(random_weights, progress))
         if device is not None and device != self._device:
             progress(0, 0, "Moving the weights")
-            self._module.to(device)
-            self._device = device
+            self._move(self._module, device)
         return self._module
 
     def tokenizer(self) -> Tokenizer:
@@ -114,6 +115,16 @@ class LoadedModel:
             if (key := self.keys.stored.get(candidate)) is not None:
                 return self.checkpoint.tensors[key]
         return None
+
+    def _move(self, module: nn.Module, device: str) -> None:
+        try:
+            module.to(device)
+        except (RuntimeError, AssertionError) as error:
+            module.to(self._device)  # what had been moved by then
+            raise UserError(
+                f"{self.source.name}: its weights cannot be moved to {device}: {words_of(error)}"
+            ) from error
+        self._device = device
 
     def _weighted(self, random_weights: bool, progress: Progress) -> nn.Module:
         task, name = self.source.task, self.source.name
@@ -198,6 +209,18 @@ def open_model(source: ModelSource, progress: Progress = no_progress) -> LoadedM
     plain.pop("_name_or_path", None)
     architecture = inspect_module(module, info, plain)
     return LoadedModel(source, config, architecture, checkpoint, keys, remote=remote)
+
+
+def _without_caches(module: nn.Module) -> nn.Module:
+    """Let no part of a model keep what it saw: nothing is generated, and a layer is called again.
+
+    Not each of them can be told so when it is called.
+    """
+    for part in module.modules():
+        config: Any = getattr(part, "config", None)
+        if getattr(config, "use_cache", None) is True:
+            config.use_cache = False
+    return module
 
 
 def _find_checkpoint(source: ModelSource, progress: Progress) -> Checkpoint | None:

@@ -34,3 +34,19 @@ def check_memory(parameters: int, name: str, beside: int = 0) -> None:
             f"{name}: its weights need {needed / 1e9:.1f} GB of memory, and only "
             f"{available / 1e9:.1f} GB are free"
         )
+
+
+def check_attention_memory(tokens: int, heads: int, name: str) -> None:
+    """Return if the attention of so many tokens fits into memory, in float32 and one layer at once.
+
+    Scores and a bias of their size, as T5's, are [heads, tokens, tokens] each.
+
+    Raises:
+        UserError: it does not, with both sizes.
+    """
+    needed, available = 2 * 4 * heads * tokens**2, available_memory()
+    if available is not None and needed > available:
+        raise UserError(
+            f"{name}: the attention of {tokens:,} tokens needs {needed / 1e9:.1f} GB of memory, "
+            f"and only {available / 1e9:.1f} GB are free; take a shorter text"
+        )

@@ -8,6 +8,15 @@ def with_minus(number: str) -> str:
     return number.replace("-", MINUS)
 
 
+def count_text(count: int, one: str, many: str, *others: object) -> str:
+    """Return "1 token" or "12,000 tokens": the text for one, or the text for any other count.
+
+    ``{0}`` in the texts is the count, ``{1}`` and so on are the others. Both texts are given
+    whole, to be translated as such.
+    """
+    return (one if count == 1 else many).format(f"{count:,}", *others)
+
+
 def number_text(value: float, digits: int = 7) -> str:
     """Return a number with so many significant digits."""
     return with_minus(f"{value:.{digits}g}")

@@ -3,23 +3,28 @@
 import re
 import unicodedata
 
-START, END = "\u2068", "\u2069"
-"""First strong isolate and pop directional isolate (Unicode Standard Annex 9): signs without width.
-What stands between them keeps its own direction, and what is around it keeps its place."""
+FIRST_STRONG, LEFT_TO_RIGHT, END = "\u2068", "\u2066", "\u2069"
+"""First strong isolate, left-to-right isolate and pop directional isolate (Unicode Standard Annex
+9): signs without width. What stands between them keeps its own direction, or runs from left to
+right where its letters do not tell another; and what is around it keeps its place."""
 
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
-_ISOLATED = re.compile(f"{START}([^{START}{END}]*){END}")
+_STARTS = FIRST_STRONG + LEFT_TO_RIGHT
+_ISOLATED = re.compile(f"[{_STARTS}]([^{_STARTS}{END}]*){END}")
+_MARKED = re.compile(r"##|▁|.*(?:@@|</w>)$", re.DOTALL)
+"""A piece of a word with a vocabulary's mark at its start or end."""
 
 
 def isolated(text: str) -> str:
     """Return a text fit to stand in a sentence: with isolates around it if it needs them.
 
     Only one with Arabic, Hebrew or other letters that run from right to left does; "(12)" after
-    such a letter would else be drawn before it.
+    such a letter would else be drawn before it. The mark of a piece, as WordPiece's "##", stands
+    before it at the left, as it does where the piece stands alone, in a cell or at an axis.
     """
     if text.isascii() or not any(map(_is_right_to_left, text)):
         return text
-    return f"{START}{text}{END}"
+    return f"{LEFT_TO_RIGHT if _MARKED.match(text) else FIRST_STRONG}{text}{END}"
 
 
 def bare(text: str) -> str:
@@ -27,7 +32,7 @@ def bare(text: str) -> str:
 
     Isolates that are the text's own and are in pairs go too; nothing tells them from others.
     """
-    return _ISOLATED.sub(r"\1", text) if START in text else text
+    return _ISOLATED.sub(r"\1", text) if END in text else text
 
 
 def _is_right_to_left(letter: str) -> bool:

@@ -4,7 +4,8 @@ Every chart has ``table()``, its data as a header and rows: that is its CSV.
 """
 
 from dataclasses import dataclass, fields
-from typing import Literal, Protocol
+from math import inf
+from typing import Literal
 
 from PySide6.QtCore import QCoreApplication
 
@@ -12,18 +13,7 @@ from bertviewer.core.numerals import number_text
 from bertviewer.core.text_direction import bare
 from bertviewer.plots.headers import column_header, corner_header
 from bertviewer.plots.levels import Levels, Values
-
-Cell = str | int | float | None
-Table = tuple[tuple[str, ...], list[tuple[Cell, ...]]]
-"""A header, and rows of as many cells."""
-
-
-class Tabular(Protocol):
-    """What has data to take along."""
-
-    def table(self) -> Table:
-        """Return a header and rows."""
-        ...
+from bertviewer.plots.table import Cell, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +60,7 @@ class Line:
         measure: what its values are where the chart's y title does not say it, as "mean".
         reach: how far the band reaches to either side, in words, as "std".
         name: its label where there is room for words; "" is the label.
+        run, thing: which run it is of, and what, where its label tells both.
     """
 
     label: str
@@ -84,6 +75,8 @@ class Line:
     measure: str = ""
     reach: str = ""
     name: str = ""
+    run: str = ""
+    thing: str = ""
 
     def columns(self) -> tuple[tuple[str, tuple[float | None, ...]], ...]:
         """Return what there is of the line, each with its name: values, band, min and max."""
@@ -99,7 +92,9 @@ class LineChart:
     """Lines over the positions 0, 1, … of which ``ticks`` has the labels.
 
     A line may be shorter than the axis. ``is_log`` draws values from 1 on a logarithmic axis.
-    ``tick_names`` are the positions where there is room for words; () is the labels.
+    ``tick_names`` are the positions where there is room for words; () is the labels. ``bounds`` are
+    the least and the most that a value can be, whatever it is here: of a cosine −1 and 1. Values
+    that are counts are ``is_whole``.
     """
 
     lines: tuple[Line, ...]
@@ -108,6 +103,8 @@ class LineChart:
     ticks: tuple[str, ...]
     is_log: bool = False
     tick_names: tuple[str, ...] = ()
+    bounds: tuple[float, float] = (-inf, inf)
+    is_whole: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

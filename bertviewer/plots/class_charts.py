@@ -9,6 +9,7 @@ from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import GridChart, Line, LineChart, Place
+from bertviewer.plots.levels import PARTS
 from bertviewer.plots.token_norms import token_names
 
 
@@ -59,4 +60,4 @@ def answer_chart(
         QCoreApplication.translate("charts", "Probability"),
     )
     names = tuple(f"{isolated(text)} ({place})" for text, place in zip(ticks, tokens, strict=True))
-    return LineChart(lines, *titles, ticks, tick_names=names)
+    return LineChart(lines, *titles, ticks, tick_names=names, bounds=PARTS)

@@ -28,7 +28,9 @@ class ColorAxis(NumberAxis):
 
     def show_scale(self, scale: ColorScale) -> None:
         """Label a bar of these colours."""
-        self._levels, self._is_root = scale.levels, scale.is_root
+        self.take_values(scale.power)
+        low, high = (level / 10.0**scale.power for level in scale.levels)
+        self._levels, self._is_root = (low, high), scale.is_root
         self.setRange(*scale.ends)
 
     def labels(self, size: float) -> list[tuple[float, str]]:

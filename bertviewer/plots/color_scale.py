@@ -8,6 +8,7 @@ from PySide6.QtGui import QImage
 
 from bertviewer.plots.colors import SHADES, ColorTable
 from bertviewer.plots.levels import Levels, Values
+from bertviewer.plots.magnitude import power_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +29,11 @@ class ColorScale:
     is_root: bool = False
 
     @property
+    def power(self) -> int:
+        """The power of ten that is 1 where values stand."""
+        return power_of(self.levels)
+
+    @property
     def ends(self) -> Levels:
         """Where both levels stand."""
         low, high = self.stands(np.array(self.levels)).tolist()
@@ -35,6 +41,8 @@ class ColorScale:
 
     def stands(self, values: Values) -> Values:
         """Return where values stand: as far from one another as their colours."""
+        if self.power:
+            values = values / 10.0**self.power
         return np.copysign(np.sqrt(np.abs(values)), values) if self.is_root else values
 
     def shades(self, values: Values) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from typing import TypeVar
 
 import numpy as np
@@ -31,31 +32,21 @@ def overlaid(a: LineChart, b: LineChart) -> LineChart:
     bands are hard to tell apart. Of A's places the modules stay; its tokens are not B's.
     """
     numbers = {line.label: b.color(n) for n, line in enumerate(b.lines)}
-    lines = [
-        replace(line, label=f"B · {line.label}", name=_of("B", line), color=b.color(n))
-        for n, line in enumerate(b.lines)
-    ]
+    lines = [replace(_of("B", line), color=b.color(n)) for n, line in enumerate(b.lines)]
     for line in a.lines:
         color = numbers.setdefault(line.label, len(numbers))
         places = tuple(Place(path=place.path) for place in line.places)
-        of_a = Line(
-            f"A · {line.label}",
-            line.values,
-            places,
-            style="dashed",
-            color=color,
-            measure=line.measure,
-            name=_of("A", line),
-        )
-        lines.append(of_a)
+        of_a = replace(_of("A", line), places=places, style="dashed", color=color, reach="")
+        lines.append(replace(of_a, low=None, high=None, min=None, max=None))
     further = slice(len(b.ticks), None)
     names = (*b.names, *a.names[further])
     return replace(b, lines=tuple(lines), ticks=(*b.ticks, *a.ticks[further]), tick_names=names)
 
 
-def _of(run: str, line: Line) -> str:
-    """Return the long name of a run's line, if it has one."""
-    return f"{run} · {line.name}" if line.name else ""
+def _of(run: str, line: Line) -> Line:
+    """Return a line that says which run it is of."""
+    label, name = f"{run} · {line.label}", line.name and f"{run} · {line.name}"
+    return replace(line, label=label, name=name, run=run, thing=line.label)
 
 
 def line_difference(a: LineChart, b: LineChart) -> LineChart:
@@ -87,7 +78,8 @@ def line_difference(a: LineChart, b: LineChart) -> LineChart:
     # Of a mean in its band, the difference of the means is all that is left.
     measures = {line.measure for line in lines}
     title = measures.pop() if len(measures) == 1 else ""
-    return replace(b, lines=lines, y_title=title or _less_a(b.y_title), is_log=False)
+    title = title or _less_a(b.y_title)
+    return replace(b, lines=lines, y_title=title, is_log=False, bounds=(-inf, inf))
 
 
 def levelled(a: Grid, b: Grid) -> tuple[Grid, Grid]:
@@ -132,7 +124,8 @@ def grid_difference(
         )
         # In double precision: the values may be single, and close to one another.
         mine = a.values[np.ix_(rows_a, columns_a)].astype(np.float64)
-        values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - mine
+        with _no_warnings():
+            values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - mine
     return replace(
         b, values=values, value_title=_less_a(b.value_title), is_signed=True, levels=None
     )
@@ -151,7 +144,8 @@ def heads_difference(a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs) 
     if queries and keys:
         # Head by head, because the memory that all of them take at once is slow to come by.
         for mine, own, difference in zip(a.values, b.values, values, strict=False):
-            difference[...] = own - mine[rows_of_a][:, columns_of_a]
+            with _no_warnings():
+                difference[...] = own - mine[rows_of_a][:, columns_of_a]
             difference[rows_of_a < 0] = np.nan
             difference[:, columns_of_a < 0] = np.nan
     return replace(
@@ -162,6 +156,11 @@ def heads_difference(a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs) 
         is_signed=True,
         levels=None,
     )
+
+
+def _no_warnings() -> np.errstate:
+    """Let a difference of what is not finite, or too large for one, be not finite itself."""
+    return np.errstate(invalid="ignore", over="ignore")
 
 
 def _less_a(title: str) -> str:

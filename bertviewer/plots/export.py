@@ -14,8 +14,8 @@ import typst
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
-from bertviewer.plots.chart import Cell, Tabular
 from bertviewer.plots.paper import Drawing, alone, lay_out, on_paper, plot_pdf
+from bertviewer.plots.table import Cell, Tabular
 from bertviewer.plots.theme import LIGHT
 
 _PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')

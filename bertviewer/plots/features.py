@@ -34,7 +34,10 @@ def feature_chart(
     ticks = state_labels(len(run.hidden_states))
     title = QCoreApplication.translate("charts", "Layer")
     names = state_ticks(run)[: len(ticks)]
-    return LineChart(tuple(lines), title, _name(feature), ticks, tick_names=names)
+    measures = _name(feature)
+    if any(line.min is not None for line in lines):
+        measures = QCoreApplication.translate("charts", "{0}: mean, min, max").format(measures)
+    return LineChart(tuple(lines), title, measures, ticks, tick_names=names)
 
 
 def feature_grid(run: ActivationRun, feature: int) -> GridChart:

@@ -9,6 +9,7 @@ from PySide6.QtGui import (
     QFont,
     QFontMetricsF,
     QImage,
+    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -38,8 +39,8 @@ class HeadGrid(QWidget):
     """The heads [S, S'] of a layer as heatmaps of one range of colours, query 0 at the top.
 
     Where a cell is smaller than a pixel, a pixel shows the largest of its cells, so that thin
-    lines of attention stay visible. ``clicked`` carries the place of the head that was clicked,
-    ``hovered`` the exact value under the mouse in words, or nothing.
+    lines of attention stay visible. ``clicked`` carries the place of the head that was clicked, or
+    gone to by a key, ``hovered`` the exact value under the mouse in words, or nothing.
     """
 
     clicked = Signal(Place)
@@ -56,6 +57,7 @@ class HeadGrid(QWidget):
         self._bar = HeadBar(self._font(SMALL))
         self.setMouseTracking(True)
         self.setMinimumSize(120, 120)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def sizeHint(self) -> QSize:
         """Return a size at which twelve heads can be told apart; Qt calls it."""
@@ -129,7 +131,7 @@ class HeadGrid(QWidget):
                 draw_rectangles(painter, rect, chart.values[head], scale)
             else:
                 painter.drawImage(rect, images[head])
-            self._draw_dividers(painter, chart, rect)
+            _draw_dividers(painter, chart, rect, self.theme)
             self._draw_title(painter, head, chart.captions[head], layout)
         if self.neighbour != "right":
             self._bar.draw(painter, layout.bounds, scale, self.theme)
@@ -148,6 +150,14 @@ class HeadGrid(QWidget):
         place = self.place_at(event.position())
         if event.button() == Qt.MouseButton.LeftButton and place is not None:
             self.clicked.emit(place)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go to another head with the arrows, Home and End; Qt calls it."""
+        head = self._layout().head_beside(self.selection.head or 0, event.key())
+        if head is None:
+            super().keyPressEvent(event)
+        else:
+            self.clicked.emit(Place(head=head))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Tell what is under the mouse; Qt calls it."""
@@ -205,17 +215,6 @@ class HeadGrid(QWidget):
             self._images = {(rows, columns): [scale.picture(head) for head in values]}
         return self._images[rows, columns]
 
-    def _draw_dividers(self, painter: QPainter, chart: HeadsChart, rect: QRectF) -> None:
-        """Set a second text off from the first."""
-        _, rows, columns = chart.values.shape
-        painter.setPen(QPen(tinted(self.theme.muted, DIVIDER_OPACITY), 1))
-        if chart.second_key is not None:
-            x = rect.x() + rect.width() * chart.second_key / columns
-            painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
-        if chart.second_query is not None:
-            y = rect.y() + rect.height() * chart.second_query / rows
-            painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
-
     def _draw_title(self, painter: QPainter, head: int, caption: str, layout: HeadLayout) -> None:
         """Write a head's name above it, and its caption where there is room."""
         rect = layout.rects[head]
@@ -235,6 +234,18 @@ class HeadGrid(QWidget):
             painter.setPen(tinted(self.theme.foreground, CAPTION_OPACITY))
             painter.setFont(self._font(SMALL))
             painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
+
+
+def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: PlotTheme) -> None:
+    """Set a second text off from the first."""
+    _, rows, columns = chart.values.shape
+    painter.setPen(QPen(tinted(theme.muted, DIVIDER_OPACITY), 1))
+    if chart.second_key is not None:
+        x = rect.x() + rect.width() * chart.second_key / columns
+        painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
+    if chart.second_query is not None:
+        y = rect.y() + rect.height() * chart.second_query / rows
+        painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
 
 
 def _levels(chart: HeadsChart) -> Levels:

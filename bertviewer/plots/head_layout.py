@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 from functools import reduce
-from math import ceil
+from math import ceil, prod
 from typing import Literal
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QRectF, Qt
 
 GAP, MARGIN = 10.0, 6.0  # pixels
 BELOW_WORDS = 3.0  # for the frame of the one that is selected
 LEAST = 4.0
-KEPT = 0.8
-"""Captions may take no more of the heatmaps than leaves them this part of their size."""
+KEPT = 0.75
+"""Captions may take no more of the heatmaps than leaves them this part of their area."""
+WIDEST = 1.6
+"""A cell may be so many times as wide as high, as those of the one head that is shown large are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,30 @@ class HeadLayout:
         """The rectangle around all heatmaps."""
         return reduce(QRectF.united, self.rects, QRectF())
 
+    def head_beside(self, head: int, key: int) -> int | None:
+        """Return the head that an arrow, Home or End leads to; ``None`` where there is none."""
+        last = len(self.rects) - 1
+        across = sum(rect.y() == self.rects[0].y() for rect in self.rects)
+        ways: dict[int, int] = {
+            Qt.Key.Key_Left: head - 1,
+            Qt.Key.Key_Right: head + 1,
+            Qt.Key.Key_Up: head - across,
+            Qt.Key.Key_Down: head + across,
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }
+        found = ways.get(key)
+        return found if found is not None and 0 <= found <= last else None
+
 
 def lay_out_heads(
     shape: tuple[int, int, int], width: float, height: float, words: Words
 ) -> HeadLayout:
     """Return a layout of heads [A, S_q, S_k] in which the heatmaps are as large as can be.
 
-    There is at least one head. Cells are squares. Captions get a line of their own where they do
-    not fit beside the names, as long as that leaves the heatmaps large.
+    There is at least one head. Cells are squares, or wider where there is room. Captions get a
+    line of their own where they do not fit beside the names, as long as that leaves the heatmaps
+    large.
     """
     title = words.name_height + BELOW_WORDS
     rects = _rects(shape, width, height, title)
@@ -61,7 +79,8 @@ def lay_out_heads(
         return HeadLayout(rects, title, "beside", True)
     higher = title + words.caption_height
     lower = _rects(shape, width, height, higher)
-    if lower[0].width() >= max(words.caption_width, KEPT * wide):
+    is_large = _area(lower[0]) >= KEPT * _area(rects[0])
+    if is_large and lower[0].width() >= words.caption_width:
         return HeadLayout(lower, higher, "below", words.name_width <= lower[0].width())
     return HeadLayout(rects, title, "", has_names)
 
@@ -75,10 +94,11 @@ def _rects(
         wide = (width - 2 * MARGIN - GAP * (across - 1)) / across
         down = ceil(heads / across)
         tall = (height - 2 * MARGIN - GAP * (down - 1)) / down - title
-        side = max(0.0, min(wide / columns, tall / rows))
-        return max(LEAST, side * columns), max(LEAST, side * rows)
+        high = max(0.0, min(wide / columns, tall / rows))
+        cell = min(wide / columns, WIDEST * high)
+        return max(LEAST, cell * columns), max(LEAST, high * rows)
 
-    across = max(range(1, heads + 1), key=lambda number: size(number)[0])
+    across = max(range(1, heads + 1), key=lambda number: prod(size(number)))
     wide, tall = size(across)
     return tuple(
         QRectF(
@@ -89,3 +109,7 @@ def _rects(
         )
         for head in range(heads)
     )
+
+
+def _area(rect: QRectF) -> float:
+    return rect.width() * rect.height()

@@ -13,6 +13,7 @@ from bertviewer.plots.colors import tinted
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.log_scale import LOWEST, PowerAxis, log_height
+from bertviewer.plots.magnitude import power_of
 from bertviewer.plots.number_axis import NumberAxis
 from bertviewer.plots.theme import widened
 
@@ -32,11 +33,13 @@ class HistogramPlot(LegendPlot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: HistogramChart | None = None
+        self._power = 0
         super().__init__(parent, axes={"bottom": NumberAxis("bottom"), "left": PowerAxis("left")})
 
     def show_chart(self, chart: HistogramChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
         self.chart = chart
+        self._power = 0 if chart is None else power_of(chart.edges)
         self.name_axes(chart)
         self.draw()
 
@@ -61,8 +64,9 @@ class HistogramPlot(LegendPlot):
         if self.chart is None or not box.sceneBoundingRect().contains(position):
             return ""
         x, edges = box.mapSceneToView(position).x(), self.chart.edges
-        for index, (low, high) in enumerate(pairwise(edges)):
-            if low <= x < high or (x == high == edges[-1]):
+        places = self._stand(edges)
+        for index, (left, right) in enumerate(pairwise(places)):
+            if left <= x < right or (x == right == places[-1]):
                 counts = [bars.counts[index] for bars in self.chart.series]
                 told = (
                     [_exact(counts[0])]
@@ -72,6 +76,7 @@ class HistogramPlot(LegendPlot):
                         for bars, count in zip(self.chart.series, counts, strict=True)
                     ]
                 )
+                low, high = edges[index : index + 2]
                 return f"{number_text(low)} … {number_text(high)}: {', '.join(told)}"
         return ""
 
@@ -81,6 +86,7 @@ class HistogramPlot(LegendPlot):
         item = self.getPlotItem()
         chart = self.chart or HistogramChart((0.0, 1.0), ())
         base = LOWEST if chart.is_log else 0.0
+        edges = self._stand(chart.edges)
         entries = []
         for number, bars in enumerate(chart.series):
             color = self.theme.series[number % len(self.theme.series)]
@@ -88,10 +94,10 @@ class HistogramPlot(LegendPlot):
             if number == 0:
                 # The line keeps a bar visible that is lower than a pixel: outliers are few.
                 pen, brush = self.pen(color), QBrush(tinted(color, FILL_OPACITY))
-                path = _filled(chart.edges, heights, base)
+                path = _filled(edges, heights, base)
             else:
                 pen, brush = self.pen(color, 2), QBrush()
-                path = _outline(chart.edges, heights, base)
+                path = _outline(edges, heights, base)
             shape = QGraphicsPathItem(path)
             shape.setPen(pen)
             shape.setBrush(brush)
@@ -108,7 +114,8 @@ class HistogramPlot(LegendPlot):
         self.show_values(has_bars or bool(chart.series and not note))
         item.setTitle(note or None, color=self.theme.foreground, size=f"{NOTE_POINTS}pt")
         item.showGrid(x=False, y=True, alpha=0.15)
-        item.setXRange(*widened(chart.edges[0], chart.edges[-1]), padding=0.01)
+        item.getAxis("bottom").take_values(self._power)
+        item.setXRange(*widened(edges[0], edges[-1]), padding=0.01)
         self.fit()
 
     def y_range(self) -> tuple[float, float]:
@@ -128,6 +135,10 @@ class HistogramPlot(LegendPlot):
         is_log = self.chart is not None and self.chart.is_log
         return tuple(map(log_height, bars.counts)) if is_log else bars.counts
 
+    def _stand(self, values: Sequence[float]) -> tuple[float, ...]:
+        """Return where values stand."""
+        return tuple(value / 10.0**self._power for value in values)
+
     def _draw_levels(self, chart: HistogramChart) -> list[Entry]:
         """Draw where means are, and of a single series the deviations; return their names."""
         is_single = len(chart.series) == 1
@@ -137,13 +148,15 @@ class HistogramPlot(LegendPlot):
             if bars.mean is None:
                 continue
             color = self.theme.foreground if is_single else self.theme.series[number]
-            self.add_line(bars.mean, self.pen(color, 1.5, dashed), z=5)
+            mean, std = self._stand((bars.mean, bars.std or 0.0))
+            self.add_line(mean, self.pen(color, 1.5, dashed), z=5)
             names[self.tr("mean")] = self.pen(self.theme.foreground, 1.5, dashed)
             if is_single and bars.std:
                 dotted = self.pen(color, 1, Qt.PenStyle.DotLine)
                 names[self.tr("mean ± std")] = dotted
-                for x in (bars.mean - bars.std, bars.mean + bars.std):
-                    if chart.edges[0] <= x <= chart.edges[-1]:
+                first, *_, last = self._stand(chart.edges)
+                for x in (mean - std, mean + std):
+                    if first <= x <= last:
                         self.add_line(x, dotted, z=5)
         return [Entry(name, pen, "", QBrush(), pen) for name, pen in names.items()]
 

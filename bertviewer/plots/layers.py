@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from PySide6.QtCore import QCoreApplication
 
@@ -13,11 +14,20 @@ from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import Statistics, figure
 from bertviewer.core.run.token_statistics import TokenStatistics
 from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.levels import PARTS, SIZES
 
 SPREAD = "mean ± std"
 """What draws several statistics at once: a line with a band around it, and thin extremes."""
 BAND = "mean ± std alone"
 """The same without the extremes, which are far outside of the band where features stand out."""
+BOUNDS = {
+    "std": SIZES,
+    "rms": SIZES,
+    "zero_fraction": PARTS,
+    "nan_count": SIZES,
+    "inf_count": SIZES,
+}
+"""What a statistic can be, where that is not any number."""
 
 Measured = Mapping[str, tuple[TokenStatistics, ...]]
 """The sums of modules token by token, for each call."""
@@ -180,4 +190,6 @@ def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
         QCoreApplication.translate("charts", "Layer"),
         title,
         tuple(map(str, range(longest))),
+        bounds=BOUNDS.get(statistic, (-inf, inf)),
+        is_whole=statistic.endswith("_count"),
     )

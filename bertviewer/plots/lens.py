@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from PySide6.QtCore import QCoreApplication
@@ -10,7 +11,8 @@ from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.analysis.special_tokens import MASKS
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Line, LineChart
-from bertviewer.plots.token_norms import state_labels
+from bertviewer.plots.levels import PARTS
+from bertviewer.plots.token_norms import state_labels, state_ticks
 from bertviewer.plots.token_paths import state_places
 
 LensFigure = Literal["probability", "rank"]
@@ -52,7 +54,6 @@ def lens_chart(
         for color, one in enumerate(followed)
         if scores is not None
     )
-    ticks = state_labels(len(states))
     is_rank = figure == "rank"
     title = (
         QCoreApplication.translate("charts", "Rank")
@@ -60,5 +61,11 @@ def lens_chart(
         else QCoreApplication.translate("charts", "Probability")
     )
     return LineChart(
-        lines, QCoreApplication.translate("charts", "Layer"), title, ticks, is_log=is_rank
+        lines,
+        QCoreApplication.translate("charts", "Layer"),
+        title,
+        state_labels(len(states)),
+        is_log=is_rank,
+        tick_names=state_ticks(run)[: len(states)],
+        bounds=(1.0, inf if scores is None else scores.logits.shape[1]) if is_rank else PARTS,
     )

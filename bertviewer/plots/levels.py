@@ -1,5 +1,6 @@
-"""The range of values that a colour map covers."""
+"""Ranges of values: what a colour map covers, and what values of a kind can be at all."""
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,12 @@ from bertviewer.plots.theme import widened
 Values = NDArray[np.floating[Any]]
 Levels = tuple[float, float]
 """The values of a colour map's two ends."""
+
+COSINES = (-1.0, 1.0)
+PARTS = (0.0, 1.0)
+"""Probabilities, and parts of a whole."""
+SIZES = (0.0, inf)
+"""Norms, deviations, counts."""
 
 
 def levels_of(values: Values, is_signed: bool = False) -> Levels:

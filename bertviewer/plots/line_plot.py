@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from math import isfinite
+from math import inf, isfinite
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen, QPolygonF
@@ -15,8 +15,10 @@ from bertviewer.plots.colors import tinted
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.legend import Entry
+from bertviewer.plots.legend_entries import legend_entries
 from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.log_scale import PowerAxis, log_height
+from bertviewer.plots.magnitude import power_of
 from bertviewer.plots.theme import widened
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
@@ -35,12 +37,15 @@ class LinePlot(LegendPlot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: LineChart | None = None
+        self._power = 0
         self._marks: list[QGraphicsItem] = []
         super().__init__(parent, axes={"bottom": LabelAxis("bottom"), "left": PowerAxis("left")})
 
     def show_chart(self, chart: LineChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
         self.chart = chart
+        self._power = 0  # so that heights are the values themselves
+        self._power = power_of(self._finite())
         self.name_axes(chart)
         self.draw()
 
@@ -98,14 +103,19 @@ class LinePlot(LegendPlot):
             curve = Curve(self._heights(line.values), pen, symbol)
             item.addItem(curve, ignoreBounds=True)
         self.show_values(bool(chart.lines))
-        if not self._finite():
+        has_values = bool(self._finite())
+        if not has_values:
             item.getAxis("left").setTicks([[]])
         item.getAxis("left").setLogMode(chart.is_log)
+        item.getAxis("left").take_values(
+            self._power, self._bounds(), least_step=1.0 if chart.is_whole else 0.0
+        )
         item.getAxis("bottom").set_labels(chart.ticks, first=0)
         item.showGrid(x=False, y=True, alpha=0.15)
         item.setXRange(-0.4, max(0.4, len(chart.ticks) - 0.6), padding=0)
-        if chart.lines and not chart.is_log:
+        if has_values and not chart.is_log:
             self.draw_zero()
+        entries = legend_entries(chart.lines, entries, self.theme)
         if [entry.label for entry in entries] == [chart.y_title]:
             entries = []  # the axis has told it
         self.legend.set_entries(entries, self.theme, self.font())
@@ -188,11 +198,17 @@ class LinePlot(LegendPlot):
                 item.addItem(Curve(self._heights(part), pen), ignoreBounds=True)
 
     def y_range(self) -> tuple[float, float]:
-        """Return a range around all values, with a margin."""
-        values = self._finite()
-        low, high = widened(min(values, default=0.0), max(values, default=1.0))
-        margin = 0.06 * (high - low)
-        return low - margin, high + margin / 2
+        """Return a range around all values that leaves out what none can be, with a margin."""
+        return _range(self._finite(), self._bounds())
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return how high the least and the most stand that a value can be."""
+        if self.chart is None:
+            return -inf, inf
+        if self.chart.is_log:
+            return -inf, log_height(self.chart.bounds[1])
+        low, high = (bound / 10.0**self._power for bound in self.chart.bounds)
+        return low, high
 
     def _finite(self) -> list[float]:
         """Return how high all values of all lines stand."""
@@ -206,9 +222,21 @@ class LinePlot(LegendPlot):
 
     def _heights(self, values: Values) -> Values:
         """Return how high values stand."""
-        if self.chart is None or not self.chart.is_log:
+        if self.chart is not None and self.chart.is_log:
+            return tuple(None if value is None else log_height(value) for value in values)
+        if not self._power:
             return values
-        return tuple(None if value is None else log_height(value) for value in values)
+        return tuple(None if value is None else value / 10.0**self._power for value in values)
+
+
+def _range(values: Sequence[float], bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return a range around values, not beyond their bounds, and a margin for their symbols."""
+    least, most = min(values, default=0.0), max(values, default=1.0)
+    low, high = widened(least, most)
+    # A value itself may be beyond its bounds, by rounding.
+    low, high = max(low, min(least, bounds[0])), min(high, max(most, bounds[1]))
+    margin = 0.06 * (high - low)
+    return low - margin, high + margin / 2
 
 
 def _at(values: Values | None, x: int) -> float | None:

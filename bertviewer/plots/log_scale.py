@@ -29,14 +29,15 @@ class PowerAxis(NumberAxis):
     ) -> list[tuple[float, list[float]]]:
         """Return the powers of ten, as many as there is room for; of few, some numbers between."""
         del stdTicks
-        powers = range(max(self.lowest, ceil(minVal)), floor(maxVal) + 1)
+        highest = min(maxVal, self._bounds[1])
+        powers = range(max(self.lowest, ceil(minVal)), floor(highest) + 1)
         step = max(1, ceil(len(powers) * ROOM / max(1.0, size)))
         major = [float(power) for power in powers if power % step == 0]
         if len(powers) > FEW:
             return [(float(step), major)]
-        between = range(max(self.lowest, floor(minVal)), floor(maxVal) + 1)
+        between = range(max(self.lowest, floor(minVal)), floor(highest) + 1)
         heights = [power + log10(part) for power in between for part in (2, 5)]
-        minor = [height for height in heights if minVal <= height <= maxVal]
+        minor = [height for height in heights if minVal <= height <= highest]
         return [(float(step), major), (1.0, minor)]
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:

@@ -1,6 +1,6 @@
 """An axis of numbers: as many round ones as there is room for, all written alike."""
 
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QFontMetricsF
@@ -30,10 +30,25 @@ class NumberAxis(Axis):
 
     def __init__(self, orientation: str) -> None:
         super().__init__(orientation)
+        self._power = 0
+        self._bounds = (-inf, inf)
+        self._least_step = 0.0
         if orientation == "bottom":
             # No more room than a line takes: pyqtgraph leaves nearly two.
             height = int(QFontMetricsF(self.font()).height())
             self.setStyle(autoExpandTextSpace=False, tickTextHeight=height)
+
+    def take_values(
+        self, power: int, bounds: tuple[float, float] = (-inf, inf), least_step: float = 0.0
+    ) -> None:
+        """Label values that are drawn in units of a power of ten, and none beyond these bounds.
+
+        Labels are at least a step apart, as counts are that are whole.
+        """
+        if (power, bounds, least_step) != (self._power, self._bounds, self._least_step):
+            self._power, self._bounds, self._least_step = power, bounds, least_step
+            self.picture = None  # pyqtgraph's own, of the labels there were
+            self.update()
 
     def boundingRect(self) -> QRectF:
         """Return the axis with its labels, whose last ones reach beyond it; Qt calls it."""
@@ -51,10 +66,11 @@ class NumberAxis(Axis):
             return self.logTickValues(low, high, size, None)  # type: ignore[no-any-return]
         if not (LEAST < high - low < MOST and size > 0):
             return []
-        step = round_step((high - low) / MOST_LABELS)
+        step = max(self._least_step, round_step((high - low) / MOST_LABELS))
         while self._needed(_multiples(step, low, high), step) > step * size / (high - low):
             step = round_step(1.5 * step)
-        return [(step, _multiples(step, low, high))]
+        least, most = self._bounds
+        return [(step, _multiples(step, max(low, least), min(high, most)))]
 
     def _needed(self, values: list[float], step: float) -> float:
         """Return how many pixels have to be from one label to the next."""
@@ -73,10 +89,15 @@ class NumberAxis(Axis):
             return ["0" for _ in values]
         power = floor(log10(spacing) + 1e-9)  # of the last digit that differs
         places = max(0, -power)
-        if places <= MOST_PLACES and PLAIN[0] <= largest < PLAIN[1]:
+        if places <= MOST_PLACES and PLAIN[0] <= largest < PLAIN[1] and not self._power:
             return [with_minus(f"{value:,.{places}f}") for value in values]
         digits = max(0, floor(log10(largest) + 1e-9) - power)
-        return [with_minus(f"{value:.{digits}e}") if value else "0" for value in values]
+        return [self._with_power(value, digits) if value else "0" for value in values]
+
+    def _with_power(self, value: float, digits: int) -> str:
+        """Return a value as 1.5e+08; it may be larger than a double can be."""
+        number, power = f"{value:.{digits}e}".split("e")
+        return with_minus(f"{number}e{int(power) + self._power:+03d}")
 
 
 def round_step(least: float) -> float:

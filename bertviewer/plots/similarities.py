@@ -11,12 +11,9 @@ from bertviewer.core.analysis.similarity import (
 )
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, Line, LineChart, Place
-from bertviewer.plots.levels import levels_of
+from bertviewer.plots.levels import COSINES, levels_of
 from bertviewer.plots.token_norms import names_of_states, state_labels, state_ticks, token_names
 from bertviewer.plots.token_paths import state_places
-
-COSINES = (-1.0, 1.0)
-"""The range of a cosine."""
 
 
 def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> GridChart:
@@ -71,4 +68,5 @@ def _chart(run: ActivationRun, line: Line) -> LineChart:
         QCoreApplication.translate("charts", "Cosine"),
     )
     ticks = state_labels(len(run.hidden_states))
-    return LineChart((line,), *titles, ticks, tick_names=state_ticks(run)[: len(ticks)])
+    names = state_ticks(run)[: len(ticks)]
+    return LineChart((line,), *titles, ticks, tick_names=names, bounds=COSINES)

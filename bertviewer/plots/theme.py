@@ -1,5 +1,6 @@
 """The colours of plots, for light and dark windows and for paper."""
 
+import sys
 from dataclasses import dataclass
 
 
@@ -37,7 +38,8 @@ def widened(low: float, high: float) -> tuple[float, float]:
     """Return a range around both values that does not magnify noise; never an empty one."""
     least = LEAST_SPAN * max(abs(low), abs(high)) or 1.0
     missing = max(0.0, least - (high - low))
-    return low - missing / 2, high + missing / 2
+    most = sys.float_info.max
+    return max(-most, low - missing / 2), min(most, high + missing / 2)
 
 
 # The series' colours are Okabe and Ito's, which people with colour blindness tell apart; those

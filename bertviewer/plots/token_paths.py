@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from bertviewer.core.analysis.token_path import token_path
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.levels import COSINES, SIZES, Levels
 from bertviewer.plots.token_norms import state_labels, state_ticks
 
 
@@ -34,7 +35,7 @@ def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
     paths = [(token, token_path(run, token.token)) for token in traced]
     places = {token.token: state_places(run, token.token) for token in traced}
 
-    def chart(name: str, title: str) -> LineChart:
+    def chart(name: str, title: str, bounds: Levels = COSINES) -> LineChart:
         lines = tuple(
             Line(token.label, getattr(path, name), places[token.token], color=token.color)
             for token, path in paths
@@ -45,10 +46,11 @@ def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
             title,
             state_labels(len(run.token_norms)),
             tick_names=state_ticks(run),
+            bounds=bounds,
         )
 
     return PathCharts(
-        chart("norms", QCoreApplication.translate("charts", "Norm")),
+        chart("norms", QCoreApplication.translate("charts", "Norm"), SIZES),
         chart("to_start", QCoreApplication.translate("charts", "Cosine to start")),
         chart("to_before", QCoreApplication.translate("charts", "Cosine to previous layer")),
     )

@@ -8,6 +8,7 @@ from bertviewer.core.architecture import Architecture, bytes_by_dtype
 from bertviewer.core.check_step import Check
 from bertviewer.core.demo import MODEL_NAME
 from bertviewer.core.folding import TreeRow, fold
+from bertviewer.core.numerals import count_text
 from bertviewer.core.plain_text import printable
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import figure
@@ -115,8 +116,14 @@ def check_verdict(check: Check) -> str:
     if not check.steps:
         return "Nothing could be checked."
     if not crosses:
-        return f"✓ All {len(check.steps)} steps are within their tolerance."
-    return f"✗ {crosses} of {len(check.steps)} steps are NOT within their tolerance."
+        within = "✓ The only step is within its tolerance."
+        return count_text(len(check.steps), within, "✓ All {0} steps are within their tolerance.")
+    return count_text(
+        crosses,
+        "✗ 1 of {1} steps is NOT within its tolerance.",
+        "✗ {0} of {1} steps are NOT within their tolerance.",
+        len(check.steps),
+    )
 
 
 def _check_lines(run: ActivationRun, check: Check) -> list[str]:
@@ -161,17 +168,22 @@ def provenance(source: SourceInfo) -> str:
     }[source.weights]
     line = f"{where} · {find_task(source.task).title} · {weights}"
     if source.random_tensors:
-        line += f", but {len(source.random_tensors)} tensors are not in the checkpoint: RANDOM"
+        one, many = (
+            ", but 1 tensor is not in the checkpoint: RANDOM",
+            ", but {0} tensors are not in the checkpoint: RANDOM",
+        )
+        line += count_text(len(source.random_tensors), one, many)
     return line
 
 
 def tokenizer_note(run: ActivationRun) -> str:
     """Return one line that says whose tokens a run's are."""
+    tokens = count_text(len(run.tokens), "1 token", "{0} tokens")
     if run.tokenizer == "model":
-        return f"{len(run.tokens)} tokens"
+        return tokens
     return (
-        f"{len(run.tokens)} tokens by a stand-in tokenizer: the configuration has no vocabulary, "
-        "so words are numbered by a hash"
+        f"{tokens} by a stand-in tokenizer: the configuration has no vocabulary, so words are "
+        "numbered by a hash"
     )
 
 

@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass
 
+from bertviewer.core.numerals import count_text
 from bertviewer.core.source_info import SourceInfo
 
 ALL = (
     "The activations in this report pass through random weights. They show how the architecture "
     "behaves, not what a trained model has learnt."
+)
+ONE = (
+    "1 of {1} tensors is not in the checkpoint and was drawn at random: no figure with it comes "
+    "from training."
 )
 SOME = (
     "{0} of {1} tensors are not in the checkpoint and were drawn at random: no figure with them "
@@ -33,5 +38,6 @@ def random_words(source: SourceInfo, tensors: int) -> RandomWords | None:
     if source.weights == "random":
         return RandomWords(ALL, "random weights")
     if count := len(source.random_tensors):
-        return RandomWords(SOME.format(count, tensors), f"{count} of {tensors} tensors random")
+        text = count_text(count, ONE, SOME, tensors)
+        return RandomWords(text, f"{count} of {tensors} tensors random")
     return None

@@ -29,7 +29,7 @@ class Job:
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Make the task's next call of ``progress`` raise ``Cancelled``."""
+        """Make the task's next call of ``progress`` raise ``Cancelled``, or never begin it."""
         self._cancelled.set()
 
     def check(self) -> None:
@@ -70,11 +70,12 @@ class Lane(QObject):
         task: Callable[[Progress], Any],
         done: Callable[[Any], None],
         failed: Callable[[BaseException], None],
-    ) -> None:
+    ) -> Job:
         """Run ``task`` next; a job that runs is cancelled, one that waits is given up.
 
         ``done`` gets its result, or ``failed`` its exception, in the window's thread; a job that
-        is cancelled or given up fails with ``Cancelled``.
+        is cancelled or given up fails with ``Cancelled``, unless it had ended by then. The job is
+        returned to be cancelled by itself: ``cancel()`` gives up what waits for it as well.
         """
         job = Job(task, done, failed)
         if self._current is None:
@@ -83,6 +84,7 @@ class Lane(QObject):
             self._current.cancel()
             self._give_up_waiting()
             self._waiting = job
+        return job
 
     def cancel(self) -> None:
         """Cancel the running job, and give up the waiting one."""
@@ -113,6 +115,7 @@ class Lane(QObject):
             result: Any = None
             error: BaseException | None = None
             try:
+                job.check()
                 result = job.task(self._reporter(job))
             except BaseException as raised:  # noqa: BLE001 - Rust libraries panic past Exception
                 error = raised

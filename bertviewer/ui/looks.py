@@ -7,7 +7,7 @@ from typing import Any
 
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.lane import Job, Lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Looks:
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
         self._waiting: dict[str, Look] = {}
-        self._running: tuple[str, Look] | None = None
+        self._running: tuple[str, Look, Job] | None = None
 
     @property
     def is_running(self) -> bool:
@@ -39,17 +39,13 @@ class Looks:
     def ask(self, view: str, look: Look) -> None:
         """Put a view's wish in place of the one it had."""
         self._waiting[view] = look
-        if self._running is not None and self._running[0] == view:
-            self._running = None
-            self._lane.cancel()
+        self._give_up(view)
 
     def forget(self, view: str | None = None) -> None:
         """Give up a view's wish, or all of them."""
         for name in [view] if view is not None else [*self._waiting, *self._names()]:
             self._waiting.pop(name, None)
-            if self._running is not None and self._running[0] == name:
-                self._running = None
-                self._lane.cancel()
+            self._give_up(name)
 
     def start(self) -> bool:
         """Take up the next wish; return whether there was one. The lane must have time for it."""
@@ -57,9 +53,15 @@ class Looks:
             return False
         view = next(iter(self._waiting))
         look = self._waiting.pop(view)
-        self._running = view, look
-        self._lane.start(look.task, partial(self._finish, look), partial(self._fail, view, look))
+        done, failed = partial(self._finish, look), partial(self._fail, view, look)
+        self._running = view, look, self._lane.start(look.task, done, failed)
         return True
+
+    def _give_up(self, view: str) -> None:
+        if self._running is not None and self._running[0] == view:
+            # Not the lane's cancel(): a person may wait for what comes after this one.
+            self._running[2].cancel()
+            self._running = None
 
     def _names(self) -> list[str]:
         return [] if self._running is None else [self._running[0]]

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.numerals import number_text
+from bertviewer.core.numerals import count_text, number_text
 from bertviewer.core.run.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.shape_text import shape_text
 from bertviewer.core.weights.rebuilding import note_of
@@ -80,15 +80,11 @@ class OverviewTab(QWidget):
 
     def _counts(self, row: TreeRow, architecture: Architecture) -> list[Fact]:
         node = row.node
-        facts: list[Fact] = [
-            (self.tr("Total"), self.tr("{0} elements").format(f"{row.parameters:,}"))
-        ]
+        facts: list[Fact] = [(self.tr("Total"), self._elements(row.parameters))]
         if row.is_folded:
-            each = self.tr("{0} elements").format(f"{node.parameters:,}")
-            facts.append((self.tr("Each layer"), each))
+            facts.append((self.tr("Each layer"), self._elements(node.parameters)))
         if node.own_parameters not in (0, node.parameters):
-            own = self.tr("{0} elements").format(f"{node.own_parameters:,}")
-            facts.append((self.tr("In its own tensors"), own))
+            facts.append((self.tr("In its own tensors"), self._elements(node.own_parameters)))
         prefix = f"{node.path}." if node.path else ""
         tied = [
             self.tr("{0} is {1}, counted there").format(
@@ -102,6 +98,9 @@ class OverviewTab(QWidget):
         facts.append((self.tr("Trainable"), f"{row.trainable:,}"))
         facts.append((self.tr("Share of the model"), f"{row.share:.4%}"))
         return facts
+
+    def _elements(self, count: int) -> str:
+        return count_text(count, self.tr("1 element"), self.tr("{0} elements"))
 
     def _checkpoint(self, row: TreeRow) -> list[Fact]:
         keys = self._workspace.keys

@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
+from bertviewer.core.numerals import count_text
 from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.workspace import Workspace
 
@@ -28,11 +29,15 @@ class Status(QStatusBar):
     def _on_architecture(self) -> None:
         architecture = self._workspace.architecture
         assert architecture is not None
+        parameters, tensors = architecture.root.parameters, architecture.tensor_count
+        modules = len(architecture.modules)
         self._totals.setText(
-            self.tr("{0} parameters · {1} tensors · {2} modules").format(
-                f"{architecture.root.parameters:,}",
-                architecture.tensor_count,
-                len(architecture.modules),
+            " · ".join(
+                (
+                    count_text(parameters, self.tr("1 parameter"), self.tr("{0} parameters")),
+                    count_text(tensors, self.tr("1 tensor"), self.tr("{0} tensors")),
+                    count_text(modules, self.tr("1 module"), self.tr("{0} modules")),
+                )
             )
         )
 

@@ -9,6 +9,7 @@ from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.analysis.words import word_text, words_of
+from bertviewer.core.numerals import count_text
 from bertviewer.core.run.activation_run import ActivationRun, Token
 from bertviewer.core.text_direction import isolated
 from bertviewer.ui.tables import Column, Index, Row, TableModel
@@ -63,10 +64,9 @@ class TokenRows(TableModel):
         """Return how many tokens, words and unknown tokens there are."""
         words = self._word_count
         unknown = sum(token.is_unknown for token in self._tokens)
-        count = len(self._tokens)
-        parts = [self.tr("1 token") if count == 1 else self.tr("{0} tokens").format(f"{count:,}")]
+        parts = [count_text(len(self._tokens), self.tr("1 token"), self.tr("{0} tokens"))]
         if words:
-            parts.append(self.tr("1 word") if words == 1 else self.tr("{0} words").format(words))
+            parts.append(count_text(words, self.tr("1 word"), self.tr("{0} words")))
         if unknown:
             parts.append(self.tr("{0} unknown").format(unknown))
         return ", ".join(parts)

@@ -18,7 +18,12 @@ from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.walk_table import GroupTableModel, LastColumn, WalkTableModel, WrappingDelegate
+from bertviewer.ui.walk_table import (
+    ElasticColumns,
+    GroupTableModel,
+    WalkTableModel,
+    WrappingDelegate,
+)
 from bertviewer.ui.workspace import Workspace
 
 
@@ -38,13 +43,13 @@ class WalkTab(QWidget):
         self._groups = GroupTableModel(self)
         self._table = make_table(self._steps, "walkTable", self.tr("Walk through the model"))
         group_table = make_table(self._groups, "groupTable", self.tr("Count by groups"))
-        self._columns: list[LastColumn] = []
+        self._columns: list[ElasticColumns] = []
         self._pages = QStackedWidget()
-        for table in (self._table, group_table):
+        for table, names in ((self._table, 1), (group_table, 0)):
             table.setItemDelegate(WrappingDelegate(table))
             table.setAlternatingRowColors(False)
             table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
-            self._columns.append(LastColumn(table))
+            self._columns.append(ElasticColumns(table, names))
             self._pages.addWidget(table)
         self._switch = QTabBar()
         self._switch.setObjectName("walkSwitch")

@@ -1,5 +1,6 @@
 """The tables of the walk: its steps with their shapes and counts, and its groups."""
 
+import re
 from collections.abc import Iterator
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
@@ -13,12 +14,15 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.counting.count_steps import readable
+from bertviewer.core.numerals import count_text
 from bertviewer.core.walk.groups import CountGroups
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkShape, WalkStep
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
 PADDING = 6
-NARROWEST = 110  # pixels of the last column, whose sums are broken into lines
+BREAK = "\u200b"
+"""A space without width: where a line may end."""
+_ENDS = re.compile(r"(?<=\+)|(?<=[a-z]-)|(?<=[a-z])(?=[A-Z])")
 TICK, CROSS = "✓", "✗"
 
 
@@ -113,31 +117,38 @@ class GroupTableModel(TableModel):
             counted = "\n= ".join(group.lines) or self.tr("no formula found")
             yield Row((group.title, f"{group.result:,}", counted), group.text)
         tick = TICK if groups.reconciles else CROSS
-        says = self.tr("in {0} tensors").format(groups.tensors)
+        says = count_text(groups.tensors, self.tr("in 1 tensor"), self.tr("in {0} tensors"))
         yield Row((self.tr("Total"), f"{groups.total:,} {tick}", says), is_bold=True)
 
 
-class LastColumn(QObject):
-    """Keeps a table's last column as wide as the room that is left, and rows as high as it needs.
+class ElasticColumns(QObject):
+    """Keeps a table as wide as the room that there is, and rows as high as they need.
 
-    It is never narrower than ``NARROWEST`` and than its longest word; then the table scrolls to
-    the side.
+    The last column takes what the others leave; its sums are broken into lines. Where that is too
+    little for it, the first names (column ``names``) are broken too. No column is narrower than its
+    longest part that cannot be broken; then the table scrolls to the side.
     """
 
-    def __init__(self, table: QTableView) -> None:
+    def __init__(self, table: QTableView, names: int) -> None:
         super().__init__(table)
         self._table = table
-        self._header = table.horizontalHeader()
-        self._header.setStretchLastSection(False)
-        self._header.setSectionResizeMode(self._last, QHeaderView.ResizeMode.Fixed)
-        self._header.sectionResized.connect(self._on_section)
+        self._header = header = table.horizontalHeader()
+        self._names, self._last = names, header.count() - 1
+        header.setStretchLastSection(False)
+        for column in (self._names, self._last):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+        header.sectionResized.connect(self._on_section)
         table.viewport().installEventFilter(self)
 
     def fit(self) -> None:
-        """Fit the column and the rows to what is shown now."""
-        others = self._header.length() - self._header.sectionSize(self._last)
-        room = self._table.viewport().width() - others
-        self._header.resizeSection(self._last, max(room, self._least()))
+        """Fit the columns and the rows to what is shown now."""
+        others = set(range(self._header.count())) - {self._names, self._last}
+        room = self._table.viewport().width() - sum(map(self._header.sectionSize, others))
+        least = self._width(self._last, is_broken=True)
+        whole = self._width(self._names, is_broken=False)
+        names = min(whole, max(room - least, self._width(self._names, is_broken=True)))
+        self._header.resizeSection(self._names, names)
+        self._header.resizeSection(self._last, max(room - names, least))
         self._table.resizeRowsToContents()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -146,25 +157,25 @@ class LastColumn(QObject):
             self.fit()
         return super().eventFilter(watched, event)
 
-    @property
-    def _last(self) -> int:
-        return self._header.count() - 1
-
-    def _least(self) -> int:
-        """Return the width of the longest word, which cannot be broken."""
+    def _width(self, column: int, is_broken: bool) -> int:
+        """Return the width that a column needs, its texts broken wherever they may be or whole."""
         model, metrics = self._table.model(), self._table.fontMetrics()
-        texts = (str(model.index(row, self._last).data()) for row in range(model.rowCount()))
-        words = (word for text in texts for word in text.replace("+", "+ ").split())
-        longest = max(map(metrics.horizontalAdvance, words), default=0)
-        return max(NARROWEST, longest + 2 * PADDING)
+        rows = (n for n in range(model.rowCount()) if self._table.columnSpan(n, column) == 1)
+        lines = [line for row in rows for line in _lines(model.index(row, column))]
+        parts = lines
+        if is_broken:
+            parts = [part for line in lines for part in line.replace(BREAK, " ").split()]
+        widest = max(map(metrics.horizontalAdvance, parts), default=0)
+        title = self._header.sectionSizeFromContents(column).width()
+        return max(title, widest + 2 * PADDING + 2)
 
     def _on_section(self, section: int) -> None:
-        if section != self._last:
+        if section not in (self._names, self._last):
             self.fit()
 
 
 class WrappingDelegate(QStyledItemDelegate):
-    """Draws a cell's second line paler than its first, and breaks sums in the last column."""
+    """Draws a cell's second line paler than its first; breaks names, and sums at their signs."""
 
     def __init__(self, table: QTableView) -> None:
         super().__init__(table)
@@ -203,12 +214,9 @@ class WrappingDelegate(QStyledItemDelegate):
         height = sum(self._heights(option, index, self._table.columnWidth(index.column())))
         return QSize(width, height + 8)
 
-    def _is_last(self, index: Index) -> bool:
-        return index.column() == index.model().columnCount() - 1
-
     def _heights(self, option: QStyleOptionViewItem, index: Index, width: int) -> list[int]:
         metrics = QFontMetrics(option.font)
-        if not self._is_last(index):
+        if self._table.columnSpan(index.row(), index.column()) > 1:
             return [metrics.height() for _ in _lines(index)]
         box = QRect(0, 0, width - 2 * PADDING, 10_000)
         wrapped = int(Qt.TextFlag.TextWordWrap)
@@ -216,8 +224,8 @@ class WrappingDelegate(QStyledItemDelegate):
 
 
 def _lines(index: Index) -> list[str]:
-    """Return a cell's lines, which may break at each plus."""
-    return str(index.data()).replace("+", "+\u200b").split("\n")
+    """Return a cell's lines, which may end at each plus and between the words of a name."""
+    return _ENDS.sub(BREAK, str(index.data())).split("\n")
 
 
 def _shape(shape: WalkShape | None) -> str:

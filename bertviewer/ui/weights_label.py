@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
+from bertviewer.core.numerals import count_text
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -31,7 +32,11 @@ class WeightsLabel(QLabel):
             "random": self.tr("RANDOM weights, seed 0"),
         }[source.weights]
         if random:
-            text = self.tr("Pretrained weights, but {0} tensors RANDOM").format(len(random))
+            text = count_text(
+                len(random),
+                self.tr("Pretrained weights, but 1 tensor RANDOM"),
+                self.tr("Pretrained weights, but {0} tensors RANDOM"),
+            )
         self.setText(text)
         self.setToolTip(plain_tip("\n".join(random[:30])))
         is_random = bool(random) or source.weights == "random"

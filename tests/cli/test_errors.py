@@ -11,7 +11,7 @@ import pytest
 
 from bertviewer.app import main
 from bertviewer.core.backend import transformers
-from tests.cli.commands import ROOT, bertviewer, error_of
+from tests.cli.commands import ROOT, bertviewer, error_of, output_of
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,9 @@ def test_stopped_where_a_library_loses_the_exception(elsewhere: Path) -> None:
 def stopped_by(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
     body = "".join(f"    {line}\n" for line in lines)
     (folder / "stopped.py").write_text(
+        "import signal\n"
+        # A shell that runs the tests in its background leaves it ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from bertviewer import app\n"
         f"def execute(options):\n{body}"
         "app.commands.execute = execute\n"
@@ -163,3 +166,17 @@ def stopped_by(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
         timeout=300,
         check=False,
     )
+
+
+def test_an_odd_model_that_cannot_run_is_one_line(elsewhere: Path) -> None:
+    sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2}
+    odd = {"chunk_size_feed_forward": "a", "intermediate_size": 40}
+    file = elsewhere / "config.json"
+    file.write_text(json.dumps({"model_type": "bert", **sizes, **odd}))
+    line = error_of(elsewhere, "run", "config.json", "hello", "--random-weights")
+    assert line.startswith(
+        "config.json: the model cannot run this sentence: encoder.layer.0 (BertLayer): TypeError: "
+    )
+    # torch warns of tensors without elements, in words for programmers.
+    file.write_text(json.dumps({"model_type": "bert", **sizes, "intermediate_size": 0}))
+    assert "BertIntermediate" in output_of(elsewhere, "summary", "config.json")

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from select import select
 from typing import BinaryIO, TextIO
 
 import pytest
@@ -14,6 +13,8 @@ import pytest
 from bertviewer.app import main
 from bertviewer.cli.progress_line import progress_line
 from tests.cli.conftest import Printed
+
+END = "\x03"
 
 
 class Screen(io.StringIO):
@@ -37,11 +38,14 @@ class Terminal:
     other: BinaryIO
 
     def shown(self) -> str:
-        parts = []
-        # A terminal hands over a piece at a time.
-        while select([self.other], [], [], 0.2)[0]:
-            parts.append(self.other.read(1 << 16))
-        return b"".join(parts).decode()
+        """Return what has been written; nothing comes after it."""
+        self.stream.write(END)
+        self.stream.flush()
+        parts = b""
+        # A terminal hands over a piece at a time, when it gets to it.
+        while not parts.endswith(END.encode()):
+            parts += self.other.read(1 << 16)
+        return parts.decode().removesuffix(END)
 
 
 @pytest.fixture

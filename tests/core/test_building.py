@@ -31,6 +31,9 @@ TINY = {
         ({"hidden_act": "nope"}, "hidden_act 'nope' is not known"),
         ({"num_attention_heads": 3}, "not a multiple of the number of attention heads"),
         ({"hidden_dropout_prob": "much"}, "hidden_dropout_prob"),
+        ({"model_type": "llama", "rope_scaling": {"type": "no"}}, "type 'no' is not known"),
+        ({"model_type": "t5", "d_kv": 0}, "d_kv is 0, not a positive whole number"),
+        ({"model_type": "llama", "head_dim": 0}, "head_dim is 0, not a positive whole number"),
     ],
 )
 def test_what_cannot_be_built_is_one_line(
@@ -42,6 +45,13 @@ def test_what_cannot_be_built_is_one_line(
         open_model(parse_source(str(path)))
     assert str(path) in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_weights_that_cannot_be_drawn_are_one_line() -> None:
+    # On the meta device nothing is drawn, so such a model can be opened.
+    config = build_config(TINY | {"initializer_range": -1.0}, "tiny")
+    with pytest.raises(UserError, match=r"^tiny: no random weights can be drawn: RuntimeError: n"):
+        build_random(config, find_task("base"), "tiny")
 
 
 def test_random_weights_come_from_the_seed_alone() -> None:

@@ -117,7 +117,7 @@ VALUES = st.recursive(
 KEYS = st.sampled_from([*GOOD, "intermediate_size", "n_head", "head_dim", "id2label"])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(change=st.dictionaries(KEYS | st.text(max_size=12), VALUES, max_size=5))
 def test_anything_is_read_or_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     path = write(tmp_path, {**GOOD, **change})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.numerals import MINUS, number_text, with_minus
+from bertviewer.core.numerals import MINUS, count_text, number_text, with_minus
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,11 @@ def test_a_minus_is_as_wide_as_a_plus_and_no_hyphen() -> None:
     assert MINUS == "\u2212"
     assert with_minus("-1.5e-07") == "−1.5e−07"
     assert with_minus("–") == "–"  # the dash that stands for no number
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(0, "0 of 7 are"), (1, "1 of 7 is"), (2, "2 of 7 are"), (12000, "12,000 of 7 are")],
+)
+def test_one_is_not_many(count: int, shown: str) -> None:
+    assert count_text(count, "1 of {1} is", "{0} of {1} are", 7) == shown

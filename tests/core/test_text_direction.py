@@ -10,9 +10,14 @@ def test_what_runs_from_left_to_right_stays_as_it_is(text: str) -> None:
     assert isolated(text) == text
 
 
-@pytest.mark.parametrize("text", ["سلام", "##م", "שלום", "a م b"])
+@pytest.mark.parametrize("text", ["سلام", "שלום", "a م b", "#م", "(שלום)"])
 def test_what_runs_from_right_to_left_is_isolated(text: str) -> None:
     assert isolated(text) == f"\u2068{text}\u2069"
+
+
+@pytest.mark.parametrize("text", ["##م", "##ום", "▁سلام", "سل@@", "שלום</w>"])
+def test_the_mark_of_a_piece_stays_at_its_side(text: str) -> None:
+    assert isolated(text) == f"\u2066{text}\u2069"
 
 
 def test_data_are_free_of_isolates() -> None:

@@ -23,7 +23,8 @@ def test_all_tokens_with_the_limits() -> None:
     chart = feature_chart(run, FEATURE, every, state_levels(run))
     line, limits = chart.lines
     values = columns(run)
-    assert line.label == chart.y_title == "feature 5"
+    assert line.label == "feature 5"
+    assert chart.y_title == "feature 5: mean, min, max"
     assert chart.ticks == ("emb", "0", "1")
     assert line.values == pytest.approx(values.mean(axis=1).tolist())
     assert (line.min, line.max) == (tuple(values.min(axis=1)), tuple(values.max(axis=1)))
@@ -53,6 +54,7 @@ def test_by_class() -> None:
         plain = columns(run)[:, list(kind.tokens)].mean(axis=1)
         assert line.values == pytest.approx(plain.tolist())
         assert line.min is line.max is None
+    assert chart.y_title == "feature 5"
     assert chart.table()[0][1] == f"{classes[0].label}, feature 5, mean"
     (alone,) = feature_chart(run, FEATURE, classes[:1]).lines
     assert alone.max == tuple(columns(run)[:, list(classes[0].tokens)].max(axis=1))

@@ -73,7 +73,7 @@ def test_a_click_tells_row_and_column(plot: GridPlot, qtbot: QtBot) -> None:
     chart = norms_chart(make_run())
     rows = tuple(Place(f"layer.{n}") for n in range(3))
     plot.show_chart(replace(chart, row_places=rows))
-    with qtbot.waitSignal(plot.clicked, timeout=2000) as clicked:
+    with qtbot.waitSignal(plot.clicked) as clicked:
         click(plot, pixel(plot, 1.5, 2.5))
     assert clicked.args == [Place("layer.2", token=1)]
     told: list[Place] = []

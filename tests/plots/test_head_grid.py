@@ -1,50 +1,28 @@
-"""The grid of heads: which is where, what it says, and thin lines that stay visible."""
+"""The grid of heads: which is where, and what it says."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.chart import HeadsChart, Place
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
+from tests.plots.heads import at, color, head_grid_in, one_key_each
 from tests.plots.looking import HIGHEST, LOWEST, click, colors, colors_of, hover, leave
-
-
-def chart(heads: int = 12, queries: int = 4, keys: int = 4) -> HeadsChart:
-    """Each head's share goes to one key: its own number, as far as there are keys."""
-    values = np.zeros((heads, queries, keys), dtype=np.float32)
-    for head in range(heads):
-        values[head, :, head % keys] = 1.0
-    names = tuple(f"token {n}" for n in range(max(queries, keys)))
-    captions = tuple(f"H {n}.5" for n in range(heads))
-    return HeadsChart(values, captions, names[:queries], names[:keys])
 
 
 @pytest.fixture
 def grid(window: QWidget) -> HeadGrid:
-    grid = HeadGrid(window)
-    grid.resize(640, 320)
-    grid.show()
-    grid.show_chart(chart())
-    return grid
+    return head_grid_in(window)
 
 
-def at(grid: HeadGrid, head: int, query: float, key: float) -> QPointF:
-    """Return where a cell is; 0.5 is its middle."""
-    assert grid.chart is not None
-    _, rows, columns = grid.chart.values.shape
-    rect = grid.head_rect(head)
-    return rect.topLeft() + QPointF(rect.width() * key / columns, rect.height() * query / rows)
-
-
-def color(grid: HeadGrid, head: int, query: float, key: float) -> str:
-    return grid.grab().toImage().pixelColor(at(grid, head, query, key).toPoint()).name()
+def area(rect: QRectF) -> float:
+    return rect.width() * rect.height()
 
 
 def test_every_head_has_its_cells(grid: HeadGrid) -> None:
@@ -76,27 +54,53 @@ def test_query_0_is_at_the_top(grid: HeadGrid) -> None:
 )
 def test_heads_stand_apart_and_inside(grid: HeadGrid, heads: int, size: tuple[int, int]) -> None:
     grid.resize(*size)
-    grid.show_chart(chart(heads))
+    grid.show_chart(one_key_each(heads))
     assert not grid.grab().isNull()
     rects = [grid.head_rect(head) for head in range(heads)]
     for number, rect in enumerate(rects):
-        assert rect.width() == pytest.approx(rect.height())
+        assert rect.size() == rects[0].size()
         assert not any(rect.intersects(other) for other in rects[number + 1 :])
         assert grid.place_at(rect.center()) == Place(head=number)
     if min(size) > 200:
         assert all(grid.rect().toRectF().contains(rect) for rect in rects)
 
 
-def test_cells_are_squares_also_where_keys_are_more_than_queries(grid: HeadGrid) -> None:
-    grid.show_chart(chart(6, queries=2, keys=8))
+def test_keys_may_be_more_than_queries(grid: HeadGrid) -> None:
+    grid.show_chart(one_key_each(6, queries=2, keys=8))
     rect = grid.head_rect(0)
-    assert rect.width() == pytest.approx(4 * rect.height())
+    assert rect.width() >= 4 * rect.height() - 1e-9
     assert color(grid, 5, 1.5, 5.5) == HIGHEST
+
+
+@pytest.mark.parametrize(
+    ("start", "key", "head"),
+    [
+        (0, Qt.Key.Key_Right, 1),
+        (5, Qt.Key.Key_Left, 4),
+        (1, Qt.Key.Key_Down, 5),
+        (6, Qt.Key.Key_Up, 2),
+        (3, Qt.Key.Key_End, 11),
+        (3, Qt.Key.Key_Home, 0),
+        (0, Qt.Key.Key_Left, None),
+        (10, Qt.Key.Key_Down, None),
+        (3, Qt.Key.Key_A, None),
+    ],
+)
+def test_heads_are_gone_to_by_keys(
+    grid: HeadGrid, qtbot: QtBot, start: int, key: Qt.Key, head: int | None
+) -> None:
+    # Four in a row.
+    assert grid.head_rect(3).y() == grid.head_rect(0).y() < grid.head_rect(4).y()
+    grid.mark(Place(head=start))
+    told: list[Place] = []
+    grid.clicked.connect(told.append)
+    qtbot.keyClick(grid, key)
+    assert told == ([] if head is None else [Place(head=head)])
 
 
 def test_a_second_text_is_set_off(grid: HeadGrid) -> None:
     plain = grid.grab().toImage()
-    grid.show_chart(replace(chart(), second_key=3, second_query=1))
+    grid.show_chart(replace(one_key_each(), second_key=3, second_query=1))
     image = grid.grab().toImage()
 
     def is_changed(query: float, key: float) -> bool:
@@ -111,10 +115,10 @@ def test_a_second_text_is_set_off(grid: HeadGrid) -> None:
 def test_a_neighbour_at_the_right_has_the_bar(grid: HeadGrid) -> None:
     taken, wide = grid.beside_cells(), grid.head_rect(0).width()
     grid.resize(300, 320)
-    narrow = grid.head_rect(0).width()
+    narrow = area(grid.head_rect(0))
     grid.share("right")
     assert grid.beside_cells() == 0 < taken
-    assert grid.head_rect(0).width() > narrow
+    assert area(grid.head_rect(0)) > narrow
     # The last column of pixels of the bar's labels and the bar are gone.
     right = max(grid.head_rect(head).right() for head in range(12))
     rest = grid.grab().toImage().copy(int(right) + 4, 0, 300, 320)
@@ -126,10 +130,10 @@ def test_a_neighbour_at_the_right_has_the_bar(grid: HeadGrid) -> None:
 
 
 def test_a_click_tells_the_head(grid: HeadGrid, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(grid.clicked, timeout=2000) as clicked:
+    with qtbot.waitSignal(grid.clicked) as clicked:
         click(grid, at(grid, 7, 1.5, 1.5).toPoint())
     assert clicked.args == [Place(head=7)]
-    with qtbot.waitSignal(grid.clicked, timeout=2000) as clicked:
+    with qtbot.waitSignal(grid.clicked) as clicked:
         click(grid, (grid.head_rect(2).topLeft() + QPointF(8, -6)).toPoint())  # its title
     assert clicked.args == [Place(head=2)]
     told: list[Place] = []
@@ -170,45 +174,9 @@ def test_the_selected_head_is_framed(grid: HeadGrid, theme: PlotTheme) -> None:
     assert frame(0) == theme.foreground
 
 
-def test_a_thin_line_stays_visible(grid: HeadGrid) -> None:
-    """A cell of 512 in a heatmap of some 100 pixels would be lost if pixels picked a cell."""
-    for place in (0, 101, 257, 511):
-        values = np.zeros((12, 512, 512), dtype=np.float32)
-        values[:, :, place] = 1.0
-        names = tuple(map(str, range(512)))
-        grid.show_chart(HeadsChart(values, ("",) * 12, names, names))
-        image = grid.grab().toImage()
-        rect = grid.head_rect(5).toAlignedRect()
-        assert rect.width() < 200
-        row = image.copy(rect.x(), rect.center().y(), rect.width(), 1)
-        assert HIGHEST in colors_of(row), place
-
-
-def test_what_is_no_number_stays_empty(grid: HeadGrid) -> None:
-    values = np.array([[[0.0, np.nan], [np.inf, 1.0]]])
-    grid.show_chart(HeadsChart(values, ("",), ("a", "b"), ("c", "d")))
-    assert color(grid, 0, 0.5, 1.5) == color(grid, 0, 1.5, 0.5) == LIGHT.background
-    assert color(grid, 0, 1.5, 1.5) == HIGHEST
-    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a, key d: nan"
-
-
-def test_colours_begin_at_0(grid: HeadGrid) -> None:
-    grid.show_chart(HeadsChart(np.array([[[0.25, 0.5]]]), ("",), ("a",), ("c", "d")))
-    assert grid.levels == (0.0, 0.5)
-    assert color(grid, 0, 0.5, 0.5) not in (LOWEST, HIGHEST)
-
-
-def test_the_theme_changes_the_colours(grid: HeadGrid) -> None:
-    assert {LIGHT.background, LIGHT.foreground} <= colors(grid)
-    grid.set_theme(DARK)
-    found = colors(grid)
-    assert {DARK.background, DARK.foreground} <= found
-    assert not {LIGHT.background, LIGHT.foreground} & found
-
-
 def test_nothing_to_show(grid: HeadGrid) -> None:
     before = at(grid, 0, 0.5, 0.5)
-    for empty in (None, chart(0), HeadsChart(np.zeros((2, 0, 0)), ("", ""), (), ())):
+    for empty in (None, one_key_each(0), HeadsChart(np.zeros((2, 0, 0)), ("", ""), (), ())):
         grid.show_chart(empty)
         grid.mark(Place(head=0))
         assert colors(grid) == {LIGHT.background}
@@ -218,60 +186,9 @@ def test_nothing_to_show(grid: HeadGrid) -> None:
 
 def test_another_chart_is_drawn(grid: HeadGrid) -> None:
     assert color(grid, 0, 0.5, 0.5) == HIGHEST
-    flipped: Sequence[HeadsChart] = [
-        HeadsChart(1 - chart().values, chart().captions, chart().queries, chart().keys)
-    ]
-    grid.show_chart(flipped[0])
+    shown = one_key_each()
+    grid.show_chart(replace(shown, values=1 - shown.values))
     assert color(grid, 0, 0.5, 0.5) == LOWEST
-
-
-def test_differences_have_colours_about_0(grid: HeadGrid) -> None:
-    values = np.array([[[-0.25, 0.5], [0.0, np.nan]]])
-    grid.show_chart(HeadsChart(values, ("",), ("a", "b"), ("c", "d"), is_signed=True))
-    assert grid.levels == (-0.5, 0.5)
-    assert color(grid, 0, 0.5, 1.5) == LIGHT.diverging[-1]
-    assert color(grid, 0, 1.5, 1.5) == LIGHT.background
-    middle = QColor(color(grid, 0, 1.5, 0.5))
-    assert middle.saturation() < 20
-
-
-def test_a_decrease_stays_visible_too(grid: HeadGrid) -> None:
-    values = np.zeros((12, 512, 512), dtype=np.float32)
-    values[:, :, 100] = -1.0
-    names = tuple(map(str, range(512)))
-    grid.show_chart(HeadsChart(values, ("",) * 12, names, names, is_signed=True))
-    rect = grid.head_rect(5).toAlignedRect()
-    row = grid.grab().toImage().copy(rect.x(), rect.center().y(), rect.width(), 1)
-    assert LIGHT.diverging[0] in colors_of(row)
-
-
-def test_a_range_that_is_given(grid: HeadGrid) -> None:
-    chart = HeadsChart(np.array([[[0.25, 0.5]]]), ("",), ("a",), ("c", "d"), levels=(0.0, 0.25))
-    grid.show_chart(chart)
-    assert grid.levels == (0.0, 0.25)
-    assert color(grid, 0, 0.5, 0.5) == HIGHEST
-
-
-def test_colours_of_square_roots(grid: HeadGrid) -> None:
-    names = tuple("ab")
-    shares = np.array([[[0.25, 0.01], [1.0, 0.0]]])
-    plain = HeadsChart(shares, ("",), names, names)
-    roots = replace(plain, is_root=True)
-    grid.show_chart(replace(plain, values=np.sqrt(shares)))
-    expected = [color(grid, 0, row, column) for row in (0.5, 1.5) for column in (0.5, 1.5)]
-    grid.show_chart(roots)
-    found = [color(grid, 0, row, column) for row in (0.5, 1.5) for column in (0.5, 1.5)]
-    assert found == expected
-    assert len(set(found)) == 4
-    # What is told and taken along is the share itself.
-    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a, key b: 0.01"
-    assert roots.table() == plain.table()
-    signed = HeadsChart(shares - 0.25, ("",), names, names, is_signed=True, is_root=True)
-    grid.show_chart(signed)
-    assert grid.levels == (-0.75, 0.75)
-    rise, fall = QColor(color(grid, 0, 1.5, 0.5)), QColor(color(grid, 0, 1.5, 1.5))
-    assert rise.red() > rise.blue()
-    assert fall.blue() > fall.red()
 
 
 def test_captions_come_and_go_with_the_room(grid: HeadGrid) -> None:
@@ -279,12 +196,12 @@ def test_captions_come_and_go_with_the_room(grid: HeadGrid) -> None:
         return grid.grab().toImage()
 
     def without() -> HeadsChart:
-        shown = chart()
+        shown = one_key_each()
         return HeadsChart(shown.values, ("",) * 12, shown.queries, shown.keys)
 
     for size, is_shown in (((900, 500), True), ((560, 300), True), ((200, 150), False)):
         grid.resize(*size)
-        grid.show_chart(chart())
+        grid.show_chart(one_key_each())
         with_captions = drawn()
         grid.show_chart(without())
         assert (drawn() != with_captions) == is_shown, size

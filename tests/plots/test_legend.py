@@ -1,13 +1,18 @@
 """The names over a plot: in few rows, cut where they must be, and told in full under the mouse."""
 
+from functools import partial
+
 import pyqtgraph as pg
 import pytest
 from PySide6.QtGui import QBrush, QFont, QPen
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.plots.chart import Line
 from bertviewer.plots.legend import MOST_HEIGHT, Entry, Legend
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.theme import LIGHT
+from tests.plots.lines import chart
 
 
 @pytest.fixture
@@ -82,6 +87,22 @@ def test_of_names_in_parts_each_part_is_cut(legend: Legend) -> None:
         for part, whole in zip(text.split(" · "), name.split(" · "), strict=True):
             assert whole.startswith(part.rstrip("…"))
             assert part
+
+
+def test_names_get_back_the_room_that_longer_numbers_took(window: QWidget, qtbot: QtBot) -> None:
+    plot = LinePlot(window)
+    plot.show()
+    plot.show_chart(chart(*(Line(name, (1.0, 2.0)) for name in WORDS)))
+    left, legend = plot.getPlotItem().getAxis("left"), plot.legend
+    needed = next(n for n in range(900) if legend.arrange(n, 300) and len(legend.rows()) == 1)
+    plot.resize(needed + 100, 300)
+
+    def has_rows(count: int) -> bool:
+        return len(legend.rows()) == count
+
+    for width, rows in ((40, 1), (140, 2), (40, 1)):
+        left.setWidth(width)
+        qtbot.waitUntil(partial(has_rows, rows))
 
 
 def test_a_name_is_never_markup(legend: Legend) -> None:

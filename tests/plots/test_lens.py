@@ -8,6 +8,8 @@ import pytest
 from bertviewer.core.analysis.predictions import predictions_at
 from bertviewer.plots.chart import Place
 from bertviewer.plots.lens import Followed, expected_id, lens_chart
+from bertviewer.plots.token_norms import names_of_states
+from bertviewer.plots.token_paths import Traced, path_charts
 from tests.core.analysis.model_runs import known
 
 
@@ -25,8 +27,25 @@ def test_probabilities_and_ranks_layer_by_layer() -> None:
         assert line.places[1] == Place(it.run.state_path(1, 3), 3)
     ranks = lens_chart(it.run, found, followed, "rank")
     assert ranks.is_log
+    assert ranks.bounds == (1.0, logits.numel())
+    assert chart.bounds == (0.0, 1.0)
     assert ranks.lines[1].values[-1] == 1
     assert ranks.lines[0].values[-1] == 1 + int(np.count_nonzero(logits > logits[7]))
+
+
+def test_states_have_the_names_that_other_views_give_them() -> None:
+    it = known("gpt2", "pretraining")
+    found = predictions_at(it.model, it.run, it.kept, 1)
+    last = names_of_states(it.run)[-1]
+    assert last.endswith(", after ln_f")
+    followed = [Followed(7, "seven")]
+    for chart in (
+        lens_chart(it.run, found, followed, "probability"),
+        lens_chart(it.run, found, followed, "rank"),
+    ):
+        assert chart.names == path_charts(it.run, [Traced(1, "it", 0)]).norms.names
+        assert f"layer {chart.names[-1]}" == last
+        assert f"layer {chart.ticks[-1]}" == last.removesuffix(", after ln_f")
 
 
 def test_no_layers_no_points() -> None:

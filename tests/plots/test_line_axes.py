@@ -1,15 +1,21 @@
 """What is around lines: axes with their numbers and titles, and the legend."""
 
+from dataclasses import replace
+from math import inf
+
 import pyqtgraph as pg
 import pytest
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.chart import Line, Place
+from bertviewer.plots.comparison import line_difference, overlaid
+from bertviewer.plots.layers import series_chart
 from bertviewer.plots.legend import Legend
 from bertviewer.plots.line_plot import LinePlot
-from tests.plots.lines import OUTPUT, chart, lines_in, places
-from tests.plots.looking import scene
+from bertviewer.plots.token_paths import Traced, path_charts
+from tests.plots.lines import OUTPUT, chart, curves, lines_in, places
+from tests.plots.looking import make_run, scene
 
 
 @pytest.fixture
@@ -77,6 +83,83 @@ def test_zero_is_drawn_where_values_are_on_both_sides(plot: LinePlot) -> None:
     assert zeros() == 0
     plot.show_chart(chart(Line("difference", (-1.0, 2.0))))
     assert zeros() == 1
+
+
+def numbers(plot: LinePlot) -> list[float]:
+    """Return what stands at the axis at the left."""
+    axis = plot.getPlotItem().getAxis("left")
+    ((step, values),) = axis.tickValues(*axis.range, axis.size().height())
+    texts = axis.tickStrings(values, 1.0, step)
+    return [float(text.replace("−", "-").replace(",", "")) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds"),
+    [
+        ((-1.0, 0.2, 1.0), (-1.0, 1.0)),
+        ((0.1, 1.0000001), (-1.0, 1.0)),
+        ((1.0, 1.0), (0.0, 1.0)),
+        ((0.0, 0.0), (0.0, inf)),
+        ((0.0, 1.6e308), (0.0, 1.7e308)),
+    ],
+)
+def test_no_number_is_beyond_what_a_value_can_be(
+    plot: LinePlot, values: tuple[float, ...], bounds: tuple[float, float]
+) -> None:
+    # Several names take room above the lines, where there would be further numbers.
+    lines = chart(*(Line(f"a name that takes room {n}", values) for n in range(5)))
+
+    def ends(bounds: tuple[float, float]) -> list[tuple[float, float]]:
+        """Return the first and the last number at the axis of low and of high plots."""
+        found = []
+        for height in (150, 200, 250, 300, 350, 400, 800):
+            plot.resize(300, height)
+            plot.show_chart(replace(lines, bounds=bounds))
+            plot.grab()
+            shown = numbers(plot)
+            found.append((shown[0], shown[-1]))
+        return found
+
+    least, most = bounds
+    assert all(least <= first <= last <= most for first, last in ends(bounds))
+    assert not all(least <= first <= last <= most for first, last in ends((-inf, inf)))
+    low, high = plot.y_range()
+    last = curves(plot)[-1]
+    heights = [height for height in last.heights if height is not None]
+    assert low < min(heights) <= max(heights) < high
+
+
+def test_counts_have_whole_numbers(plot: LinePlot) -> None:
+    for values, most in (((0.0, 0.0), 1), ((0.0, 2.0), 2), ((3.0, 4000.0), 4000)):
+        for height in (150, 400):
+            plot.resize(300, height)
+            plot.show_chart(replace(chart(Line("a", values)), bounds=(0.0, inf), is_whole=True))
+            plot.grab()
+            found = numbers(plot)
+            assert found == [round(number) for number in found]
+            assert 0 in found
+            assert max(found) <= 1.5 * most
+    plot.show_chart(chart(Line("a", (0.0, 0.5))))
+    plot.grab()
+    assert 0.5 in numbers(plot)
+    assert series_chart(make_run(), (), "nan_count").is_whole
+    assert not series_chart(make_run(), (), "std").is_whole
+
+
+def test_what_is_bounded_says_so() -> None:
+    run = make_run()
+    paths = path_charts(run, [Traced(1, "it", 0)])
+    assert paths.norms.bounds == (0.0, inf)
+    for cosines in (paths.to_start, paths.to_before):
+        assert cosines.bounds == (-1.0, 1.0)
+    assert [series_chart(run, (), name).bounds for name in ("mean", "std", "zero_fraction")] == [
+        (-inf, inf),
+        (0.0, inf),
+        (0.0, 1.0),
+    ]
+    # What a difference can be is another matter.
+    assert line_difference(paths.to_start, paths.to_start).bounds == (-inf, inf)
+    assert overlaid(paths.to_start, paths.to_start).bounds == (-1, 1)
 
 
 def test_names_keep_their_room_where_the_axis_gets_longer_numbers(plot: LinePlot) -> None:

@@ -140,7 +140,9 @@ def test_lines_of_any_size_are_drawn(plot: LinePlot, unit: float) -> None:
         plot.mark(Place("p.1"))
         plot.grab()
         image = plot.grab().toImage()
-        places_of_ink = [(x / 4, y * size) for x in range(9) for y in (1, 1.5, 2, 2.5, 3, 3.2)]
+        one = curves(plot)[0].heights[0]
+        assert one is not None
+        places_of_ink = [(x / 4, y * one) for x in range(9) for y in (1, 1.5, 2, 2.5, 3, 3.2)]
         return [image.pixelColor(pixel(plot, x, y)).name() for x, y in places_of_ink]
 
     one = picture(1.0)

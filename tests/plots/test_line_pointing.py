@@ -98,7 +98,7 @@ def test_outside_of_the_axes_is_nothing(plot: LinePlot) -> None:
 
 
 def test_a_click_tells_the_place(plot: LinePlot, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(plot.clicked, timeout=2000) as clicked:
+    with qtbot.waitSignal(plot.clicked) as clicked:
         click(plot, pixel(plot, 3, 4.0))
     assert clicked.args == [Place("a.3")]
 
@@ -116,7 +116,7 @@ def test_what_stands_for_nothing_tells_nothing(plot: LinePlot, qtbot: QtBot) -> 
 
 
 def test_a_click_on_a_gap_tells_the_layer(plot: LinePlot, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(plot.clicked, timeout=2000) as clicked:
+    with qtbot.waitSignal(plot.clicked) as clicked:
         click(plot, pixel(plot, 2, 3.0))
     assert clicked.args == [Place("a.2")]
 

@@ -1,5 +1,7 @@
 """Logarithmic axes: each power of ten takes the same room, and values are told as they are."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
@@ -81,3 +83,22 @@ def test_lines_are_found_at_their_logarithms_and_told_plainly(window: QWidget) -
 
 def test_a_difference_is_not_logarithmic() -> None:
     assert not line_difference(RANKS, RANKS).is_log
+
+
+def test_no_label_is_beyond_the_lowest_rank_there_is(window: QWidget) -> None:
+    plot = LinePlot(window)
+    plot.resize(300, 200)
+    plot.show()
+    left = plot.getPlotItem().getAxis("left")
+
+    def last() -> float:
+        """Return the largest number at the axis, in a plot with many names above the lines."""
+        plot.grab()
+        shown = left.tickValues(*left.range, left.size().height())
+        return float(10 ** max(height for _, heights in shown for height in heights))
+
+    lines = tuple(replace(RANKS.lines[0], label=f"a long name {n}") for n in range(8))
+    plot.show_chart(replace(RANKS, lines=lines))
+    assert last() > 30_000
+    plot.show_chart(replace(RANKS, lines=lines, bounds=(1.0, 30_000.0)))
+    assert last() == pytest.approx(10_000)

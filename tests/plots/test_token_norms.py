@@ -99,7 +99,7 @@ def test_what_holds_the_only_layer_is_no_norm() -> None:
 
 def test_names_from_right_to_left_keep_to_their_places() -> None:
     chart = norms_chart(make_run(("[CLS]", "##م", "[SEP]")))
-    assert chart.text(1, 1).startswith("layer 0, \u2068##م\u2069 (token 1): ")
+    assert chart.text(1, 1).startswith("layer 0, \u2066##م\u2069 (token 1): ")
     assert chart.columns[1] == "##م"
     assert chart.table()[0] == ("Layer × Token: Norm", *(
         f"{text} (token {n})" for n, text in enumerate(chart.columns)

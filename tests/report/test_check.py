@@ -63,6 +63,6 @@ def test_the_page(
 ) -> None:
     document = build_document(demo[0], draw_run(demo[0], checked))
     text = " ".join(Report.of(report_pdf(document.data, document.plots)).text.split())
-    assert "1 of 4 steps are NOT within their tolerance" in text
+    assert "1 of 4 steps is NOT within its tolerance" in text
     assert "= next hidden state" in text
     assert "Not checked (2): a reason." in text

@@ -249,7 +249,7 @@ class TestRunText:
 
     def test_stand_in_tokens_are_told(self, run: ActivationRun) -> None:
         note = tokenizer_note(replace(run, tokenizer="stand-in", tokens=(Token(1, "a", 0),)))
-        assert note.startswith("1 tokens by a stand-in tokenizer")
+        assert note.startswith("1 token by a stand-in tokenizer")
 
 
 def test_provenance(demo: Architecture) -> None:

@@ -64,7 +64,7 @@ def test_other_scripts(document: ReportDocument, text: str, fonts: str) -> None:
 
 
 def test_any_text_can_be_set(document: ReportDocument) -> None:
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, suppress_health_check=list(HealthCheck))
     @given(
         text=st.text(),
         pair=st.none() | st.text(),

@@ -1,7 +1,7 @@
 """What a report says of random weights."""
 
 from bertviewer.core.source_info import SourceInfo
-from bertviewer.report.random_words import ALL, SOME, RandomWords, random_words
+from bertviewer.report.random_words import ALL, ONE, SOME, RandomWords, random_words
 from bertviewer.ui.checkpoint.banner import RandomBanner
 
 TRAINED = SourceInfo("folder", "a", "base", "pretrained")
@@ -21,6 +21,15 @@ def test_some_tensors_are_counted() -> None:
     )
 
 
+def test_a_single_tensor_is_one() -> None:
+    lacking = SourceInfo("folder", "a", "masked-lm", "pretrained", ("x",))
+    assert random_words(lacking, 42) == RandomWords(
+        "1 of 42 tensors is not in the checkpoint and was drawn at random: no figure with it "
+        "comes from training.",
+        "1 of 42 tensors random",
+    )
+
+
 def test_all_weights_random() -> None:
     found = random_words(SourceInfo("preset", "gpt2", "base", "random"), 148)
     assert found == RandomWords(ALL, "random weights")
@@ -28,4 +37,4 @@ def test_all_weights_random() -> None:
 
 def test_the_window_says_the_same() -> None:
     # Its words stand in its code, where Qt's translators look for them.
-    assert SOME in RandomBanner._update.__code__.co_consts
+    assert {ONE, SOME} <= set(RandomBanner._update.__code__.co_consts)

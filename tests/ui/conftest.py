@@ -1,6 +1,7 @@
 """The window over a lane of its own, and settings that touch nobody's."""
 
 import copy
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,17 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.progress import no_progress
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.loading import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import parse_source
 from bertviewer.ui import tasks
 from bertviewer.ui.application import configure, make_window
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
+from tests.patient_bot import PATIENCE
 
-OPEN_TIMEOUT = 120_000  # milliseconds; the first one imports torch and transformers
+OPEN_TIMEOUT = PATIENCE  # milliseconds; the first one imports torch and transformers
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +34,7 @@ def _own_settings(qapp: QApplication, tmp_path: Path) -> None:
 def lane(qapp: QApplication) -> Iterator[Lane]:
     lane = Lane()
     yield lane
-    assert lane.stop(30)
+    assert lane.stop(OPEN_TIMEOUT / 1000)
 
 
 @pytest.fixture
@@ -40,6 +44,22 @@ def window(lane: Lane, qtbot: QtBot) -> MainWindow:
     qtbot.addWidget(window)
     window.show()
     return window
+
+
+@pytest.fixture
+def formulas_may_come(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Return what the formulas of a model that is opened wait for."""
+    may_come = threading.Event()
+    derive = tasks.derive_counts
+
+    def wait_and_derive(model: LoadedModel, progress: Progress) -> Architecture:
+        assert may_come.wait(OPEN_TIMEOUT / 1000)
+        return derive(model, progress)
+
+    monkeypatch.setattr(tasks, "derive_counts", wait_and_derive)
+    yield may_come
+    # Before the lane is stopped, which waits for what is going on.
+    may_come.set()
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,20 @@
+import itertools
 import threading
 import time
 
 import pytest
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
 from bertviewer.ui.lane import Lane
+from tests.patient_bot import PATIENCE
 
 
 def spin(progress: Progress) -> None:
     """Work until cancelled."""
-    for step in range(100_000):
+    for step in itertools.count():
         progress(step, 0, "spinning")
         time.sleep(0.001)
 
@@ -46,9 +49,8 @@ def test_one_task_at_a_time_and_the_last_wish_wins(lane: Lane, qtbot: QtBot) -> 
         running.append(number)
         assert len(running) == 1
         try:
-            for _ in range(20):
-                progress(0, 0, "")
-                time.sleep(0.002)
+            if number < 19:
+                spin(progress)
         finally:
             running.remove(number)
         return number
@@ -82,7 +84,7 @@ def test_a_lane_that_is_stopped_tells_nothing_more(qtbot: QtBot) -> None:
     lane.start(spin, told.append, told.append)
     with qtbot.waitSignal(lane.progressed):
         pass
-    assert lane.stop(5)
+    assert lane.stop(PATIENCE / 1000)
     qtbot.wait(20)
     assert told == []
 
@@ -90,10 +92,11 @@ def test_a_lane_that_is_stopped_tells_nothing_more(qtbot: QtBot) -> None:
 def test_an_end_that_was_on_its_way_when_the_lane_was_stopped_is_not_told(qtbot: QtBot) -> None:
     lane = Lane()
     told: list[object] = []
-    finished = threading.Event()
-    lane.start(lambda _: finished.set(), told.append, told.append)
-    assert finished.wait(5)
-    time.sleep(0.1)  # the thread sends its signal; no event loop takes it yet
-    assert lane.stop(5)
+    sent = threading.Event()
+    # In the lane's own thread, once the end is on its way; no event loop takes it yet.
+    lane._ended.connect(lambda *_: sent.set(), Qt.ConnectionType.DirectConnection)
+    lane.start(lambda _: None, told.append, told.append)
+    assert sent.wait(PATIENCE / 1000)
+    assert lane.stop(PATIENCE / 1000)
     qtbot.wait(1)
     assert told == []

@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.progress import Progress
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.looks import Look, Looks
+from tests.patient_bot import PATIENCE
 
 
 class Desk:
@@ -44,6 +45,16 @@ def until(event: threading.Event) -> Callable[[Progress], str]:
         while not event.wait(0.005):
             progress(0, 0, "")
         return "waited"
+
+    return task
+
+
+def deaf(event: threading.Event) -> Callable[[Progress], str]:
+    """Return a task that hears of no cancel before the event is set, as inside a library."""
+
+    def task(_: Progress) -> str:
+        assert event.wait(PATIENCE / 1000)
+        return "deaf"
 
     return task
 
@@ -99,6 +110,40 @@ def test_a_wish_that_is_forgotten_neither_comes_nor_fails(desk: Desk, qtbot: QtB
     qtbot.waitUntil(lambda: not desk.lane.busy)
     assert desk.results == []
     assert desk.errors == []
+
+
+@pytest.mark.parametrize("gives_up", ["asks", "forgets"])
+def test_a_view_that_gives_its_look_up_leaves_what_a_person_waits_for(
+    desk: Desk, qtbot: QtBot, gives_up: str
+) -> None:
+    event = threading.Event()
+    told: list[object] = []
+    desk.ask("heads", deaf(event))
+    desk.lane.start(lambda _: "run", told.append, told.append)
+    # The worker is in the look still, and the run waits for it to end.
+    if gives_up == "asks":
+        desk.ask("heads", constant(1))
+    else:
+        desk.looks.forget("heads")
+    event.set()
+    qtbot.waitUntil(lambda: not desk.lane.busy)
+    assert told == ["run"]
+    assert desk.results == ([1] if gives_up == "asks" else [])
+    assert desk.errors == []
+
+
+def test_a_look_that_is_given_up_while_it_waits_is_never_begun(desk: Desk, qtbot: QtBot) -> None:
+    event = threading.Event()
+    begun: list[str] = []
+    # Such as formulas, which nobody waits for: a look goes first.
+    desk.lane.start(deaf(event), lambda _: None, lambda _: None)
+    desk.looks.ask("heads", Look(lambda _: begun.append("heads"), desk.results.append, print))
+    desk.looks.start()
+    desk.looks.forget("heads")
+    event.set()
+    qtbot.waitUntil(lambda: not desk.lane.busy)
+    assert begun == []
+    assert desk.results == []
 
 
 def test_an_error_is_told_and_the_next_look_goes_on(desk: Desk, qtbot: QtBot) -> None:

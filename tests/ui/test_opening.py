@@ -112,7 +112,7 @@ def test_a_pipe_among_the_files_is_told(
     (bad / name).unlink()
     os.mkfifo(bad / name)
     assert drop(window, bad.as_uri())
-    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox, "errorDialog")), timeout=5_000)
+    qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox, "errorDialog")))
     box = find(window, QMessageBox, "errorDialog")
     assert box.text() == f"{bad / name}: not a regular file"
     assert window.workspace.source is not None

@@ -1,13 +1,19 @@
 """Runs in the window: cancelled, hurried and interrupted."""
 
+import threading
+from typing import Any
+
+import pytest
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QTableView, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source import parse_source
+from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.overview_tab import OverviewTab
 from bertviewer.ui.sentence_bar import SentenceBar
+from tests.patient_bot import PATIENCE
 from tests.ui.finding import find, last_run
 
 LONG = "word " * 500
@@ -18,22 +24,35 @@ def idle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
 
 
 def test_cancel_works_in_the_middle_of_the_forward_pass(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = demo_window
     cancel = find(window, QPushButton, "cancelButton")
-    seen: list[str] = []
+    run_sentence: Any = tasks.run_sentence
+    pressed = threading.Event()
+
+    def run_to_a_layer(*arguments: Any) -> Any:
+        *given, progress = arguments
+
+        def report(done: int, total: int, label: str) -> None:
+            progress(done, total, label)
+            # It stays there, however long the window takes to hear of it.
+            while label.startswith("encoder.layer") and not pressed.wait(0.01):
+                progress(done, total, label)
+
+        return run_sentence(*given, report)
 
     def press(_done: int, _total: int, label: str) -> None:
-        if label.startswith("encoder.layer") and not seen:
-            seen.append(label)
+        if label.startswith("encoder.layer") and not pressed.is_set():
             cancel.click()
+            pressed.set()
 
+    monkeypatch.setattr(tasks, "run_sentence", run_to_a_layer)
     window.workspace.progressed.connect(press)
     window.set_sentence(LONG, None)
     window.run()
     idle(window, lane, qtbot)
-    assert seen
+    assert pressed.is_set()
     assert window.workspace.run is None
     assert not window.findChildren(QMessageBox, "errorDialog")
     # Nothing of the run that was cancelled stays on the model.
@@ -103,19 +122,26 @@ def test_the_overview_writes_a_minus_as_the_charts_do(
 
 
 def test_the_event_loop_goes_on_during_a_run(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = demo_window
-    window.set_sentence(LONG, None)
+    run_sentence = tasks.run_sentence
+    goes_on = threading.Event()
+
+    def run_when_told(*arguments: Any) -> Any:
+        assert goes_on.wait(PATIENCE / 1000)
+        return run_sentence(*arguments)
+
+    monkeypatch.setattr(tasks, "run_sentence", run_when_told)
+    window.set_sentence("a test", None)
     window.run()
-    turns = 0
-    while window.workspace.activity:
-        qtbot.wait(1)
-        turns += 1
-    assert window.workspace.run is not None
     # A window that waits for the worker would get no turn at all until the run is over.
-    assert turns > 10
+    for _ in range(10):
+        qtbot.wait(1)
+        assert window.workspace.activity == "run"
+    goes_on.set()
     idle(window, lane, qtbot)
+    assert window.workspace.run is not None
 
 
 def test_tokens_are_listed_with_ids_and_segments(

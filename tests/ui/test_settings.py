@@ -48,9 +48,7 @@ def test_no_file_is_fine(file: Path) -> None:
     assert not file.exists()
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example("\x85 \u2028 \x0b \x1c")
 @given(value=st.one_of(st.text(), st.lists(st.text()), st.binary(), st.integers(-9, 9)))
 def test_whatever_the_program_stores_is_sound(file: Path, value: object) -> None:

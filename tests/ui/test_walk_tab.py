@@ -129,16 +129,50 @@ def test_the_groups(tab: WalkTab) -> None:
     )
 
 
+def widths(view: QTableView) -> list[int]:
+    return [view.columnWidth(number) for number in range(6)]
+
+
 def test_nothing_is_cut(tab: WalkTab, demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    """Rows are high enough for their sums, in a wide and in a narrow pane."""
+    """Rows are high enough for their sums and names, in a wide and in a narrow pane."""
     view = table(tab)
     for width in (1600, 1000):
         demo_window.resize(width, 700)
         qtbot.wait(1)
-        column_width = view.columnWidth(COUNTED)
         metrics = view.fontMetrics()
-        for row, text in enumerate(column(view, COUNTED)):
-            lines = sum(
-                1 + metrics.horizontalAdvance(line) // column_width for line in text.split("\n")
-            )
-            assert view.rowHeight(row) >= lines * metrics.height() * (text != "")
+        for number in (STEP, COUNTED):
+            for row, text in enumerate(column(view, number)):
+                if view.columnSpan(row, number) > 1:
+                    continue
+                lines = sum(
+                    1 + metrics.horizontalAdvance(line) // view.columnWidth(number)
+                    for line in text.split("\n")
+                )
+                assert view.rowHeight(row) >= lines * metrics.height() * (text != "")
+
+
+def test_names_break_before_the_table_scrolls_to_the_side(
+    tab: WalkTab, demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    view, window = table(tab), demo_window
+    demo_window.workspace.run_sentence(Sentence("a test", "the cat"), random_weights=False)
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=30_000)
+    window.resize(1600, 800)
+    qtbot.wait(1)
+    whole = view.columnWidth(STEP)
+    assert whole > view.fontMetrics().horizontalAdvance("MultiHeadSelfAttention")
+    window.resize(1180, 800)
+    qtbot.wait(1)
+    assert sum(widths(view)) == view.viewport().width()
+    view.setFixedWidth(view.width() - 30)
+    qtbot.wait(1)
+    assert sum(widths(view)) == view.viewport().width()
+    assert view.columnWidth(STEP) < whole
+    view.setFixedWidth(260)
+    qtbot.wait(1)
+    assert view.columnWidth(STEP) >= view.fontMetrics().horizontalAdvance("Embedding-")
+    assert sum(widths(view)) > view.viewport().width()
+    view.setFixedWidth(900)
+    qtbot.wait(1)
+    assert view.columnWidth(STEP) == whole
+    assert sum(widths(view)) == view.viewport().width()

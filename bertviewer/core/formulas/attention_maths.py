@@ -16,6 +16,7 @@ from bertviewer.core.formulas.notation import (
     sized,
 )
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import count_text
 
 ROTATION = 'op("RoPE")'
 
@@ -69,6 +70,11 @@ class Heads:
         return self.count // self.key_heads if self.key_heads else 1
 
     @property
+    def parallel(self) -> str:
+        """How often each position looks, in words."""
+        return count_text(self.count, "once", "{0} times in parallel")
+
+    @property
     def key_index(self) -> str:
         """The index of the keys and values that query head h meets."""
         return "h" if self.shared == 1 else "(g(h))"
@@ -86,7 +92,7 @@ def attention_formula(
         role="self-attention",
         title=f"{manner} {kind}{after}",
         summary=f"Each position looks at {whom} and takes a weighted mean of what it finds, "
-        f"{heads.count} times in parallel.",
+        f"{heads.parallel}.",
         maths=_maths(heads),
         terms=_terms(heads, subject),
         notes=notes,
@@ -185,11 +191,15 @@ def _terms(heads: Heads, subject: Subject) -> tuple[Term, ...]:
     terms += heads.query.terms("the queries", "Q")
     terms += heads.key.terms("the keys", "K")
     terms += heads.value.terms("the values", "V")
-    terms.append(Term("h", "head, counted from 0", f"{heads.count} heads"))
+    terms.append(Term("h", "head, counted from 0", count_text(heads.count, "1 head", "{0} heads")))
     if heads.shared > 1:
         terms += [
             Term("Q_h", f"head h's {heads.size} columns of Q", head),
-            Term("g(h)", "the head of keys and values that h meets", f"{heads.key_heads} heads"),
+            Term(
+                "g(h)",
+                "the head of keys and values that h meets",
+                count_text(heads.key_heads or 1, "1 head", "{0} heads"),
+            ),
             Term("K_(g(h)), V_(g(h))", f"that head's {heads.size} columns of K and V", head),
         ]
     else:

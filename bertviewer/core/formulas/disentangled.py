@@ -6,6 +6,7 @@ from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import SOFTMAX, TOKENS, Affine, indices, listing, sized
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import count_text
 
 _C2P, _P2C = "c2p", "p2c"
 
@@ -22,7 +23,7 @@ def disentangled_attention(subject: Subject) -> Formula:
         role="self-attention",
         title="Disentangled self-attention",
         summary="Each position looks at the sequence itself, comparing contents with contents and "
-        f"contents with distances, {heads.count} times in parallel.",
+        f"contents with distances, {heads.parallel}.",
         maths=_maths(subject, heads, kinds, span, count),
         terms=_terms(subject, heads, kinds, span),
         notes=_notes(subject, heads, kinds, span, count),
@@ -92,7 +93,7 @@ def _terms(subject: Subject, heads: Heads, kinds: list[str], span: int) -> tuple
     if kinds:
         terms.append(Term("b(i - j)", "the row of that distance", f"0 to {2 * span - 1}"))
     terms += [
-        Term("h", "head, counted from 0", f"{heads.count} heads"),
+        Term("h", "head, counted from 0", count_text(heads.count, "1 head", "{0} heads")),
         Term("M", "mask: 0 where a position may be looked at, the least number where not"),
         Term("P_h", "attention probabilities of head h; each row sums to 1"),
         Term("O_h", "output of head h", f"[S, {heads.size}]"),

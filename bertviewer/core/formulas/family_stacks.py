@@ -7,6 +7,7 @@ from bertviewer.core.formulas.norms import Norm, norm_of
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, sized
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import count_text
 from bertviewer.core.shape_text import shape_text
 
 _ENC = 'X_"enc"'
@@ -211,7 +212,7 @@ def _formula(subject: Subject, stack: _Stack) -> Formula:
             TOKENS,
             *stack.terms,
             LAYER_TERM,
-            Term("l", "layer, counted from 0", f"{count} layers"),
+            Term("l", "layer, counted from 0", count_text(count, "1 layer", "{0} layers")),
             *((Term(_ENC, "the encoder's output"),) if stack.reads_encoder else ()),
             *norm,
         ),

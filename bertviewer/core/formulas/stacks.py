@@ -5,6 +5,7 @@ from dataclasses import replace
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, listing, sized
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import count_text
 
 STEP = "X_(l+1)"
 LAYER_TERM = Term("X_l", "hidden state l: the input of layer l, one row for each position")
@@ -15,7 +16,7 @@ _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
 def composition(subject: Subject) -> Formula:
     """A container: a list computes nothing, a sequence runs its members in order."""
     count = len(subject.children)
-    members = f"{count} module{'' if count == 1 else 's'}"
+    members = count_text(count, "1 module", "{0} modules")
     listed = subject.node.class_name != "Sequential"
     names = listing("f_{}", count) if count else ""
     return Formula(
@@ -87,14 +88,22 @@ def _stack(
     )
     more = ', X_"enc"' if decoder else given
     result = f"{LAYER_NORM}(X_{count})" if normed else f"X_{count}"
-    terms = [TOKENS, LAYER_TERM, Term("l", "layer, counted from 0", f"{count} layers")]
+    terms = [
+        TOKENS,
+        LAYER_TERM,
+        Term("l", "layer, counted from 0", count_text(count, "1 layer", "{0} layers")),
+    ]
     if decoder:
         terms.append(Term('X_"enc"', "the encoder's output"))
     last = f"the final layer norm follows layer {count - 1}" if normed else "nothing follows them"
     return Formula(
         role="stack",
         title="Stack of layers",
-        summary=f"Runs {count} layers one after another; each has weights of its own.",
+        summary=count_text(
+            count,
+            "Runs its only layer.",
+            "Runs {0} layers one after another; each has weights of its own.",
+        ),
         maths=(
             f'{STEP} = "Layer"_l (X_l{more}), quad l = {indices(count)}',
             f"{sized('Y', 'S', subject.width)} = {result}",

@@ -5,6 +5,7 @@ last seen, ``blobs`` holds contents by their digests, and ``snapshots/<commit>``
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,32 @@ def remember_branch(cache: Path, name: HubName, commit: str) -> None:
     except (OSError, ValueError) as error:
         raise UserError(f"cannot write {file}: {error}") from error
     write_atomically(file, commit.encode())
+
+
+def remember_absent(cache: Path, name: HubName, files: Iterable[str]) -> None:
+    """Write down which files a commit does not have, for the time without a network.
+
+    huggingface_hub keeps this knowledge in the same place: an empty file for each of them.
+
+    Raises:
+        UserError: the cache cannot be written.
+    """
+    for file in files:
+        place = _absent(cache, name, file)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.touch()
+        except OSError as error:
+            raise UserError(f"cannot write {place}: {error.strerror or error}") from error
+
+
+def is_known_absent(cache: Path, name: HubName, file: str) -> bool:
+    """Return whether it is known that a commit has no such file."""
+    return _absent(cache, name, file).is_file()
+
+
+def _absent(cache: Path, name: HubName, file: str) -> Path:
+    return repository(cache, name.repo) / ".no_exist" / name.revision / file
 
 
 def link(blob: Path, place: Path) -> None:

@@ -6,7 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.hub.cache import cached_commit, has_weights, remember_branch, snapshot
+from bertviewer.core.hub.cache import (
+    cached_commit,
+    has_weights,
+    is_known_absent,
+    remember_absent,
+    remember_branch,
+    snapshot,
+)
 from bertviewer.core.hub.connection import Hub, connect
 from bertviewer.core.hub.download import download
 from bertviewer.core.hub.listing import (
@@ -99,7 +106,7 @@ def open_hub(
     """
     name, hub = parse_hub_name(source.name), hub or connect()
     cached = cached_commit(hub.cache, name)
-    if cached is not None and name.is_pinned and _is_complete(snapshot(hub.cache, cached)):
+    if cached is not None and name.is_pinned and _is_complete(hub.cache, cached):
         return _from_cache(source, hub, cached, "")
     label = f"Asking {hub.host} for {name.repo}"
     try:
@@ -134,6 +141,7 @@ def _from_hub(
         meter.begin(f"Downloading {file.name}")
         download(hub, listing, file, meter)
     remember_branch(hub.cache, wished, name.revision)
+    remember_absent(hub.cache, name, [file for file in SMALL if file not in listing.files])
     folder = snapshot(hub.cache, name)
     files = _weights_of(listing, folder)
     why = "" if files else f"{name}: it has no {WEIGHTS} on the hub, and nothing else is downloaded"
@@ -194,8 +202,19 @@ def _header(hub: Hub, listing: Listing, file: RemoteFile, place: Path, tick: Tic
     return raw if len(raw) >= needed else raw + between(len(raw), needed)
 
 
-def _is_complete(folder: Path) -> bool:
-    return has_weights(folder) and any((folder / name).is_file() for name in TOKENIZER)
+def _is_complete(cache: Path, name: HubName) -> bool:
+    """Return whether all is here that the hub could be asked for.
+
+    Another program may have left some of it. A ``tokenizer.json`` holds a whole tokenizer; its
+    settings say how it is used.
+    """
+    folder = snapshot(cache, name)
+    if not has_weights(folder):
+        return False
+    present = {file for file in TOKENIZER if (folder / file).is_file()}
+    if present >= {"tokenizer.json", "tokenizer_config.json"}:
+        return True
+    return all(file in present or is_known_absent(cache, name, file) for file in TOKENIZER)
 
 
 def _said(label: str, remark: str) -> str:

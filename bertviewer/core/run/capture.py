@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from bertviewer.core.run.forwards import Arguments, Watch, watching
+
 CHECK_BUDGET = 512_000_000
 """Bytes of activations that a check in the window may keep alive while it lasts."""
 
@@ -83,37 +85,58 @@ class Capture:
     @contextmanager
     def watching(self, modules: Mapping[str, nn.Module]) -> Iterator[None]:
         """Keep the calls of these modules inside the ``with``; the hooks are gone after it."""
+        watchers = [(module, _Watcher(self, path)) for path, module in modules.items()]
         handles = []
         try:
-            for path, module in modules.items():
-                hooks = _Hooks(self, path)
-                handles.append(module.register_forward_pre_hook(hooks.before, with_kwargs=True))
-                handles.append(module.register_forward_hook(hooks.after, with_kwargs=True))
-            yield
+            for module, it in watchers:
+                handles.append(module.register_forward_pre_hook(it.before, with_kwargs=True))
+                handles.append(module.register_forward_hook(it.after, with_kwargs=True))
+            with watching(
+                Watch(module, it.after_forward, it.before_forward) for module, it in watchers
+            ):
+                yield
         finally:
             for handle in handles:
                 handle.remove()
 
 
-class _Hooks:
-    """Notes the versions of a module's arguments before a call, and keeps the call after it."""
+class _Watcher:
+    """Notes the versions of a module's arguments before a call, and keeps the call after it.
+
+    Hooks see what other hooks make of the output. Where a model calls ``layer.forward()``, as
+    SqueezeBERT does, there are none, and the call of ``forward`` itself is what is kept.
+    """
 
     def __init__(self, capture: Capture, path: str) -> None:
         self._capture = capture
         self._path = path
         self._before: list[tuple[int, ...]] = []
+        self._hooked = 0
 
     def before(self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._before.append(versions((args, kwargs)))
+        self._hooked += 1
 
     def after(
         self, _module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> None:
+        self._keep((args, kwargs), output, self._before.pop())
+
+    def before_forward(self, taken: Arguments) -> tuple[int, ...] | None:
+        if not self._hooked:
+            return versions(taken)
+        self._hooked -= 1
+        return None
+
+    def after_forward(self, taken: Arguments, output: Any, before: tuple[int, ...] | None) -> None:
+        if before is not None:
+            self._keep(taken, output, before)
+
+    def _keep(self, taken: Arguments, output: Any, before: tuple[int, ...]) -> None:
         # Plain copies of what holds the tensors: a model adds to its output after the call.
+        args, kwargs = plain(taken)
         given = plain(output) if self._capture.scope == "everything" else None
-        call = Call(plain(args), plain(kwargs), given, ())
-        noted = self._before.pop() + versions(call.output)
-        self._capture.add(self._path, replace(call, versions=noted))
+        self._capture.add(self._path, Call(args, kwargs, given, before + versions(given)))
 
 
 def _on_cpu(call: Call) -> Call:

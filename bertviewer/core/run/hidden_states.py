@@ -22,14 +22,18 @@ _NOT_KEPT = frozenset({"hidden_states", "attentions", "last_hidden_state", "past
 def stacks_of(output: Any) -> tuple[Stack, ...]:
     """Return the hidden states of the model, or those of its encoder and of its decoder.
 
-    There are none where one of them cannot be measured.
+    There are none where one of them cannot be measured, or is no tensor: Pegasus-X's encoder
+    gives its local and its global tokens apart. A model without layers may give none either.
     """
-    if (states := output.get("hidden_states")) is not None:
-        stacks: tuple[Stack, ...] = (tuple(states),)
+    if (own := output.get("hidden_states")) is not None:
+        stacks: tuple[Stack, ...] = (tuple(own),)
     else:
         encoder, decoder = output.get("encoder_hidden_states"), output.get("decoder_hidden_states")
         stacks = () if encoder is None or decoder is None else (tuple(encoder), tuple(decoder))
-    return () if any(left_out(state) for stack in stacks for state in stack) else stacks
+    states = [state for stack in stacks for state in stack]
+    if not all(stacks):
+        return ()
+    return () if any(not isinstance(s, Tensor) or left_out(s) for s in states) else stacks
 
 
 def token_norms(stacks: tuple[Stack, ...]) -> tuple[tuple[float | None, ...], ...]:

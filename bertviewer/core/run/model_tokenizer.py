@@ -12,13 +12,19 @@ from bertviewer.core.building import build_config
 from bertviewer.core.configuration import position_limit
 from bertviewer.core.errors import UserError
 from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.run.failures import words_of
 from bertviewer.core.run.pieces import Piece, joined, word_starts
-from bertviewer.core.run.tokenizer_files import SENTENCEPIECE_FILES
+from bertviewer.core.run.tokenizer_files import SENTENCEPIECE_FILES, tokenizer_class
 
 Result = TypeVar("Result")
 
 # What transformers turns a SentencePiece model into a tokenizer with, and how it is imported.
 _SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
+
+_EXTRA = "bertviewer[sentencepiece]"
+
+# Settings, and what is of no use without the vocabulary.
+_BESIDE = frozenset({"merges_file", "tokenizer_config_file", "normalizer_file"})
 
 # transformers imports itself bit by bit. Of two threads that do so at once each can wait for what
 # the other one has begun, and Python then hands out modules that are half there.
@@ -68,6 +74,7 @@ class ModelTokenizer:
         added = self._tokenizer.added_tokens_decoder.items()
         self._special = {number for number, token in added if token.special}
         self._special.update(self._tokenizer.all_special_ids)
+        self._check_vocabulary(folder, problem)
 
     def tokenize(self, sentence: Sentence) -> tuple[Token, ...]:
         """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
@@ -90,6 +97,25 @@ class ModelTokenizer:
         except (LookupError, ValueError, TypeError):
             # Embeddings often have more rows than the vocabulary has tokens.
             return f"#{number}"
+
+    def _check_vocabulary(self, folder: Path, problem: str) -> None:
+        """Return if it was made from a vocabulary.
+
+        transformers makes one that knows no words from a folder that has no file of its class, as
+        of BERT's tokenizer where there is no vocab.txt.
+
+        Raises:
+            UserError: it was not.
+        """
+        names = own_files(type(self._tokenizer))
+        if not names or any((folder / name).is_file() for name in names):
+            return
+        words = self._tokenizer.get_vocab().items()
+        if not any(len(word) > 1 and number not in self._special for word, number in words):
+            kind = type(self._tokenizer).__name__
+            raise UserError(
+                f"{problem}: {kind} is made from {' or '.join(names)}, and none is there"
+            )
 
     def _pieces(self, texts: Sequence[str], segment: int | None) -> list[Piece]:
         """Tokenize texts together; ``segment`` is theirs, ``None`` if the tokenizer tells them."""
@@ -195,7 +221,14 @@ def _guarded(problem: str, action: Callable[[], Result]) -> Result:
         # The tokenizers in Rust panic on what is broken, and their panic is not an Exception.
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
-        raise UserError(f"{problem}: {error}") from error
+        raise UserError(f"{problem}: {words_of(error)}") from error
+
+
+def own_files(kind: type) -> list[str]:
+    """Return the names of the files that a tokenizer of this class may be made from."""
+    named: dict[str, str] = kind.vocab_files_names  # type: ignore[attr-defined]
+    files = [name for key, name in named.items() if key not in _BESIDE]
+    return list(dict.fromkeys((*files, "tokenizer.json"))) if files else []
 
 
 def _why_not(folder: Path) -> str:
@@ -205,12 +238,19 @@ def _why_not(folder: Path) -> str:
     except UnicodeEncodeError:
         # It takes most files by their paths.
         return "its path is not UTF-8, which the library of the tokenizers needs; rename it"
-    models = [name for name in SENTENCEPIECE_FILES if (folder / name).is_file()]
-    lacking = [name for name, module in _SENTENCEPIECE.items() if not _is_installed(module)]
-    if not models or not lacking or (folder / "tokenizer.json").is_file():
+    kind = tokenizer_class(folder)
+    if kind and not hasattr(transformers, kind):
+        return f"the tokenizer_class {kind!r} is not known to transformers"
+    if (folder / "tokenizer.json").is_file():
         return ""
-    names = " and ".join(lacking)
-    return f"{models[0]} can only be read with {names}: pip install {' '.join(lacking)}"
+    if models := [name for name in SENTENCEPIECE_FILES if (folder / name).is_file()]:
+        lacking = [name for name, module in _SENTENCEPIECE.items() if not _is_installed(module)]
+        if lacking:
+            names = " and ".join(lacking)
+            return f"{models[0]} can only be read with {names}: pip install '{_EXTRA}'"
+    if (folder / "vocab.json").is_file() and not (folder / "merges.txt").is_file():
+        return "there is no merges.txt beside its vocab.json"
+    return ""
 
 
 def _is_installed(module: str) -> bool:

@@ -1,8 +1,9 @@
 """Watches every module of a model during a forward pass."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ModuleActivation
+from bertviewer.core.run.forwards import Arguments, Watch, watching
 from bertviewer.core.run.macs import own_macs
 from bertviewer.core.run.measuring import NESTED, Norms, add_up, left_out
 from bertviewer.core.run.statistics import NOTHING, Statistics
@@ -34,7 +36,7 @@ class Recorder:
 
     def __init__(self, model: nn.Module, progress: Progress) -> None:
         self._progress = progress
-        self._watches = [_Watch(path, module) for path, module in model.named_modules()]
+        self._watches = [_Watched(path, module) for path, module in model.named_modules()]
         self._called = 0
         # Dropouts and containers hand on the very tensor that their last child gave, so the
         # last few measurements serve most modules.
@@ -43,22 +45,11 @@ class Recorder:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch all modules inside the ``with``; they are as before after it, whatever happens.
-
-        Each module's ``forward`` is wrapped. A hook sees the same, but it makes torch call its
-        module in a slower way: 213 hooks that do nothing cost 3 % of BERT's forward pass.
-        """
-        before = [vars(watch.module).get("forward") for watch in self._watches]
+        """Watch all modules inside the ``with``; they are as before after it, whatever happens."""
         try:
-            for watch in self._watches:
-                vars(watch.module)["forward"] = self._watched(watch)
-            yield
+            with watching(Watch(it.module, partial(self._see, it)) for it in self._watches):
+                yield
         finally:
-            for watch, forward in zip(self._watches, before, strict=True):
-                attributes = vars(watch.module)
-                attributes.pop("forward", None)
-                if forward is not None:
-                    attributes["forward"] = forward
             self._recent.clear()
 
     def activations(self) -> tuple[ModuleActivation, ...]:
@@ -74,24 +65,16 @@ class Recorder:
         """
         return [path for path, given in self._givers if given.is_of(tensor)]
 
-    def _watched(self, watch: "_Watch") -> Callable[..., Any]:
-        forward = watch.module.forward
-
-        def watched(*args: Any, **kwargs: Any) -> Any:
-            output = forward(*args, **kwargs)
-            self._called += 1
-            self._progress(self._called, len(self._watches), watch.name)
-            tensor = first_tensor(output)
-            if tensor is not None and not tensor.is_meta:
-                watch.inputs.append(_shapes((*args, *kwargs.values())))
-                given = self._measured(tensor)
-                watch.given.append(given)
-                self._givers.append((watch.path, given))
-            return output
-
-        # All that inspect.signature() needs of functools.wraps().
-        watched.__wrapped__ = forward  # type: ignore[attr-defined]
-        return watched
+    def _see(self, watch: "_Watched", taken: Arguments, output: Any, _noted: None) -> None:
+        self._called += 1
+        self._progress(self._called, len(self._watches), watch.name)
+        tensor = first_tensor(output)
+        if tensor is not None and not tensor.is_meta:
+            args, kwargs = taken
+            watch.inputs.append(_shapes((*args, *kwargs.values())))
+            given = self._measured(tensor)
+            watch.given.append(given)
+            self._givers.append((watch.path, given))
 
     def _measured(self, tensor: Tensor) -> "_Given | _LeftOut":
         """Return what is known of a tensor; it is measured if it is none of the last few."""
@@ -185,7 +168,7 @@ class _LeftOut:
         return NOTHING, None
 
 
-class _Watch:
+class _Watched:
     """What one module took and gave in each of its calls."""
 
     __slots__ = ("given", "inputs", "module", "name", "path")

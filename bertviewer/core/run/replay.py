@@ -5,17 +5,21 @@ the layers has to be kept of a run: a histogram, the attention or a check are ma
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
 from torch import nn
 
+from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Call, Capture, plain, tensors_in, versions
+from bertviewer.core.run.failures import cause_of
 from bertviewer.core.run.units import unit_of
+
+_PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
 
 
 def replay(
@@ -32,13 +36,19 @@ def replay(
     device of that run.
 
     Raises:
+        UserError: a module cannot be called once more, as for want of memory.
         Cancelled: ``progress`` said so.
     """
     module = _on_the_device(model, kept, progress)
     found = Capture(budget=budget)
     found.inputs = kept.inputs
     watched = {path: module.get_submodule(path) for path in paths}
-    with torch.no_grad(), telling(module, progress), found.watching(watched):
+    with (
+        torch.no_grad(),
+        _told(model, module),
+        telling(module, progress),
+        found.watching(watched),
+    ):
         units = _units(kept, watched)
         if units is None:
             module(**kept.inputs)
@@ -66,6 +76,7 @@ def taken_by(
 
     Raises:
         LookupError: there was no such call.
+        UserError: a module cannot be called once more.
         Cancelled: ``progress`` said so.
     """
     module = _on_the_device(model, kept, progress)
@@ -91,7 +102,12 @@ def taken_by(
 
     handle = module.get_submodule(path).register_forward_pre_hook(see, with_kwargs=True)
     try:
-        with torch.no_grad(), telling(module, progress), suppress(_EnoughError):
+        with (
+            torch.no_grad(),
+            _told(model, module),
+            telling(module, progress),
+            suppress(_EnoughError),
+        ):
             for called, call in pieces:
                 called(*call.args, **call.kwargs)
     finally:
@@ -116,9 +132,41 @@ def _units(kept: Capture, paths: Iterable[str]) -> list[str] | None:
     complete = [path for path in kept.calls if path not in kept.refused]
     kept_units = tuple(complete) if kept.scope == "units" else ()
     units = {unit_of(path, kept_units): None for path in paths}
-    if any(unit is None or not all(c.is_intact for c in kept.calls[unit]) for unit in units):
+    if any(unit is None or not all(map(_can_be_repeated, kept.calls[unit])) for unit in units):
         return None
     return [unit for unit in units if unit is not None]
+
+
+def _can_be_repeated(call: Call) -> bool:
+    # Anything else may have changed, as a cache has, which the call itself has put something into.
+    return call.is_intact and _is_plain((call.args, call.kwargs))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, _PLAIN)
+
+
+@contextmanager
+def _told(model: LoadedModel, module: nn.Module) -> Iterator[None]:
+    """Tell in a line if the model fails inside the ``with``.
+
+    Raises:
+        UserError: it does.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if (cause := cause_of(error, module)) is None:
+            raise
+        raise UserError(
+            f"{model.source.name}: a part of the run cannot be called again: {cause}"
+        ) from error
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Runs one sentence through a model and watches every module."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -9,11 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.building import encoder_tasks
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.failures import cause_of
 from bertviewer.core.run.hidden_states import (
     hidden_states,
     small_outputs,
@@ -26,8 +28,7 @@ from bertviewer.core.run.text import check_text
 from bertviewer.core.run.tokenization import check_tokens, with_decoder
 from bertviewer.core.run.units import unit_paths
 
-MOST_SAID = 200
-"""Characters of an error's own words that are told."""
+_ALWAYS = ("output_hidden_states", "return_dict")
 
 
 def run_sentence(
@@ -53,7 +54,7 @@ def run_sentence(
     tokenizer = model.tokenizer()
     tokens = with_decoder(tokenizer, tokenizer.tokenize(sentence), model.architecture)
     config = model.architecture.config
-    check_tokens(tokens, config)
+    check_tokens(tokens, config, model.source.name)
     module = model.module(random_weights, progress, device)
     inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
@@ -64,8 +65,14 @@ def run_sentence(
     with torch.no_grad(), recorder.watching(), capture.watching(modules):
         try:
             output = module(**inputs)
-        except (RuntimeError, ValueError, IndexError, AssertionError) as error:
-            raise UserError(f"{model.source.name}: {_why_not(error)}") from error
+        except Exception as error:
+            # Cancelled is nobody's failure; and the details of our own ones belong in the log.
+            if (cause := cause_of(error, module)) is None:
+                raise
+            cause = _without_decoder_text(module, model.config) or cause
+            raise UserError(
+                f"{model.source.name}: the model cannot run this sentence: {cause}"
+            ) from error
     forward = perf_counter() - forward_started
     stacks = stacks_of(output)
     return ActivationRun(
@@ -84,14 +91,24 @@ def run_sentence(
     )
 
 
-def _why_not(error: Exception) -> str:
-    """Return one line of what torch or transformers says, however long that is."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, IndexError) and said == "index out of range in self":
-        said = "it looks up a row that one of its tables does not have"
-    if len(said) > MOST_SAID:
-        said = f"{said[:MOST_SAID]}…"
-    return f"the model cannot run this sentence: {said}"
+def _without_decoder_text(module: nn.Module, config: Any) -> str:
+    """Return why a decoder had nothing to read, "" if it had, or there is none.
+
+    An encoder that was stored with a head says that it is no encoder-decoder, as
+    T5ForTokenClassification does. Without the head it is opened as T5Model, which is one.
+    """
+    if config.is_encoder_decoder or "decoder_input_ids" not in _parameters(module):
+        return ""
+    cause = (
+        f"is_encoder_decoder is false in its configuration, so the decoder of "
+        f"{type(module).__name__} gets nothing to read"
+    )
+    tasks = " or ".join(encoder_tasks(config))
+    return f"{cause}; its encoder alone is in the task {tasks} (--task)" if tasks else cause
+
+
+def _parameters(module: nn.Module) -> Collection[str]:
+    return inspect.signature(module.forward).parameters
 
 
 def _kept(
@@ -119,7 +136,7 @@ def _inputs(
     Raises:
         UserError: the model takes no token ids.
     """
-    accepted = inspect.signature(module.forward).parameters
+    accepted = _parameters(module)
     if "input_ids" not in accepted:
         raise UserError(f"{type(module).__name__} does not read text, so no sentence can be run")
     inputs: dict[str, Any] = {
@@ -142,17 +159,8 @@ def _inputs(
         if isinstance(types, int) and types > 0:
             segments = [min(token.segment, types - 1) for token in tokens]
             inputs["token_type_ids"] = torch.tensor([segments])
-    return _accepted(inputs, module)
-
-
-def _accepted(inputs: dict[str, Any], module: nn.Module) -> dict[str, Any]:
-    """Keep what the model takes: heads hand some of it on to the base model as **kwargs."""
-    parameters = inspect.signature(module.forward).parameters
-    known = {*parameters, "output_hidden_states", "return_dict"}
-    if any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters.values()):
-        base = getattr(module, "base_model", module)
-        known |= {"use_cache"} & inspect.signature(base.forward).parameters.keys()
-    return {name: value for name, value in inputs.items() if name in known}
+    # Heads hand it on as one of their **kwargs.
+    return {k: v for k, v in inputs.items() if k in accepted or k in _ALWAYS}
 
 
 def _row(tokens: Sequence[Token]) -> Tensor:

@@ -9,6 +9,7 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.configuration import position_limit
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
+from bertviewer.core.memory import check_attention_memory
 from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.run.decoder_input import shifted
 from bertviewer.core.run.model_tokenizer import ModelTokenizer
@@ -67,9 +68,13 @@ def find_tokenizer(source: ModelSource, config: Mapping[str, Any]) -> Tokenizer:
     if has_tokenizer(source):
         return ModelTokenizer(folder, config, reads_apart=apart)
     if lacks_tokenizer(source):
-        raise UserError(f"{source.name}: the folder has no tokenizer, so no sentence can be run")
+        place = "hub's cache" if source.kind == "hub" else "folder"
+        raise UserError(f"{source.name}: the {place} has no tokenizer, so no sentence can be run")
     if not isinstance(config.get("vocab_size"), int):
-        raise UserError(f"{source.name}: the model has no vocabulary, so no sentence can be run")
+        raise UserError(
+            f"{source.name}: vocab_size is not in the configuration, so there is no stand-in for "
+            "the tokenizer, and no sentence can be run"
+        )
     if source.name in _UNCASED_PRESETS:
         try:
             return ModelTokenizer(demo_folder(), config)
@@ -122,8 +127,11 @@ def count_tokens(tokenizer: Tokenizer, sentence: Sentence, config: Mapping[str, 
     return TokenCount(longest, position_limit(config), unknown)
 
 
-def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any]) -> None:
+def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any], name: str = "") -> None:
     """Refuse tokens that the model's tables have no rows for, before any of them is looked up.
+
+    Where no table limits them, as in T5, their attention has to fit into memory; ``name`` is the
+    model's in that message.
 
     Raises:
         UserError: no tokens, too many of them, or an id at or past the embedding's rows.
@@ -137,6 +145,8 @@ def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any]) -> None:
                 f"the sentence is too long: it has {len(reading):,} tokens, and the model takes "
                 f"at most {limit:,}"
             )
+        if limit is None and isinstance(heads := _heads(config), int):
+            check_attention_memory(len(reading), heads, name)
     rows = config.get("vocab_size")
     for token in tokens:
         if isinstance(rows, int) and not 0 <= token.id < rows:
@@ -144,6 +154,15 @@ def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any]) -> None:
                 f"the token {token.text!r} has the id {token.id}, but the embedding has only "
                 f"{rows:,} rows; the tokenizer belongs to another model"
             )
+
+
+def _heads(config: Mapping[str, Any]) -> Any:
+    """Return how many heads add a bias to the scores of every two tokens; ``None`` if none do.
+
+    T5 and its kin do. Without one, attention is fused and keeps no scores; LongT5's is local.
+    """
+    has_bias = "relative_attention_num_buckets" in config and "local_radius" not in config
+    return config.get("num_heads") if has_bias else None
 
 
 def _readings(tokens: Sequence[Token], config: Mapping[str, Any]) -> list[list[Token]]:

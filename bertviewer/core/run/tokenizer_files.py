@@ -48,7 +48,7 @@ def has_tokenizer(source: ModelSource) -> bool:
     if source.kind == "preset":
         return False
     own = (source.folder / name for name in TOKENIZER_FILES)
-    return any(file.is_file() for file in own) or _needs_no_vocabulary(source.folder / SETTINGS)
+    return any(file.is_file() for file in own) or _needs_no_vocabulary(source.folder)
 
 
 def lacks_tokenizer(source: ModelSource) -> bool:
@@ -57,14 +57,24 @@ def lacks_tokenizer(source: ModelSource) -> bool:
     return not has_tokenizer(source) and (source.has_weights or source.kind == "hub")
 
 
-def _needs_no_vocabulary(file: Path) -> bool:
+def _needs_no_vocabulary(folder: Path) -> bool:
+    return tokenizer_class(folder, _MAX_FEW_SETTINGS) in WITHOUT_VOCABULARY
+
+
+def tokenizer_class(folder: Path, most: int = MAX_SETTINGS) -> str:
+    """Return the class that the settings of a tokenizer name, "" if they name none, or are bad.
+
+    They are not read if they take more than ``most`` bytes.
+    """
+    file = folder / SETTINGS
     if not file.is_file():
-        return False
+        return ""
     try:
-        data = json.loads(read_small_file(file, _MAX_FEW_SETTINGS, "a tokenizer's settings"))
+        data = json.loads(read_small_file(file, most, "a tokenizer's settings"))
     except (UserError, ValueError, RecursionError):
-        return False  # what is bad is told where it is read
-    return isinstance(data, dict) and data.get("tokenizer_class") in WITHOUT_VOCABULARY
+        return ""  # what is bad is told where it is checked
+    name = data.get("tokenizer_class") if isinstance(data, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def check_tokenizer_files(folder: Path) -> None:
@@ -103,6 +113,8 @@ def _check_settings(file: Path) -> None:
         raise UserError(f"{file}: bad settings: {error}") from error
     if not isinstance(data, dict):
         raise UserError(f"{file}: the settings are not a JSON object")
+    if not isinstance(kind := data.get("tokenizer_class"), str | None):
+        raise UserError(f"{file}: tokenizer_class is {kind!r}, which is not the name of a class")
     for key, value in _entries(data):
         if key in _FILE_KEYS and value is not None:
             raise UserError(f"{file}: {key} names another file, which is not read")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.numerals import count_text
 from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
 from bertviewer.core.weights.version import FileVersion, version_of
 
@@ -81,7 +82,7 @@ def header_bytes(first: bytes, file: Path, file_bytes: int | None = None) -> int
     start = first.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     other = next((text for magic, text in _OTHER_KINDS if start.startswith(magic)), None)
     if len(first) < PREFIX_BYTES:
-        raise UserError(f"{file}: {other or f'only {len(first)} bytes, too short for weights'}")
+        raise UserError(f"{file}: {other or f'only {_bytes(len(first))}, too short for weights'}")
     length = int.from_bytes(first[:PREFIX_BYTES], "little")
     if length > MAX_HEADER:
         cause = f"its header would be {length:,} bytes long, more than any real one"
@@ -222,7 +223,7 @@ def _tensor(
     needed = math.prod(shape) * ITEM_BYTES[dtype]
     if needed != end - begin:
         raise bad(
-            f"takes {end - begin:,} bytes, but {dtype} of the shape {_short(shape)} "
+            f"takes {_bytes(end - begin)}, but {dtype} of the shape {_short(shape)} "
             f"needs {_short_number(needed)}"
         )
     return StoredTensor(name, dtype, shape, file, data_start + begin, needed, version)
@@ -245,7 +246,7 @@ def _check_places(tensors: list[StoredTensor], start: int, file: Path, file_byte
         if tensor.offset != at:
             name, gap = shown_name(tensor.name), tensor.offset - at
             cause = (
-                f"{gap:,} bytes before {name} belong to no tensor"
+                f"{_bytes(gap)} before {name} {_belong(gap)} to no tensor"
                 if gap > 0
                 else f"{name} overlaps the tensor before it"
             )
@@ -256,7 +257,16 @@ def _check_places(tensors: list[StoredTensor], start: int, file: Path, file_byte
             f"{file}: cut off: its tensors end at byte {at:,}, and the file has only {file_bytes:,}"
         )
     if at < file_bytes:
-        raise UserError(f"{file}: {file_bytes - at:,} bytes after its last tensor belong to none")
+        more = file_bytes - at
+        raise UserError(f"{file}: {_bytes(more)} after its last tensor {_belong(more)} to none")
+
+
+def _bytes(count: int) -> str:
+    return count_text(count, "1 byte", "{0} bytes")
+
+
+def _belong(count: int) -> str:
+    return "belongs" if count == 1 else "belong"
 
 
 def _short(shape: tuple[int, ...]) -> str:

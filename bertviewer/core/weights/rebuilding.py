@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.configuration import MAX_LAYERS
+from bertviewer.core.numerals import number_text
 from bertviewer.core.weights.family_tensors import (
     BUFFERS,
     POSITIONS,
@@ -164,7 +165,7 @@ def _note(name: str, config: Mapping[str, Any]) -> str:
     eps = config.get("layer_norm_eps")
     guesses = [f"{heads} heads of {_head_size(width)} columns", "the activation gelu"]
     if eps is not None:
-        guesses.append(f"epsilon {eps:g}")
+        guesses.append(f"epsilon {number_text(eps)}")
     return (
         f"{Path(name).name} has no config.json: the sizes are those of its tensors. No tensor "
         f"tells the rest, so it is guessed: {', '.join(guesses)}."

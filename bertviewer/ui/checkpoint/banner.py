@@ -3,6 +3,7 @@
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
+from bertviewer.core.numerals import count_text
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.workspace import Workspace
@@ -48,18 +49,28 @@ class RandomBanner(QFrame):
         random = () if architecture is None else architecture.source.random_tensors
         if architecture is not None and random:
             # Nothing is drawn before it is needed.
-            words = (
+            before = (
+                self.tr(
+                    "1 of {1} tensors is not in the checkpoint: it is drawn at random when the "
+                    "model is used."
+                ),
                 self.tr(
                     "{0} of {1} tensors are not in the checkpoint: they are drawn at random when "
                     "the model is used."
-                )
-                if self._workspace.run is None
-                else self.tr(
+                ),
+            )
+            after = (
+                self.tr(
+                    "1 of {1} tensors is not in the checkpoint and was drawn at random: no figure "
+                    "with it comes from training."
+                ),
+                self.tr(
                     "{0} of {1} tensors are not in the checkpoint and were drawn at random: no "
                     "figure with them comes from training."
-                )
+                ),
             )
-            text = words.format(len(random), architecture.tensor_count)
+            words = before if self._workspace.run is None else after
+            text = count_text(len(random), *words, architecture.tensor_count)
             self._text.setText(text)
             self._text.setToolTip(text)
         self._button.setVisible(self._workspace.keys is not None)

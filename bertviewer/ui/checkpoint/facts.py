@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.numerals import count_text
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui.facts import Fact
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
@@ -12,11 +13,14 @@ _CONVERTED = QT_TRANSLATE_NOOP("checkpoint", "{0}; computed in {1}")
 _SEVERAL = QT_TRANSLATE_NOOP("checkpoint", "{0} files, {1} MB together")
 _ONE = QT_TRANSLATE_NOOP("checkpoint", "{0}, {1} MB")
 _MISSING = QT_TRANSLATE_NOOP("checkpoint", "Missing")
-_MISSING_TEXT = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors, which are random")
+_MISSING_ONE = QT_TRANSLATE_NOOP("checkpoint", "1 of {1} tensors, which is random")
+_MISSING_MANY = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors, which are random")
 _RENAMED = QT_TRANSLATE_NOOP("checkpoint", "Other names")
-_RENAMED_TEXT = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors, such as {2} for {3}")
+_RENAMED_ONE = QT_TRANSLATE_NOOP("checkpoint", "1 of {1} tensors: {2} for {3}")
+_RENAMED_MANY = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors, such as {2} for {3}")
 _UNUSED = QT_TRANSLATE_NOOP("checkpoint", "Not in this model")
-_UNUSED_TEXT = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors in the files, such as {2}")
+_UNUSED_ONE = QT_TRANSLATE_NOOP("checkpoint", "1 of {1} tensors in the files: {2}")
+_UNUSED_MANY = QT_TRANSLATE_NOOP("checkpoint", "{0} of {1} tensors in the files, such as {2}")
 
 
 def checkpoint_facts(keys: KeyReport) -> list[Fact]:
@@ -34,14 +38,17 @@ def checkpoint_facts(keys: KeyReport) -> list[Fact]:
         (_translated(_STORED), _translated(_CONVERTED).format(dtypes, keys.dtype)),
     ]  # fmt: skip
     if keys.missing:
-        text = _translated(_MISSING_TEXT).format(len(keys.missing), keys.tensors)
+        missing = _translated(_MISSING_ONE), _translated(_MISSING_MANY)
+        text = count_text(len(keys.missing), *missing, keys.tensors)
         facts.append((_translated(_MISSING), text))
     if keys.renamed:
         stored, own = next(iter(keys.renamed.items()))
-        text = _translated(_RENAMED_TEXT).format(len(keys.renamed), held, stored, own)
+        renamed = _translated(_RENAMED_ONE), _translated(_RENAMED_MANY)
+        text = count_text(len(keys.renamed), *renamed, held, stored, own)
         facts.append((_translated(_RENAMED), text))
     if keys.unexpected:
-        text = _translated(_UNUSED_TEXT).format(len(keys.unexpected), held, keys.unexpected[0])
+        unused = _translated(_UNUSED_ONE), _translated(_UNUSED_MANY)
+        text = count_text(len(keys.unexpected), *unused, held, keys.unexpected[0])
         facts.append((_translated(_UNUSED), text))
     return facts
 

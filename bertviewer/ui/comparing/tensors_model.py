@@ -10,7 +10,7 @@ from bertviewer.core.architecture import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
 from bertviewer.core.numerals import number_text, with_minus
 from bertviewer.core.shape_text import shape_text
-from bertviewer.plots.chart import Cell, Table
+from bertviewer.plots.table import Cell, Table
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip

@@ -2,15 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QSplitter,
-    QStackedWidget,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.plots.attentions import Attended, heads_chart
@@ -23,6 +15,7 @@ from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, remembered
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.head_panel import HeadPanel
+from bertviewer.ui.run.head_splitter import HeadSplitter
 from bertviewer.ui.run.most_label import MostLabel
 from bertviewer.ui.run.root_colors import RootColors
 from bertviewer.ui.run.view import View
@@ -111,16 +104,11 @@ class AttentionView(View):
         line.addWidget(self._most, 1)
         self._pages.addWidget(self._heads)
         self._pages.addWidget(self._every)
-        plots = QSplitter(Qt.Orientation.Horizontal)
-        plots.addWidget(self._pages)
-        plots.addWidget(self._head)
-        plots.setChildrenCollapsible(False)
-        plots.setSizes([1050, 1000])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(2)
         layout.addWidget(self._line)
-        layout.addWidget(plots, 1)
+        layout.addWidget(HeadSplitter(self._pages, self._head), 1)
 
     def _on_came(self) -> None:
         if self._wanted.b is None:
@@ -129,7 +117,13 @@ class AttentionView(View):
         self._pair = attention_pair(self._wanted.b, self._wanted.a)
         self._root.setEnabled(True)
         self._head.show()
+        self._share_room()
         self._draw_later()
+
+    def _share_room(self) -> None:
+        """Leave all room to the large head where it is the only one."""
+        is_single = self._pair is not None and len(self._pair.b.maps.probabilities) == 1
+        self._pages.setVisible(self._all.isChecked() or not is_single)
 
     def _draw_later(self) -> None:
         # Each in a turn of its own: 512 tokens take a while to draw.
@@ -142,6 +136,7 @@ class AttentionView(View):
         self._all.setChecked(False)
         self._most.clear()
         self._head.hide()
+        self._share_room()
         self._heads.set_title("")
         self._heads.show_message(why)
 
@@ -193,6 +188,7 @@ class AttentionView(View):
 
     def _on_all(self, is_wanted: bool) -> None:
         self._pages.setCurrentIndex(int(is_wanted))
+        self._share_room()
         if is_wanted:
             self.refresh()
         else:

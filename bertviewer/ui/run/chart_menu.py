@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import write_atomically
 from bertviewer.plots import export
-from bertviewer.plots.chart import Chart, Tabular
+from bertviewer.plots.chart import Chart
 from bertviewer.plots.file_names import file_name
 from bertviewer.plots.paper import Drawing
+from bertviewer.plots.table import Tabular
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 

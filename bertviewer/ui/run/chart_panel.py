@@ -93,6 +93,7 @@ class ChartPanel(QWidget):
         """Write another title, and what it tells under the mouse."""
         self._title.setText(title)
         self._title.setToolTip(plain_tip(tip))
+        self._name_plots()
 
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw in other colours."""
@@ -116,6 +117,7 @@ class ChartPanel(QWidget):
         self._plots.show_charts(shown, other)
         self._value.clear()
         self._pages.setCurrentIndex(0)
+        self._name_plots()
         self._mark_all()
 
     def show_message(self, text: str) -> None:
@@ -139,6 +141,15 @@ class ChartPanel(QWidget):
         plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         plot.customContextMenuRequested.connect(partial(self._open_menu, plot))
         self._plots.add(Column(plot, name))
+
+    def _name_plots(self) -> None:
+        """Tell readers of the screen what the plots are, of two each with its run."""
+        if not self._title.text():
+            return
+        for column in self._columns:
+            run = column.name.text() if self._is_double else ""
+            names = filter(None, (self._title.text(), run))
+            column.plot.setAccessibleName(", ".join(names))
 
     def _make_menu_button(self) -> QToolButton:
         button = QToolButton()

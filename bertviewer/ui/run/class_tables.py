@@ -11,12 +11,14 @@ from bertviewer.core.numerals import number_text, with_minus
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.text_direction import isolated
 from bertviewer.plots.chart import Place
+from bertviewer.plots.headers import column_header
 from bertviewer.ui.run.figures import (
     Figure,
     FigureColumn,
     FigureTable,
     compared,
     number,
+    of_both_runs,
     probability,
     probability_text,
     score,
@@ -61,7 +63,7 @@ def class_table(b: ClassScores, a: ClassScores | None = None) -> FigureTable:
     columns = (
         FigureColumn(_verdict(b) or _title("label")),
         *_chances(_title("probability"), a is not None),
-        FigureColumn(_title("logit"), "number"),
+        _logit(_title("logit"), a is not None),
     )
     return FigureTable(columns, tuple(rows))
 
@@ -74,9 +76,9 @@ def _values(b: ClassScores, a: ClassScores | None) -> FigureTable:
         other = None if a is None else _at(a.logits, 0, column)
         rest = () if other is None else (number(other), number(mine - other))
         rows.append((words(label), number(mine), *rest))
-    titles = [_title("value")] if a is None else ["B", "A", "B − A"]
-    columns = (FigureColumn(_title("label")), *(FigureColumn(t, "number") for t in titles))
-    return FigureTable(columns, tuple(rows))
+    value = _title("value")
+    values = (FigureColumn(value, "number"),) if a is None else of_both_runs(value)
+    return FigureTable((FigureColumn(_title("label")), *values), tuple(rows))
 
 
 def token_class_table(
@@ -102,7 +104,7 @@ def token_class_table(
         FigureColumn(_title("token")),
         FigureColumn(_title("label")),
         *_chances(_title("probability"), a is not None),
-        FigureColumn(_title("logit"), "number"),
+        _logit(_title("logit"), a is not None),
     )
     return FigureTable(columns, tuple(rows), tuple(Place(token=place) for place in b.tokens))
 
@@ -123,14 +125,15 @@ def answer_table(
                 figures += compared(mine, _chance(a, rows_of_a.get(place), column))
         logits = (score(_at(b.logits, row, column)) for column in (0, 1))
         rows.append((*_token(run, place, place in answer), *figures, *logits))
+    is_compared = a is not None
     start, end, logit = _title("start"), _title("end"), _title("logit").lower()
     columns = (
         FigureColumn("#", "number"),
         FigureColumn(_title("token")),
-        *_chances(start, a is not None, f"{start} "),
-        *_chances(end, a is not None, f"{end} "),
-        FigureColumn(f"{start} {logit}", "number"),
-        FigureColumn(f"{end} {logit}", "number"),
+        *_chances(start, is_compared, f"{start} "),
+        *_chances(end, is_compared, f"{end} "),
+        _logit(f"{start} {logit}", is_compared),
+        _logit(f"{end} {logit}", is_compared),
     )
     return FigureTable(columns, tuple(rows), tuple(Place(token=place) for place in b.tokens))
 
@@ -177,13 +180,15 @@ def _token(run: ActivationRun, place: int, is_bold: bool = False) -> tuple[Figur
 
 
 def _chances(title: str, is_compared: bool, prefix: str = "") -> tuple[FigureColumn, ...]:
+    measure = f"{prefix}{_title('probability').lower()}" if prefix else title
     if not is_compared:
-        return (FigureColumn(title, "bar"),)
-    return (
-        FigureColumn(f"{prefix}B", "bar"),
-        FigureColumn(f"{prefix}A", "bar"),
-        FigureColumn(f"{prefix}B − A", "number"),
-    )
+        return (FigureColumn(title, "bar", measure),)
+    return of_both_runs(measure, "bar", prefix)
+
+
+def _logit(title: str, is_compared: bool) -> FigureColumn:
+    """Return the column of B's logits: A's are not shown."""
+    return FigureColumn(title, "number", column_header("B", title) if is_compared else title)
 
 
 def _rows_of(a: ClassScores | None, tokens: Tokens | None) -> dict[int, int]:

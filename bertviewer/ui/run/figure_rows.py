@@ -23,7 +23,8 @@ class FigureRows(TableModel):
         self.beginResetModel()
         self.shown = table
         self._columns = tuple(
-            Column(column.title, column.kind in ("number", "bar")) for column in table.columns
+            Column(column.title, column.kind in ("number", "bar"), plain_tip(column.name))
+            for column in table.columns
         )
         self._rows = tuple(Row(tuple(figure.text for figure in row)) for row in table.rows)
         self.endResetModel()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Sequence
 from math import ceil
 
@@ -19,7 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.plots import export
-from bertviewer.plots.chart import Cell, Place
+from bertviewer.plots.chart import Place
+from bertviewer.plots.table import Cell
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.run.chart_menu import choose_data
 from bertviewer.ui.run.figure_rows import FigureRows
@@ -186,7 +188,9 @@ class FigureView(QWidget):
         QApplication.clipboard().setText(export.csv_text(self.shown))
 
     def _save(self) -> None:
-        choose_data(self, self.shown, "table.csv")
+        # Called as it is in the program: predictionTable.
+        name = re.sub(r"(?=[A-Z])", "-", self._table.objectName()).lower()
+        choose_data(self, self.shown, f"{name}.csv")
 
 
 def _put(rows: Sequence[Sequence[Cell]]) -> None:

@@ -5,7 +5,9 @@ from math import isfinite
 from typing import Literal
 
 from bertviewer.core.numerals import number_text, with_minus
-from bertviewer.plots.chart import Cell, Place, Table
+from bertviewer.plots.chart import Place
+from bertviewer.plots.headers import column_header
+from bertviewer.plots.table import Cell, Table
 
 Kind = Literal["text", "number", "bar", "shade"]
 
@@ -14,11 +16,13 @@ Kind = Literal["text", "number", "bar", "shade"]
 class FigureColumn:
     """A column's title, and what its cells are.
 
-    Words, numbers, numbers over a bar as long as their share, or words on a shade of it.
+    Words, numbers, numbers over a bar as long as their share, or words on a shade of it. ``name``
+    tells a stranger what they are, where the title is too short for that.
     """
 
     title: str
     kind: Kind = "text"
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,9 @@ class FigureTable:
     places: tuple[Place, ...] = ()
 
     def table(self) -> Table:
-        """Return the exact values."""
-        titles = tuple(column.title for column in self.columns)
-        return titles, [tuple(figure.value for figure in row) for row in self.rows]
+        """Return the exact values, under names that are understood without the window."""
+        names = tuple(column.name or column.title for column in self.columns)
+        return names, [tuple(figure.value for figure in row) for row in self.rows]
 
 
 NOTHING = Figure(None, "–")
@@ -90,6 +94,17 @@ def difference(b: float | None, a: float | None) -> Figure:
     value = b - a
     text = f"{value:+.4f}" if abs(value) >= 0.00095 else f"{value:+.1e}" if value else "0"
     return Figure(value, with_minus(text), tip=repr(value))
+
+
+def of_both_runs(
+    measure: str, kind: Kind = "number", prefix: str = ""
+) -> tuple[FigureColumn, FigureColumn, FigureColumn]:
+    """Return the columns of B's figures, of A's and of B − A; ``prefix`` is of their titles."""
+    kinds: tuple[tuple[str, Kind], ...] = (("B", kind), ("A", kind), ("B − A", "number"))
+    b, a, less = (
+        FigureColumn(f"{prefix}{run}", kind, column_header(run, measure)) for run, kind in kinds
+    )
+    return b, a, less
 
 
 def compared(b: float | None, a: float | None) -> tuple[Figure, Figure]:

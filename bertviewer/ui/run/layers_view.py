@@ -24,6 +24,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
 from bertviewer.ui.run.norms_grid import NormsGrid
+from bertviewer.ui.run.notes import not_finite_note
 from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.run.view import View
@@ -142,8 +143,10 @@ class LayersView(View):
     def _show_lines(self, series: tuple[Series, ...]) -> None:
         parts = dict.fromkeys(one.part for one in series)
         title = ", ".join(part or self.tr("Layer output") for part in parts)
-        if note := self._note(series):
-            self._layers.set_title(f"{title} · {note}", self.tr("Figures are of what is finite."))
+        layers = [not_finite(run.run, self._line_series(run)) for run in self._runs()]
+        if note := not_finite_note(*layers):
+            tip = self.tr("{0}. Figures are of what is finite.").format(note)
+            self._layers.set_title(f"{title} · {note}", tip)
         else:
             self._layers.set_title(title)
         charts = self._both(self._line_chart)
@@ -153,19 +156,6 @@ class LayersView(View):
             self._layers.show_message(self.tr("This part has no vector for each token."))
         else:
             self._layers.show_charts(*charts)
-
-    def _note(self, series: tuple[Series, ...]) -> str:
-        """Return in which layers there is a NaN or an Inf, "" if nowhere."""
-        watched = self.workspace.watched
-        layers = () if watched is None else not_finite(watched.run, series)
-        if not layers:
-            return ""
-        first, last = layers[0], layers[-1]
-        is_whole = len(layers) > 2 and len(layers) == last - first + 1
-        names = f"{first}–{last}" if is_whole else ", ".join(map(str, layers))
-        if len(layers) == 1:
-            return self.tr("NaN or Inf in layer {0}").format(names)
-        return self.tr("NaN or Inf in layers {0}").format(names)
 
     def _line_chart(self, watched: WatchedRun) -> LineChart:
         run, statistic = watched.run, self.statistic
@@ -209,9 +199,14 @@ class LayersView(View):
 
     def _both(self, make: Callable[[WatchedRun], Made]) -> tuple[Made, Made | None]:
         """Return what is made of the last run, and of run A if there is one."""
-        watched, kept = self.workspace.watched, self.workspace.kept
-        assert watched is not None, "a view without a run"
-        return make(watched), None if kept is None else make(kept)
+        made = [make(run) for run in self._runs()]
+        assert made, "a view without a run"
+        return made[0], made[1] if len(made) > 1 else None
+
+    def _runs(self) -> tuple[WatchedRun, ...]:
+        """Return the last run, and run A if there is one."""
+        both = self.workspace.watched, self.workspace.kept
+        return tuple(run for run in both if run is not None)
 
     def _show_wait(self) -> None:
         for panel in self._waiting:

@@ -81,6 +81,7 @@ class LensPanel(QWidget):
             self._figure.addItem(self.tr(text), name)
         self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))
         self._chart.plot.setObjectName("lensPlot")
+        self._chart.plot.setAccessibleName(self.tr("Tokens layer by layer"))
         splitter = QSplitter(Qt.Orientation.Horizontal)
         splitter.addWidget(left)
         splitter.addWidget(self._chart)
@@ -143,7 +144,8 @@ class LensPanel(QWidget):
         if shown is None:
             return
         run, predictions = shown
-        self._table.show_table(lens_table(run, predictions))
+        name = "" if self._a is None else "A" if self._shows_a else "B"
+        self._table.show_table(lens_table(run, predictions, name))
         self._message.setText(predictions.no_layers)
         self._pages.setCurrentIndex(1 if predictions.no_layers else 0)
         self.mark_module()

@@ -1,5 +1,7 @@
 """What a person has to know of a run before they believe its figures."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.architecture import Architecture
@@ -16,6 +18,9 @@ _HALF = QT_TRANSLATE_NOOP(
     "The weights are {0}, which most CPUs convert before each product: that made the run slow. "
     "A GPU computes in it.",
 )
+_IN_LAYER = QT_TRANSLATE_NOOP("notes", "NaN or Inf in layer {0}")
+_IN_LAYERS = QT_TRANSLATE_NOOP("notes", "NaN or Inf in layers {0}")
+_IN_BOTH = QT_TRANSLATE_NOOP("notes", "A and B: {0}")
 SLOW = 1.0  # seconds
 
 
@@ -35,6 +40,30 @@ def run_notes(run: ActivationRun, architecture: Architecture) -> list[str]:
     if halves and run.device == "cpu" and run.seconds_forward > SLOW:
         notes.append(_translated(_HALF).format(" / ".join(sorted(halves))))
     return notes
+
+
+def not_finite_note(b: Sequence[int], a: Sequence[int] | None = None) -> str:
+    """Return in which layers there is a NaN or an Inf, "" if nowhere.
+
+    Where there is a run A too, it is told of which run they are.
+    """
+    of_b = _layers_text(b)
+    if a is None:
+        return of_b
+    of_a = _layers_text(a)
+    if of_a and of_a == of_b:
+        return _translated(_IN_BOTH).format(of_b)
+    return "; ".join(f"{run}: {text}" for run, text in (("A", of_a), ("B", of_b)) if text)
+
+
+def _layers_text(layers: Sequence[int]) -> str:
+    """Return where there is a NaN or an Inf: in layers 3–5, which are given one by one."""
+    if not layers:
+        return ""
+    first, last = layers[0], layers[-1]
+    is_whole = len(layers) > 2 and len(layers) == last - first + 1
+    names = f"{first}–{last}" if is_whole else ", ".join(map(str, layers))
+    return _translated(_IN_LAYER if len(layers) == 1 else _IN_LAYERS).format(names)
 
 
 def _translated(text: str) -> str:

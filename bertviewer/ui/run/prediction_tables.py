@@ -5,26 +5,29 @@ from PySide6.QtCore import QCoreApplication
 from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
 from bertviewer.core.numerals import number_text
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text_direction import bare, isolated
 from bertviewer.plots.chart import Place
+from bertviewer.plots.headers import column_header, corner_header
 from bertviewer.plots.lens import Followed, expected_id
-from bertviewer.plots.token_norms import state_labels, state_names
+from bertviewer.plots.token_norms import names_of_states, state_labels, state_ticks
 from bertviewer.ui.run.figures import (
     NOTHING,
     Figure,
     FigureColumn,
     FigureTable,
     compared,
+    of_both_runs,
     probability,
     probability_text,
     score,
-    words,
 )
+from bertviewer.ui.run.token_naming import token_name
 from bertviewer.ui.token_rows import visible
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 LENS_TOP = 5
 
+_PREDICTED = QT_TRANSLATE_NOOP("prediction_tables", "Token predicted at {0}")
 _ACTUAL = QT_TRANSLATE_NOOP("prediction_tables", "{0} (actual)")
 _CELL = QT_TRANSLATE_NOOP(
     "prediction_tables", "{0}, rank {1} at {2}: probability {3}, logit {4}, id {5}"
@@ -54,18 +57,27 @@ def candidates_table(
     actual = () if expected is None else (expected,)
     shown = dict.fromkeys((*(one.id for one in b.guess.top), *actual, *others))
     rows = [_candidate_row(number, texts, b, a, number == expected) for number in shown]
-    columns = [
-        FigureColumn(_title("rank"), "number"),
-        FigureColumn(_title("token")),
-        FigureColumn("B" if is_compared else _title("probability"), "bar"),
-        FigureColumn("A", "bar"),
-        FigureColumn("B − A", "number"),
-        FigureColumn(_title("logit"), "number"),
-    ]
+    chance = _title("probability")
+    chances: tuple[FigureColumn, ...] = of_both_runs(chance, "bar")
     if not is_compared:
-        del columns[3:5]
+        chances = (FigureColumn(chance, "bar"),)
         rows = [(*row[:3], row[-1]) for row in rows]
-    return FigureTable(tuple(columns), tuple(rows))
+    columns = (
+        _of_b(_title("rank"), is_compared),
+        FigureColumn(_title("token"), name=_subject(run, b)),
+        *chances,
+        _of_b(_title("logit"), is_compared),
+    )
+    return FigureTable(columns, tuple(rows))
+
+
+def _of_b(title: str, is_compared: bool) -> FigureColumn:
+    return FigureColumn(title, "number", column_header("B", title) if is_compared else title)
+
+
+def _subject(run: ActivationRun, predictions: Predictions) -> str:
+    """Return what is predicted where, as data tell it: they are read without the window."""
+    return bare(_translated(_PREDICTED).format(token_name(run, predictions.position)))
 
 
 def _candidate_row(
@@ -89,10 +101,11 @@ def _candidate_row(
     )
 
 
-def lens_table(run: ActivationRun, predictions: Predictions) -> FigureTable:
+def lens_table(run: ActivationRun, predictions: Predictions, run_name: str = "") -> FigureTable:
     """Return the best tokens after each layer, the last layer first.
 
     The actual token is in bold; where that is not known, the one that the model ends at.
+    ``run_name`` is A or B where there are both.
     """
     followed = expected_id(run, predictions)
     if followed is None:
@@ -100,16 +113,18 @@ def lens_table(run: ActivationRun, predictions: Predictions) -> FigureTable:
     count = len(predictions.layers)
     top = range(min([LENS_TOP, *(len(guess.top) for guess in predictions.layers)]))
     states = tuple(reversed(range(count)))
-    labels, names = state_labels(count), state_names(count)
+    labels, ticks, names = state_labels(count), state_ticks(run), names_of_states(run)
     rows = tuple(
         (
-            words(labels[state], names[state]),
+            Figure(ticks[state], labels[state], tip=names[state]),
             *(_lens_cell(predictions.layers[state], rank, names[state], followed) for rank in top),
         )
         for state in states
     )
+    subject = column_header(run_name, _subject(run, predictions))
+    corner = corner_header(_title("layer"), _title("rank"), subject)
     columns = (
-        FigureColumn(_title("layer")),
+        FigureColumn(_title("layer"), name=corner),
         *(FigureColumn(str(rank + 1), "shade") for rank in top),
     )
     places = tuple(Place(run.state_path(state, predictions.position) or None) for state in states)

@@ -11,6 +11,7 @@ from bertviewer.core.analysis.class_scores import ClassScores, classification
 from bertviewer.core.analysis.prediction_data import predicted_places
 from bertviewer.core.analysis.random_tensors import random_tensors
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.numerals import count_text
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.source import ModelSource
 from bertviewer.core.tasks import find_task
@@ -147,9 +148,11 @@ class PredictionsView(View):
             names.update(random_tensors(run, "pooler", "seq_relationship", "sop_classifier"))
         if not names:
             return ""
-        return self.tr(
-            "This head is RANDOM, {0} tensors of it: these predictions mean nothing."
-        ).format(len(names))
+        return count_text(
+            len(names),
+            self.tr("This head is RANDOM, 1 tensor of it: these predictions mean nothing."),
+            self.tr("This head is RANDOM, {0} tensors of it: these predictions mean nothing."),
+        )
 
     def _offer_heads(self, run: ActivationRun, architecture: Architecture) -> None:
         """Say that there is no head, and offer those that the model can be opened with."""

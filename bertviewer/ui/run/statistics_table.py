@@ -7,7 +7,16 @@ from PySide6.QtCore import QCoreApplication
 from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.statistics import Statistics
 from bertviewer.core.shape_text import shape_text
-from bertviewer.ui.run.figures import NOTHING, Figure, FigureColumn, FigureTable, number, words
+from bertviewer.plots.headers import corner_header
+from bertviewer.ui.run.figures import (
+    NOTHING,
+    Figure,
+    FigureColumn,
+    FigureTable,
+    number,
+    of_both_runs,
+    words,
+)
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 _FIGURES: tuple[tuple[str, Callable[[Statistics], float | None]], ...] = (
@@ -41,12 +50,10 @@ def statistics_table(b: ModuleActivation, a: ModuleActivation | None = None) -> 
         rows.append((words(_translated(_CALLS)), *cells))
     shapes = [words(shape_text(one.output_shape)) for one in (b, a) if one is not None]
     rows.append((words(_translated(_SHAPE)), *shapes, *([NOTHING] if a is not None else [])))
-    titles = [_translated(_VALUE)] if a is None else ["B", "A", "B − A"]
-    columns = (
-        FigureColumn(_translated(_STATISTIC)),
-        *(FigureColumn(title, "number") for title in titles),
-    )
-    return FigureTable(columns, tuple(rows))
+    statistic, value = _translated(_STATISTIC), _translated(_VALUE)
+    subject = corner_header(statistic, "", "", b.path or b.class_name)
+    values = (FigureColumn(value, "number"),) if a is None else of_both_runs(value)
+    return FigureTable((FigureColumn(statistic, name=subject), *values), tuple(rows))
 
 
 def tensor_statistics_table(statistics: Statistics) -> FigureTable:

@@ -5,6 +5,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QLabel, QSplitter, QVBoxLayout, QWidget
 
 from bertviewer.core.folding import TreeRow
+from bertviewer.core.numerals import count_text
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.inspector import Inspector
@@ -78,12 +79,9 @@ class TensorsTab(QWidget):
     def _text(self, row: TreeRow, count: int) -> str:
         if not count:
             return self.tr("{0} has no tensors: nothing in it is learnt.").format(row.class_label)
-        words = (
-            self.tr("1 tensor, {1} elements")
-            if count == 1
-            else self.tr("{0} tensors, {1} elements")
-        )
-        text = words.format(count, f"{row.node.parameters:,}")
+        tensors = count_text(count, self.tr("1 tensor"), self.tr("{0} tensors"))
+        elements = count_text(row.node.parameters, self.tr("1 element"), self.tr("{0} elements"))
+        text = f"{tensors}, {elements}"
         if row.is_folded:
             text += self.tr(" in each of the {0} layers; those of layer {1} are shown").format(
                 len(row.members), row.node.name

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.go_to import GoTo
@@ -131,7 +132,8 @@ class ValuesPage(QWidget):
             return
         text = "\n".join("\t".join(map(repr, row)) for row in block)
         QApplication.clipboard().setText(text)
-        self._told.setText(self.tr("Copied {0} values").format(f"{count:,}"))
+        told = count_text(count, self.tr("Copied 1 value"), self.tr("Copied {0} values"))
+        self._told.setText(told)
 
     def _dress_table(self) -> None:
         table = self._table

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
+from bertviewer.core.numerals import count_text
 from bertviewer.core.run.token_count import TokenCount
 from bertviewer.ui.tips import plain_tip
 
@@ -55,7 +56,8 @@ class TokenCountView(QWidget):
         if count.limit is not None:
             widest = self.tr("{0} / {0} tokens").format(f"{count.limit:,}")
             self._label.setMinimumWidth(self._label.fontMetrics().horizontalAdvance(widest))
-            self._cut.setText(self.tr("Cut to {0} tokens").format(f"{count.limit:,}"))
+            one, many = self.tr("Cut to 1 token"), self.tr("Cut to {0} tokens")
+            self._cut.setText(count_text(count.limit, one, many))
             self._cut.setToolTip(
                 self.tr("Run as much of it as the model takes; special tokens at the ends stay.")
             )
@@ -79,16 +81,16 @@ class TokenCountView(QWidget):
     def _tokens(self, count: TokenCount) -> str:
         if count.limit is not None:
             return self.tr("{0} / {1} tokens").format(f"{count.tokens:,}", f"{count.limit:,}")
-        if count.tokens == 1:
-            return self.tr("1 token")
-        return self.tr("{0} tokens").format(f"{count.tokens:,}")
+        return count_text(count.tokens, self.tr("1 token"), self.tr("{0} tokens"))
 
     def _tip(self, count: TokenCount) -> str:
         lines = [self.tr("Special tokens count as well.")]
         if count.limit is not None:
             lines = [
-                self.tr("The model takes at most {0} tokens; special ones count as well.").format(
-                    f"{count.limit:,}"
+                count_text(
+                    count.limit,
+                    self.tr("The model takes at most 1 token; special ones count as well."),
+                    self.tr("The model takes at most {0} tokens; special ones count as well."),
                 )
             ]
         if count.unknown:

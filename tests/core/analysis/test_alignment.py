@@ -62,7 +62,7 @@ def best_score(first: list[int], second: list[int]) -> tuple[int, int]:
 IDS = st.lists(st.integers(0, 3), max_size=9)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(IDS, IDS)
 def test_an_alignment_rises_pairs_equals_and_is_the_best(
     first: list[int], second: list[int]

@@ -124,7 +124,7 @@ def sound(found: Histogram) -> None:
     assert found.outside == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(width=32)),
     arrays.arrays(np.float64, st.integers(0, 20), elements=st.floats()),

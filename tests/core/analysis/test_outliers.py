@@ -120,7 +120,7 @@ def test_a_run_without_states_has_none() -> None:
     assert feature_path(run, 3).means == ()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 24), st.integers(0, 3), st.floats(width=32)), max_size=12))
 def test_any_spikes(spikes: list[tuple[int, int, float]]) -> None:
     state = np.random.default_rng(0).standard_normal((25, 4))

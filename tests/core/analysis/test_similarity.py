@@ -55,7 +55,7 @@ def test_no_tokens_give_an_empty_matrix() -> None:
     assert cosine_matrix(np.empty((0, 4))).shape == (0, 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(arrays(np.float64, SHAPES, elements=FINITE))
 def test_cosines_of_finite_vectors(state: NDArray[np.float64]) -> None:
     matrix = cosine_matrix(state)
@@ -89,7 +89,7 @@ def test_the_nearest_tokens_of_the_demo() -> None:
     assert [value for _, value in nearest] == pytest.approx([c for c, _ in plain[:5]], abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(arrays(np.float64, SHAPES, elements=st.floats()))
 def test_cosines_row_by_row_are_those_of_the_matrix(state: NDArray[np.float64]) -> None:
     matrix = cosine_matrix(state)

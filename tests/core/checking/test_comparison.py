@@ -122,7 +122,7 @@ def test_nothing_finite_is_no_comparison() -> None:
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=40), st.integers(0, 2**16))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_sum_in_another_order_is_equal(values: list[float], seed: int) -> None:
     """Dot products in float32 differ by their order, and by no more than is allowed."""
     x = torch.tensor(values, dtype=F32)

@@ -53,7 +53,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch, block: int) -> No
 floats = st.floats(-1e6, 1e6, width=32) | st.sampled_from((math.nan, math.inf, -math.inf, -0.0))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(arrays(np.float32, array_shapes(min_dims=0, max_dims=3, min_side=0), elements=floats))
 def test_a_tensor_is_equal_to_itself(elements: Array) -> None:
     found = between(elements, elements.copy())

@@ -186,7 +186,7 @@ def test_a_division_comes_out_even() -> None:
     assert found.shapes["layers.0.self_attn.k_proj.weight"] == ("A_kv*D//A", "D")
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     heads=st.integers(1, 6),
     per_head=st.integers(1, 9),

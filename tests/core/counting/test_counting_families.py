@@ -154,7 +154,6 @@ def derived(config: Config) -> tuple[Derivation, Mapping[str, Any]]:
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(
     max_examples=3,
-    deadline=None,
     derandomize=True,
     # Shrinking would derive hundreds of times; the drawn sizes are small enough to read.
     phases=(Phase.explicit, Phase.generate),

@@ -31,7 +31,7 @@ def _short_pauses_and_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hub(server: HubServer, tmp_path: Path) -> Hub:
-    return Hub(server.url, tmp_path / "cache", patience=5.0, headers={"user-agent": "bertviewer"})
+    return Hub(server.url, tmp_path / "cache", patience=60.0, headers={"user-agent": "bertviewer"})
 
 
 @pytest.fixture

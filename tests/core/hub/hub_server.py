@@ -15,20 +15,23 @@ LARGE = (".safetensors", ".bin", ".h5")
 """What the hub keeps with Git LFS."""
 
 CHUNK = 1 << 14
+LONG = 300.0
+"""Seconds that nothing comes where nothing more shall come: longer than any test."""
 
 
 @dataclass(frozen=True)
 class Fault:
     """How to answer instead: a status with headers, or the content with something wrong.
 
-    ``cut`` closes the connection after so many bytes; ``pause`` waits so many seconds before each
-    chunk; ``ignores_range`` sends all of it; ``content`` sends that instead; ``silent`` never
-    answers.
+    ``cut`` closes the connection after so many bytes; ``held`` sends so many and the rest once
+    ``goes_on`` is set; ``pause`` waits so many seconds before each chunk; ``ignores_range`` sends
+    all of it; ``content`` sends that instead; ``silent`` never answers.
     """
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     cut: int | None = None
+    held: int | None = None
     pause: float = 0.0
     ignores_range: bool = False
     content: bytes | None = None
@@ -55,6 +58,7 @@ class HubServer:
         self.requests: list[Request] = []
         self.faults: dict[str, list[Fault]] = {}
         self.token: str | None = None  # what private models ask for
+        self.goes_on = threading.Event()
         self._files: dict[tuple[str, str], dict[str, bytes]] = {}
         self._branches: dict[tuple[str, str], str] = {}
         self._stopping = threading.Event()
@@ -97,6 +101,7 @@ class HubServer:
 
     def stop(self) -> None:
         self._stopping.set()
+        self.goes_on.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -108,7 +113,7 @@ class HubServer:
         handler.close_connection = True
         try:
             if fault.silent:
-                self._stopping.wait(30)
+                self._stopping.wait(LONG)
             elif fault.status:
                 self._send(handler, fault.status, b"nothing", fault.headers, fault)
             elif self.token and headers.get("authorization") != f"Bearer {self.token}":
@@ -194,6 +199,8 @@ class HubServer:
             if fault.pause and self._stopping.wait(fault.pause):
                 return
             chunk = body[start : start + CHUNK]
+            if fault.held is not None and start + len(chunk) > fault.held:
+                self.goes_on.wait(LONG)
             if fault.cut is not None and start + len(chunk) > fault.cut:
                 handler.wfile.write(chunk[: max(0, fault.cut - start)])
                 return

@@ -124,5 +124,5 @@ def test_without_a_tokenizer_no_weights_are_downloaded(
     on_hub.add(REPO, {name: (tiny_bert_folder / name).read_bytes() for name in names})
     status, _, err = call("run", f"hf://{REPO}", "the cat")
     assert status == 2
-    assert err.endswith("the folder has no tokenizer, so no sentence can be run\n")
+    assert err.endswith("the hub's cache has no tokenizer, so no sentence can be run\n")
     assert all("range" in request.headers for request in on_hub.asked(".safetensors"))

@@ -3,6 +3,7 @@
 import json
 import shutil
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,23 @@ def test_what_is_pinned_and_complete_asks_nobody(
     assert again.missing_bytes() == 0
 
 
+def test_a_part_of_a_tokenizer_is_not_complete(
+    server: HubServer, hub: Hub, unreachable: Hub, tiny_files: dict[str, bytes]
+) -> None:
+    # As DeBERTa's, whose settings and weights another program has left here.
+    files = {name: content for name, content in tiny_files.items() if name != "vocab.txt"}
+    server.add(REPO, files | {"spm.model": b"pieces"})
+    model = open_hub(hub_source(), hub=hub)
+    model.fetch()
+    (model.source.path / "spm.model").unlink()
+    assert not has_tokenizer(open_hub(model.source, hub=unreachable).source)
+    again = open_hub(model.source, hub=hub)
+    assert (again.source.path / "spm.model").read_bytes() == b"pieces"
+    asked = len(server.requests)
+    open_hub(model.source, hub=hub)
+    assert len(server.requests) == asked
+
+
 def test_a_hub_that_answers_with_another_commit(
     server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
 ) -> None:
@@ -170,42 +188,41 @@ def test_a_hub_that_answers_with_another_commit(
         open_hub(hub_source(f"hf://{REPO}@{commit}"), hub=hub)
 
 
-def unreachable(hub: Hub) -> Hub:
-    """Return the same cache under an address where nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    return Hub(f"http://127.0.0.1:{port}", hub.cache, hub.patience)
+@pytest.fixture
+def unreachable(hub: Hub) -> Iterator[Hub]:
+    """Return the same cache under an address where nobody listens, nor begins to meanwhile."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        yield Hub(f"http://127.0.0.1:{port}", hub.cache, hub.patience)
 
 
 def test_without_a_network_the_cache_is_opened(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
+    server: HubServer, hub: Hub, unreachable: Hub, tiny_files: dict[str, bytes]
 ) -> None:
     commit = server.add(REPO, tiny_files)
     open_hub(hub_source(), hub=hub).fetch()
-    model = open_hub(hub_source(), hub=unreachable(hub))
+    model = open_hub(hub_source(), hub=unreachable)
     assert model.source.name == f"hf://{REPO}@{commit}"
     assert model.checkpoint is not None
     assert not model.why_no_weights
 
 
 def test_without_a_network_and_weights_the_architecture_is_there(
-    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
+    server: HubServer, hub: Hub, unreachable: Hub, tiny_files: dict[str, bytes]
 ) -> None:
     server.add(REPO, tiny_files)
     open_hub(hub_source(), hub=hub)
-    off = unreachable(hub)
-    model = open_hub(hub_source(), hub=off)
+    model = open_hub(hub_source(), hub=unreachable)
     assert model.checkpoint is None
     assert "its weights are not in the cache" in model.why_no_weights
-    assert f"{off.host} cannot be reached" in model.why_no_weights
+    assert f"{unreachable.host} cannot be reached" in model.why_no_weights
 
 
-def test_without_a_network_and_a_cache(hub: Hub) -> None:
-    off = unreachable(hub)
+def test_without_a_network_and_a_cache(unreachable: Hub) -> None:
     with pytest.raises(UserError) as error:
-        open_hub(hub_source(), hub=off)
-    assert str(error.value) == f"hf://{REPO}@main: {off.host} cannot be reached"
+        open_hub(hub_source(), hub=unreachable)
+    assert str(error.value) == f"hf://{REPO}@main: {unreachable.host} cannot be reached"
 
 
 def test_a_long_header_comes_in_two_requests(

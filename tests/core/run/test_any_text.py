@@ -72,9 +72,7 @@ def one_line(error: UserError) -> str:
 @given(text=TEXTS, pair=st.none() | TEXTS, cut=st.booleans())
 @example(text="\udc80", pair=None, cut=False)
 @example(text="\x00", pair="\x00", cut=True)
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_runs_or_is_refused(
     text: str,
     pair: str | None,
@@ -115,7 +113,7 @@ def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> list[Tokenizer]:
 
 
 @given(text=TEXTS, pair=st.none() | TEXTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_kind_of_tokenizer_reads_any_text(
     text: str, pair: str | None, tokenizers: list[Tokenizer]
 ) -> None:

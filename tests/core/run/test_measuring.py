@@ -73,7 +73,7 @@ def norm_of(row: Tensor) -> float:
     return math.hypot(*row.flatten().tolist())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(tensors())
 @example(torch.tensor(3.0))
 @example(torch.zeros(0))
@@ -112,7 +112,7 @@ def test_a_sign_that_torch_has_still_to_turn(held: str) -> None:
     assert_figures(measure_tokens(tensor).of(range(len(rows_of(wanted)))), wanted)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tensors(), st.data())
 def test_some_tokens_are_those_rows(tensor: Tensor, data: st.DataObject) -> None:
     rows = rows_of(tensor)
@@ -125,7 +125,7 @@ def test_some_tokens_are_those_rows(tensor: Tensor, data: st.DataObject) -> None
     assert_figures(statistics, together)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(tensors(), min_size=1, max_size=4))
 @example([torch.tensor([[[0.0], [0.0]], [[0.0], [1.3408e154]]], dtype=torch.float64)])
 def test_merged_statistics_are_those_of_all_elements(parts: list[Tensor]) -> None:

@@ -1,18 +1,22 @@
 """Calling a part again gives what the run gave, to the last bit."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.errors import Cancelled
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.loading import LoadedModel, open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.replay import replay
+from bertviewer.core.run.recording import first_tensor
+from bertviewer.core.run.replay import replay, taken_by
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.units import unit_of
+from bertviewer.core.source import parse_source
 from tests.core.checking.small_models import FAMILIES, SENTENCE, heads, hook_count, small_model
 from tests.core.run.replaying import assert_same, calls_of, watched
 
@@ -222,8 +226,53 @@ def test_a_head_that_names_no_cache_has_none(family: str, layer: str) -> None:
     # A cache would grow with every replay, and give other keys than the run had.
     model = small_model(family, "question-answering")
     kept, everything = watched(model)
-    assert kept.inputs["use_cache"] is False
+    assert all(call.kwargs.get("past_key_values") is None for call in kept.calls[layer])
     for _ in range(2):
         found = replay(model, kept, [layer])
         for path in found.calls:
             assert_same(found, everything, path)
+
+
+@pytest.mark.parametrize("family", ["xlm", "flaubert"])
+def test_layers_that_fill_a_cache_are_not_called_alone(family: str, tmp_path: Path) -> None:
+    # They make one whatever they are told, and each call puts its keys into it.
+    values = {"vocab_size": 97, "emb_dim": 24, "n_layers": 2, "n_heads": 3}
+    kept, everything = watched(model := opened({"model_type": family, **values}, tmp_path))
+    for _ in range(2):
+        assert_same(replay(model, kept, ["attentions.1"]), everything, "attentions.1")
+
+
+def test_layers_whose_forward_is_called_by_name_are_seen(tmp_path: Path) -> None:
+    values = {"vocab_size": 97, "hidden_size": 24, "embedding_size": 24, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "intermediate_size": 40}
+    model = opened({"model_type": "squeezebert", **values, **heads}, tmp_path)
+    kept = Capture("units")
+    run = run_sentence(model, SENTENCE, random_weights=True, capture=kept)
+    layer = "encoder.layers.1"
+    (call,) = replay(model, kept, [layer]).calls[layer]
+    output, activation = first_tensor(call.output), run.activation(layer)
+    assert output is not None
+    assert activation is not None
+    assert activation.output_shape == output.shape
+    assert activation.statistics.mean == pytest.approx(output.mean().item(), abs=1e-6)
+
+
+def test_a_part_that_cannot_be_called_again_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small_model("bert")
+    kept, _ = watched(model)
+
+    def fail(*_args: object, **_kwargs: object) -> None:
+        raise KeyError("once")
+
+    monkeypatch.setattr(model.module(True).get_submodule(f"{LAYER}.attention"), "forward", fail)
+    said = r"called again: encoder.layer.1.attention \(BertAttention\): KeyError: 'once'$"
+    with pytest.raises(UserError, match=said):
+        replay(model, kept, [LAYER])
+    with pytest.raises(UserError, match=said):
+        taken_by(model, kept, f"{LAYER}.output")
+
+
+def opened(config: dict[str, Any], folder: Path) -> LoadedModel:
+    path = folder / "config.json"
+    path.write_text(json.dumps(config))
+    return open_model(parse_source(str(path)))

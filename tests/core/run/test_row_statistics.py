@@ -37,7 +37,7 @@ def sums_of(row: Rows) -> tuple[float, ...]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     arrays.arrays(
         np.float32,

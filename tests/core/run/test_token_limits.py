@@ -58,7 +58,7 @@ class TestCut:
         second=st.none() | st.lists(st.sampled_from(["mat", "[SEP]", "sats"]), min_size=1),
         limit=st.integers(5, 40),
     )
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     def test_it_cuts_as_transformers_does(
         self, first: list[str], second: list[str] | None, limit: int
     ) -> None:
@@ -136,6 +136,14 @@ def test_too_many_tokens_and_foreign_ids() -> None:
         check_tokens((), BERT)
 
 
+ESM_2 = {
+    "model_type": "esm",
+    "position_embedding_type": "rotary",
+    "max_position_embeddings": 20,
+    "pad_token_id": 1,
+}
+
+
 @pytest.mark.parametrize(
     ("config", "limit"),
     [
@@ -143,6 +151,8 @@ def test_too_many_tokens_and_foreign_ids() -> None:
         ({"model_type": "gpt2", "n_positions": 1024}, 1024),
         ({"model_type": "roberta", "max_position_embeddings": 514, "pad_token_id": 1}, 512),
         ({"model_type": "t5"}, None),
+        ({"model_type": "esm", "max_position_embeddings": 1026, "pad_token_id": 1}, 1024),
+        (ESM_2, None),
     ],
 )
 def test_position_limit(config: dict[str, Any], limit: int | None) -> None:
@@ -189,6 +199,27 @@ def test_what_counts_positions_after_the_padding_runs_at_its_limit(
         run_sentence(model, Sentence("a " * 19), random_weights=True)
     with torch.no_grad(), pytest.raises((IndexError, RuntimeError), match="out of "):
         model.module(True)(input_ids=torch.full((1, 19), 7))
+
+
+def test_a_model_without_a_table_of_positions_takes_any_number(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**SMALL, **ESM_2}))
+    run = run_sentence(open_model(parse_source(str(path))), Sentence("a " * 40), True)
+    assert len(run.tokens) == 40
+    assert run.hidden_states[-1].shape == (40, 24)
+
+
+def test_more_tokens_than_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"vocab_size": 97, "d_model": 24, "d_kv": 6, "d_ff": 40, "num_layers": 1}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "t5", **sizes, "num_heads": 3}))
+    model = open_model(parse_source(str(path)))
+    assert run_sentence(model, Sentence("a " * 1999), random_weights=True).tokens
+    # Twice 3 heads x 2000² scores of 4 bytes.
+    monkeypatch.setattr("bertviewer.core.memory.available_memory", lambda: 95_900_000)
+    with pytest.raises(UserError, match=r"attention of 2,000 tokens needs 0.1 GB of memory, and"):
+        run_sentence(model, Sentence("a " * 1999), random_weights=True)
+    assert run_sentence(model, Sentence("a " * 1900), random_weights=True).tokens
 
 
 class TestCount:

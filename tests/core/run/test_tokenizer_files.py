@@ -4,9 +4,11 @@ import json
 import os
 import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import transformers
@@ -14,13 +16,14 @@ import transformers
 from bertviewer.app import main
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
-from bertviewer.core.run import model_tokenizer, tokenizer_files
+from bertviewer.core.run import model_tokenizer
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.model_tokenizer import ModelTokenizer
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.tokenizer_files import (
     MAX_BYTES,
     READ_BY_TRANSFORMERS,
+    SETTINGS,
     TEMPLATES,
     WITHOUT_VOCABULARY,
     check_tokenizer_files,
@@ -28,6 +31,7 @@ from bertviewer.core.run.tokenizer_files import (
     lacks_tokenizer,
 )
 from bertviewer.core.source import parse_source
+from tests.cli.commands import ROOT
 from tests.core.formulas.formula_models import TINY
 
 Put = Callable[[Path], None]
@@ -147,7 +151,7 @@ def test_every_file_that_transformers_knows_is_looked_at() -> None:
             known |= set(re.findall(r':\s*"([^"]+)"', table))
     assert len(known) > len(READ_BY_TRANSFORMERS) / 2
     assert known <= set(READ_BY_TRANSFORMERS)
-    assert tokenizer_files.SETTINGS in READ_BY_TRANSFORMERS
+    assert SETTINGS in READ_BY_TRANSFORMERS
 
 
 def test_the_tokenizers_without_a_vocabulary_are_known() -> None:
@@ -166,7 +170,7 @@ def test_one_that_reads_bytes_needs_no_vocabulary(tmp_path: Path) -> None:
     source = parse_source(str(tmp_path))
     assert not has_tokenizer(source)
     for bad in ("{", "[]", "[" * 100_000, '{"tokenizer_class": ["ByT5Tokenizer"]}'):
-        (tmp_path / tokenizer_files.SETTINGS).write_text(bad)
+        (tmp_path / SETTINGS).write_text(bad)
         assert not has_tokenizer(source)
     transformers.ByT5Tokenizer().save_pretrained(tmp_path)
     assert has_tokenizer(source)
@@ -178,8 +182,8 @@ def test_one_that_reads_bytes_needs_no_vocabulary(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("installed", "said"),
     [
-        ((), "sentencepiece and protobuf: pip install sentencepiece protobuf"),
-        (("sentencepiece",), "protobuf: pip install protobuf"),
+        ((), "sentencepiece and protobuf"),
+        (("sentencepiece",), "protobuf"),
     ],
 )
 def test_what_a_sentencepiece_model_is_read_with(
@@ -191,10 +195,65 @@ def test_what_a_sentencepiece_model_is_read_with(
     with pytest.raises(UserError) as raised:
         ModelTokenizer(tmp_path, config)
     problem = f"{tmp_path}: the tokenizer cannot be read"
-    assert str(raised.value) == f"{problem}: spm.model can only be read with {said}"
+    command = "pip install 'bertviewer[sentencepiece]'"
+    assert str(raised.value) == f"{problem}: spm.model can only be read with {said}: {command}"
 
 
 def test_a_module_inside_of_what_is_not_there() -> None:
     assert not model_tokenizer._is_installed("no_such_package.inner")
     assert not model_tokenizer._is_installed("no_such_package")
     assert model_tokenizer._is_installed("json.decoder")
+
+
+def test_what_is_to_be_installed_is_an_extra_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = {
+        f"bertviewer[{name}]": what for name, what in project["optional-dependencies"].items()
+    }
+    names = {re.split("[<>=]", what)[0] for what in extras[model_tokenizer._EXTRA]}
+    assert names == set(model_tokenizer._SENTENCEPIECE)
+
+
+@pytest.mark.parametrize(
+    ("family", "files", "said"),
+    [
+        ("bert", {"vocab.json": "{}"}, "BertTokenizer is made from vocab.txt or tokenizer.json"),
+        ("albert", {"vocab.txt": "a"}, "AlbertTokenizer is made from spiece.model or tokenizer"),
+        ("gpt2", {"vocab.txt": "a"}, "GPT2Tokenizer is made from vocab.json or tokenizer.json"),
+        ("bert", {"vocab.txt": "a", SETTINGS: '{"tokenizer_class": "T5Tokenizer"}'}, "T5Tokenizer"),
+    ],
+)
+def test_one_that_would_know_no_words_is_refused(
+    family: str, files: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(UserError, match=f"{said}.*, and none is there$"):
+        ModelTokenizer(tmp_path, {"model_type": family, **TINY[family]})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"tokenizer_class": "NoSuchTokenizer"}, "tokenizer_class 'NoSuchTokenizer' is not known"),
+        ({"tokenizer_class": 5}, "tokenizer_class is 5, which is not the name of a class"),
+    ],
+)
+def test_a_class_that_is_none(settings: dict[str, Any], said: str, folder: Path) -> None:
+    (folder / SETTINGS).write_text(json.dumps(settings))
+    with pytest.raises(UserError, match=said):
+        run_sentence(open_model(parse_source(str(folder))), Sentence("a test"))
+
+
+def test_an_empty_tokenizer_is_told_by_more_than_a_key(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}")
+    with pytest.raises(UserError, match=r"cannot be read: KeyError: 'added_tokens'$"):
+        run_sentence(open_model(parse_source(str(folder))), Sentence("a test"))
+
+
+def test_words_without_merges(folder: Path) -> None:
+    (folder / "vocab.txt").unlink()
+    (folder / "vocab.json").write_text('{"a": 0}')
+    (folder / SETTINGS).write_text('{"tokenizer_class": "RobertaTokenizer"}')
+    with pytest.raises(UserError, match=r"cannot be read: there is no merges.txt beside its vocab"):
+        run_sentence(open_model(parse_source(str(folder))), Sentence("a test"))

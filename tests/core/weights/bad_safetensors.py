@@ -41,7 +41,7 @@ _HUGE = "not a safetensors file: its header would be {} bytes long, more than an
 BAD_SAFETENSORS = (
     # What is no safetensors file at all.
     BadFile("empty", b"", "the file is empty"),
-    BadFile("one byte", b"\x08", "only 1 bytes, too short for weights"),
+    BadFile("one byte", b"\x08", "only 1 byte, too short for weights"),
     BadFile("seven bytes", b"\x08" + b"\0" * 6, "only 7 bytes, too short for weights"),
     BadFile("LFS pointer", LFS, _POINTER),
     BadFile("HTML", b"<!DOCTYPE html>\n<html><body>Not found</body></html>", _PAGE),
@@ -97,6 +97,7 @@ BAD_SAFETENSORS = (
         f"cut off: its tensors end at byte {len(GOOD)}, and the file has only {len(GOOD) - 4}",
     ),
     BadFile("trailing bytes", GOOD + b"xyz", "3 bytes after its last tensor belong to none"),
+    BadFile("a trailing byte", GOOD + b"x", "1 byte after its last tensor belongs to none"),
     # Headers that are no JSON, or not of that kind.
     BadFile("a list", packed(b'[{"a": 1}]'),
             "not a safetensors file: its header is not a JSON table"),

@@ -46,7 +46,7 @@ def child(file: Path, target: Path, before: str = "") -> tuple[int, str]:
         env=pickle_converting._environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     return done.returncode, done.stdout

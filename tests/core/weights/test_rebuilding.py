@@ -154,7 +154,7 @@ def test_the_guess_is_told(tmp_path: Path) -> None:
     note = note_of(architecture.config)
     assert note == (
         "bare.safetensors has no config.json: the sizes are those of its tensors. No tensor tells "
-        "the rest, so it is guessed: 2 heads of 64 columns, the activation gelu, epsilon 1e-12."
+        "the rest, so it is guessed: 2 heads of 64 columns, the activation gelu, epsilon 1e−12."
     )
     assert note in formats.text(architecture, None, False)
     assert note_of({NOTE_KEY: 3}) == note_of({}) == ""

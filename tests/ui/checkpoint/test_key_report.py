@@ -98,7 +98,7 @@ def test_the_overview_tells_of_the_checkpoint(
     assert facts["Stored as"] == "F16; computed in float32"
     assert facts["Files"] == f"model.safetensors, {keys.nbytes / 1e6:.1f} MB"
     assert "Missing" not in facts
-    assert facts["Not in this model"] == "1 of 40 tensors in the files, such as <b>stray</b>"
+    assert facts["Not in this model"] == "1 of 40 tensors in the files: <b>stray</b>"
     find(window, QPushButton, "showKeyReport").click()
     find(window, QDialog, "keyReportDialog").close()
     window.workspace.select("pooler")

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.source import parse_source
 from bertviewer.plots.chart import Place
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
@@ -86,6 +89,36 @@ def test_both_kinds_of_a_decoder(tiny: Open, settle: Settle) -> None:
     window.workspace.go(Place(token=target[0]))
     settle()
     assert " looks most at " in most.text()
+
+
+def test_a_single_head_has_the_room_of_all_heads(tiny: Open, settle: Settle) -> None:
+    window = tiny("bert", num_attention_heads=1)
+    grid, plot = find(window, HeadGrid, "headGrid"), find(window, GridPlot, "headPlot")
+    assert plot.isVisible()
+    assert not grid.isVisible()
+    find(window, QToolButton, "allLayers").click()
+    settle()
+    assert find(window, PairGrid, "allHeads").isVisible()
+    find(window, QToolButton, "allLayers").click()
+    settle()
+    assert not grid.isVisible()
+
+
+def test_one_above_the_other_in_a_pane_higher_than_wide(tiny: Open, settle: Settle) -> None:
+    window = tiny("bert")
+    grid, plot = find(window, HeadGrid, "headGrid"), find(window, GridPlot, "headPlot")
+
+    def places() -> tuple[QPoint, QPoint]:
+        return grid.mapTo(window, QPoint()), plot.mapTo(window, QPoint())
+
+    beside = places()
+    assert beside[1].x() > beside[0].x() + grid.width() / 2
+    window.enlarge_views()
+    window.resize(1000, 1500)
+    settle()
+    below = places()
+    assert below[1].y() > below[0].y() + grid.height() / 2
+    assert grid.width() > 500
 
 
 def test_a_model_without_attention(tiny: Open) -> None:

@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QToolButton, QWidget
 
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui import tasks
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.finding import find
@@ -22,6 +24,7 @@ from tests.ui.run.attention_window import (
     run,
     show_layer_2,
     titles,
+    view_of,
 )
 
 
@@ -43,6 +46,19 @@ def test_runs_side_by_side(shown: MainWindow, settle: Settle) -> None:
     assert a.levels == b.levels
     entropies = [plain_entropies(eager(text)[2])[0] for text in (A, B)]
     assert any("entropy {:.3f} (A {:.3f}) nats".format(*entropies) in t for t in titles(shown))
+
+
+def test_plots_have_names_for_those_who_do_not_see_them(shown: MainWindow, settle: Settle) -> None:
+    def names(kind: type[QWidget]) -> list[str]:
+        plots = [plot for plot in view_of(shown).findChildren(kind) if plot.isVisible()]
+        return sorted(plot.accessibleName() for plot in plots)
+
+    assert names(HeadGrid) == ["Heads: H entropy in nats, d distance in tokens"]
+    assert [name.partition(":")[0] for name in names(GridPlot)] == ["Head 0"]
+    shown.workspace.keep_run()
+    run(shown, settle, A)
+    assert names(HeadGrid) == ["Heads, A", "Heads, B"]
+    assert [name[-3:] for name in names(GridPlot)] == [", A", ", B"]
 
 
 def test_of_two_runs_only_the_new_one_is_computed(

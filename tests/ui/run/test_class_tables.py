@@ -36,10 +36,11 @@ def test_labels_of_the_text() -> None:
     a = ClassScores("text", ("bad", "good"), LOGITS[1:2], softmax(LOGITS[1:2], 1))
     table = class_table(b, a)
     assert column(table, "Label") == ["bad", "good"]
-    assert column(table, "Logit") == [0.0, 1.0]
-    assert column(table, "B") == pytest.approx([1 / (1 + np.e), np.e / (1 + np.e)])
-    assert column(table, "A") == pytest.approx(softmax(LOGITS[1:2], 1)[0])
-    assert column(table, "B − A") == pytest.approx((softmax(LOGITS[:2], 1) * [[1], [-1]]).sum(0))
+    assert column(table, "B, Logit") == [0.0, 1.0]
+    assert column(table, "B, Probability") == pytest.approx([1 / (1 + np.e), np.e / (1 + np.e)])
+    assert column(table, "A, Probability") == pytest.approx(softmax(LOGITS[1:2], 1)[0])
+    less = (softmax(LOGITS[:2], 1) * [[1], [-1]]).sum(0)
+    assert column(table, "B − A, Probability") == pytest.approx(less)
     assert [row[0].is_bold for row in table.rows] == [False, True]
     assert best_line(RUN, b) == "good, probability 0.7311"
 
@@ -47,7 +48,9 @@ def test_labels_of_the_text() -> None:
 def test_the_value_of_a_regression() -> None:
     b, a = (ClassScores("text", ("LABEL_0",), np.array([[x]]), None) for x in (2.5, 1.0))
     assert class_table(b).table() == (("Label", "Value"), [("LABEL_0", 2.5)])
-    assert class_table(b, a).table()[1] == [("LABEL_0", 2.5, 1.0, 1.5)]
+    header, rows = class_table(b, a).table()
+    assert header == ("Label", "B, Value", "A, Value", "B − A, Value")
+    assert rows == [("LABEL_0", 2.5, 1.0, 1.5)]
     assert best_line(RUN, b) == "LABEL_0: 2.5"
 
 
@@ -65,10 +68,10 @@ def test_a_label_for_each_token_and_as_figures_of_the_same() -> None:
     table = token_class_table(RUN, b, a, {1: 0, 2: 1})
     assert column(table, "Token") == ["[CLS]", "a", "river", "##bank", "[SEP]"]
     assert column(table, "Label") == ["y", "x", "y", "y", "x"]
-    assert column(table, "B") == pytest.approx(softmax(LOGITS, 1).max(1))
+    assert column(table, "B, Probability") == pytest.approx(softmax(LOGITS, 1).max(1))
     # Token 1 is A's 0, where label x has the lower score.
     expected = [None, softmax(LOGITS, 1)[0, 0], softmax(LOGITS, 1)[1, 1], None, None]
-    assert column(table, "A") == expected
+    assert column(table, "A, Probability") == expected
     assert table.places[3] == Place(token=3)
     assert best_line(RUN, b) == ""
 
@@ -77,8 +80,8 @@ def test_an_answer() -> None:
     chances = softmax(LOGITS, 0)
     b = ClassScores("answer", ("start", "end"), LOGITS, chances, (0, 1, 2, 3, 4), (1, 2))
     table = answer_table(RUN, b)
-    assert column(table, "Start") == chances[:, 0].tolist()
-    assert column(table, "End") == chances[:, 1].tolist()
+    assert column(table, "Start probability") == chances[:, 0].tolist()
+    assert column(table, "End probability") == chances[:, 1].tolist()
     assert column(table, "Start logit") == LOGITS[:, 0].tolist()
     assert column(table, "End logit") == LOGITS[:, 1].tolist()
     assert [row[1].is_bold for row in table.rows] == [False, True, True, False, False]
@@ -86,8 +89,11 @@ def test_an_answer() -> None:
     assert "“a river” (tokens 1 to 2)" in line
     assert "3.000 + 5.000 = 8.000" in line
     compared = answer_table(RUN, b, b, {n: n for n in range(5)})
-    assert column(compared, "End A") == chances[:, 1].tolist()
-    assert set(column(compared, "Start B − A")) == {0.0}
+    assert column(compared, "A, End probability") == chances[:, 1].tolist()
+    assert column(compared, "B, End logit") == LOGITS[:, 1].tolist()
+    assert set(column(compared, "B − A, Start probability")) == {0.0}
+    # On the screen there is less room.
+    assert [one.title for one in compared.columns[2:5]] == ["Start B", "Start A", "Start B − A"]
 
 
 def test_an_answer_from_right_to_left_keeps_to_its_place() -> None:
@@ -119,7 +125,7 @@ def test_figures_are_the_models(task: str) -> None:
     output = it.plain()
     if task == "question-answering":
         table = answer_table(it.run, scores)
-        assert column(table, "Start") == pytest.approx(
+        assert column(table, "Start probability") == pytest.approx(
             output.start_logits[0].double().softmax(-1).tolist(), rel=1e-5
         )
         assert column(table, "End logit") == pytest.approx(output.end_logits[0].tolist(), rel=1e-5)

@@ -2,11 +2,12 @@
 
 import csv
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QTableView
+from PySide6.QtWidgets import QApplication, QFileDialog, QTableView, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
@@ -20,6 +21,7 @@ from bertviewer.ui.run.figures import (
     FigureTable,
     difference,
     number,
+    of_both_runs,
     probability,
     score,
     words,
@@ -83,6 +85,18 @@ def test_rows_are_a_model(qtmodeltester: ModelTester, qapp: QApplication) -> Non
     assert rows.headerData(1, Qt.Orientation.Horizontal) == "1"
 
 
+def test_a_short_title_tells_in_its_tip_and_in_data_what_it_is(qapp: QApplication) -> None:
+    rows = FigureRows()
+    b, a, less = of_both_runs("<s> end", "bar", "End ")
+    rows.show_table(FigureTable((FigureColumn("#"), b, a, less), ()))
+    across = Qt.Orientation.Horizontal
+    assert rows.headerData(1, across) == "End B"
+    assert "B, &lt;s&gt; end" in rows.headerData(1, across, Qt.ItemDataRole.ToolTipRole)
+    assert rows.headerData(0, across, Qt.ItemDataRole.ToolTipRole) is None
+    assert rows.shown.table()[0] == ("#", "B, <s> end", "A, <s> end", "B − A, <s> end")
+    assert [column.kind for column in (b, a, less)] == ["bar", "bar", "number"]
+
+
 def test_a_tip_is_no_markup(qapp: QApplication) -> None:
     rows = FigureRows()
     rows.show_table(FigureTable((FigureColumn("x"),), ((words("<s>", tip="<s>, id 0"),),)))
@@ -117,6 +131,25 @@ def test_what_is_copied(view: FigureView, act: Callable[[str], str]) -> None:
     assert act("Copy") == '"a\tb"\t\t10.0'
     rows = list(csv.reader(act("Copy data as CSV").splitlines()))
     assert rows == [["Token", "P", "Logit"], ["<s>", repr(THIRD), "-2.0625"], ["a\tb", "", "10.0"]]
+
+
+def test_a_file_is_called_after_the_table(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = FigureView("predictionTable", "Predictions")
+    qtbot.addWidget(view)
+    view.show_table(TABLE)
+    proposed: list[str] = []
+
+    def choose(_parent: QWidget, _title: str, proposal: str, _kinds: str) -> tuple[str, str]:
+        proposed.append(proposal)
+        return str(tmp_path / proposal), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    table = find(view, QTableView, "predictionTable")
+    next(action for action in table.actions() if action.text() == "Save data as CSV…").trigger()
+    assert proposed == ["prediction-table.csv"]
+    assert (tmp_path / "prediction-table.csv").read_text().startswith("Token,P,Logit")
 
 
 def test_going_to_a_row_tells_its_place_and_marking_it_does_not(

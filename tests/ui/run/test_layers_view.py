@@ -72,6 +72,10 @@ def test_nan_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
     assert show(1, 5) == "Layer output · NaN or Inf in layers 1, 5"
     assert show(2) == "Layer output · NaN or Inf in layer 2"
     assert show() == "Layer output"
+    show(2)
+    ran.workspace.keep_run()
+    assert show(1, 5) == ("Layer output · A: NaN or Inf in layer 2; B: NaN or Inf in layers 1, 5")
+    assert show() == "Layer output · A: NaN or Inf in layer 2"
 
 
 def test_the_part_follows_the_tree_until_one_is_chosen(

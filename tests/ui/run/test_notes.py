@@ -7,7 +7,7 @@ import pytest
 from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.source_info import SourceInfo
-from bertviewer.ui.run.notes import SLOW, run_notes
+from bertviewer.ui.run.notes import SLOW, not_finite_note, run_notes
 
 RUN = ActivationRun(
     source=SourceInfo("demo", "demo", "base", "pretrained"),
@@ -61,3 +61,18 @@ def test_random_weights_and_stand_ins_are_told() -> None:
     assert "stand-in" in second
     partly = replace(RUN, source=replace(RUN.source, random_tensors=("cls.bias", "cls.weight")))
     assert run_notes(partly, architecture("float32")) == [], "the banner lasts, and says it"
+
+
+def test_layers_with_what_is_not_finite() -> None:
+    assert not_finite_note(()) == not_finite_note((), ()) == ""
+    assert not_finite_note((2,)) == "NaN or Inf in layer 2"
+    assert not_finite_note((1, 5)) == "NaN or Inf in layers 1, 5"
+    assert not_finite_note((3, 4, 5)) == "NaN or Inf in layers 3–5"
+
+
+def test_of_two_runs_each_is_named() -> None:
+    assert not_finite_note((2,), ()) == "B: NaN or Inf in layer 2"
+    assert not_finite_note((), (2,)) == "A: NaN or Inf in layer 2"
+    both = not_finite_note((2,), (3, 4, 5))
+    assert both == "A: NaN or Inf in layers 3–5; B: NaN or Inf in layer 2"
+    assert not_finite_note((1, 5), (1, 5)) == "A and B: NaN or Inf in layers 1, 5"

@@ -1,5 +1,7 @@
 """Outlier features beside the figures of each layer: named, chosen, and left again."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
@@ -84,12 +86,16 @@ def test_a_feature_of_both_runs(ran: MainWindow, lane: Lane, qtbot: QtBot) -> No
 
 def test_only_as_many_chips_as_there_is_room_for(ran: MainWindow, qtbot: QtBot) -> None:
     bar = find(ran, OutlierBar)
+
+    def seen() -> list[QToolButton]:
+        return [chip for chip in chips(ran) if not chip.isHidden()]
+
+    def has(width: int) -> bool:
+        return bar.width() == width and all(chip.geometry().right() <= width for chip in seen())
+
     counts = []
     for width in (120, 300, 700):
         bar.setFixedWidth(width)
-        qtbot.wait(20)
-        assert bar.width() == width
-        seen = [chip for chip in chips(ran) if not chip.isHidden()]
-        assert all(chip.geometry().right() <= width for chip in seen)
-        counts.append(len(seen))
+        qtbot.waitUntil(partial(has, width))
+        counts.append(len(seen()))
     assert counts[0] < counts[1] < counts[2] == len(chips(ran))

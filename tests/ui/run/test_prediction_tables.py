@@ -16,6 +16,8 @@ from bertviewer.ui.run.prediction_tables import (
 )
 from tests.core.analysis.model_runs import Opened, known
 
+TOKEN = "Token predicted at sat (2)"
+
 
 def at(it: Opened, position: int) -> Predictions:
     return predictions_at(it.model, it.run, it.kept, position)
@@ -54,17 +56,22 @@ def test_run_a_beside_it() -> None:
     table = candidates_table(it.run, b, a, is_compared=True)
     logits = it.plain()["logits"][0].double().softmax(-1)
     ids = [one.id for one in b.guess.top]
-    mine, others = column(table, "B"), column(table, "A")
+    mine, others = column(table, "B, Probability"), column(table, "A, Probability")
     assert mine[:10] == pytest.approx([float(logits[2, n]) for n in ids], rel=1e-4)
     assert others[:10] == pytest.approx([float(logits[4, n]) for n in ids], rel=1e-4)
-    for x, y, z in zip(mine, others, column(table, "B − A"), strict=True):
+    less = column(table, "B − A, Probability")
+    for x, y, z in zip(mine, others, less, strict=True):
         assert isinstance(x, float)
         assert isinstance(y, float)
         assert z == x - y
     # What is likely in A alone is there too.
-    assert {one.text for one in a.guess.top} <= set(column(table, "Token"))
+    assert {one.text for one in a.guess.top} <= set(column(table, TOKEN))
     without = candidates_table(it.run, b, None, is_compared=True)
-    assert set(column(without, "A")) == {None}
+    assert set(column(without, "A, Probability")) == {None}
+    titles = [one.title for one in table.columns]
+    assert titles == ["Rank", "Token", "B", "A", "B − A", "Logit"]
+    names, _ = table.table()
+    assert (names[0], names[-1]) == ("B, Rank", "B, Logit")
 
 
 def test_the_lens_has_the_last_layer_first() -> None:
@@ -72,13 +79,23 @@ def test_the_lens_has_the_last_layer_first() -> None:
     found = at(it, 2)
     table = lens_table(it.run, found)
     states = len(it.run.hidden_states)
-    assert column(table, "Layer") == [*map(str, reversed(range(states - 1))), "emb"]
+    layers = [*map(str, reversed(range(states - 1))), "emb"]
+    assert column(table, f"Layer × Rank: {TOKEN}") == layers
     for row, guess in zip(table.rows, reversed(found.layers), strict=True):
         assert [cell.value for cell in row[1:]] == [one.text for one in guess.top[:5]]
         assert [cell.share for cell in row[1:]] == [one.probability for one in guess.top[:5]]
         followed = [one.id == it.run.tokens[2].id for one in guess.top[:5]]
         assert [cell.is_bold for cell in row[1:]] == followed
+    assert lens_table(it.run, found, "A").table()[0][0] == f"Layer × Rank: A, {TOKEN}"
     assert table.places[0] == Place(it.run.state_path(states - 1, 2))
+
+
+def test_the_lens_names_a_state_that_is_after_the_final_norm() -> None:
+    it = known("gpt2", "pretraining")
+    cell = lens_table(it.run, at(it, 1)).rows[0][0]
+    last = len(it.run.hidden_states) - 2
+    name = f"{last}, after ln_f"
+    assert (cell.value, cell.text, cell.tip) == (name, str(last), f"layer {name}")
 
 
 def test_without_layers_there_is_no_lens() -> None:
@@ -96,8 +113,8 @@ def test_which_tokens_are_followed() -> None:
     tokens = list(it.run.tokens)
     tokens[2] = replace(tokens[2], text="##م")
     arabic = replace(it.run, tokens=tuple(tokens))
-    assert followed_tokens(arabic, found, 0)[0].label == "\u2068##م\u2069 (actual)"
-    assert actual_summary(arabic, found).startswith("Actual: \u2068##م\u2069, rank ")
+    assert followed_tokens(arabic, found, 0)[0].label == "\u2066##م\u2069 (actual)"
+    assert actual_summary(arabic, found).startswith("Actual: \u2066##م\u2069, rank ")
     last = at(it, len(it.run.tokens) - 1)
     assert [one.id for one in followed_tokens(it.run, last, 1)] == [last.guess.top[0].id]
     assert actual_summary(it.run, last) == ""

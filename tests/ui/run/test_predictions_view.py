@@ -36,6 +36,10 @@ def column(window: MainWindow, name: str, title: str) -> list[Any]:
     return [row[header.index(title)] for row in rows]
 
 
+def tokens_in(window: MainWindow) -> list[Any]:
+    return [row[1] for row in table(window, "predictionTable").table()[1]]
+
+
 def lens_lines(window: MainWindow) -> LineChart:
     chart = find(window, LinePlot, "lensPlot").chart
     assert chart is not None
@@ -47,7 +51,7 @@ def test_a_masked_word_is_what_the_pipeline_says(
 ) -> None:
     run(MASKED, trained_folder)
     said = transformers.pipeline("fill-mask", model=str(trained_folder))(MASKED, top_k=10)
-    assert column(window, "predictionTable", "Token") == [one["token_str"] for one in said]
+    assert tokens_in(window) == [one["token_str"] for one in said]
     assert column(window, "predictionTable", "Probability") == pytest.approx(
         [one["score"] for one in said], rel=1e-4
     )
@@ -75,9 +79,7 @@ def test_a_word_that_the_model_sees(
     assert lens_lines(window).lines[0].label == "cat (actual)"
     find(window, QComboBox, "lensFigure").setCurrentIndex(1)
     settle()
-    rank = column(window, "predictionTable", "Rank")[
-        column(window, "predictionTable", "Token").index("cat")
-    ]
+    rank = column(window, "predictionTable", "Rank")[tokens_in(window).index("cat")]
     assert lens_lines(window).lines[0].values[-1] == rank
     assert lens_lines(window).is_log
 
@@ -120,26 +122,24 @@ def test_run_a_beside_it(
 ) -> None:
     run(MASKED, trained_folder)
     chances = dict(
-        zip(
-            column(window, "predictionTable", "Token"),
-            column(window, "predictionTable", "Probability"),
-            strict=True,
-        )
+        zip(tokens_in(window), column(window, "predictionTable", "Probability"), strict=True)
     )
     window.keep_run()
     run("a test [MASK] on the mat")
-    tokens = column(window, "predictionTable", "Token")
-    a, b = (column(window, "predictionTable", name) for name in "AB")
+    tokens = tokens_in(window)
+    a, b, less = (
+        column(window, "predictionTable", f"{run}, Probability") for run in ("A", "B", "B − A")
+    )
     found = dict(zip(tokens, a, strict=True))
     assert {token: found[token] for token in chances} == chances
-    assert column(window, "predictionTable", "B − A") == [y - x for x, y in zip(a, b, strict=True)]
+    assert less == [y - x for x, y in zip(a, b, strict=True)]
     assert {line.label[0] for line in lens_lines(window).lines} == {"A", "B"}
     find(window, QToolButton, "lensA").click()
     assert table(window, "lensTable").rows[0][1].value == "sat"
     # [CLS] is in both; a word that A lacks has no partner.
     window.workspace.go(Place(token=1))
     settle()
-    assert set(column(window, "predictionTable", "A")) == {None}
+    assert set(column(window, "predictionTable", "A, Probability")) == {None}
     assert "A has no such token" in text(window, "predictionHint")
 
 

@@ -1,13 +1,14 @@
 """Two runs as grids: what is the same for both is there once, and their cells are as large."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pypdf
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QTabWidget, QToolButton
+from PySide6.QtWidgets import QApplication, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots import export
@@ -21,12 +22,34 @@ from tests.ui.finding import find
 from tests.ui.run.two_runs import settle
 
 
-def show(window: MainWindow, title: str, lane: Lane, qtbot: QtBot) -> None:
+def show(window: MainWindow, title: str, name: str, lane: Lane, qtbot: QtBot) -> None:
+    """Bring a view into sight, and wait until the two plots of this name show both runs."""
     tabs = find(window, QTabWidget, "runViews")
     tabs.setCurrentIndex([tabs.tabText(n) for n in range(tabs.count())].index(title))
+
+    def are_shown() -> bool:
+        found = columns(window, name)
+        return len(found) == 2 and all(column.plot.chart is not None for column in found)
+
+    qtbot.waitUntil(are_shown)
     settle(window, lane, qtbot)
-    qtbot.wait(100)
-    settle(window, lane, qtbot)
+
+
+def rest(plots: Sequence[GridPlot | HeadGrid]) -> None:
+    """Let events pass until the plots keep their sizes: axes find theirs while they are drawn."""
+    before = None
+    while before != (now := [size(plot) for plot in plots]):
+        before = now
+        for plot in plots:
+            plot.grab()
+        # What they asked for, and what came of that.
+        QApplication.processEvents()
+        QApplication.processEvents()
+
+
+def size(plot: GridPlot | HeadGrid) -> tuple[float, float]:
+    """Return the size of the cells, or of the first head."""
+    return cells(plot) if isinstance(plot, GridPlot) else plot.head_rect(0).size().toTuple()
 
 
 def columns(window: MainWindow, name: str) -> list[Column]:
@@ -60,13 +83,13 @@ def test_two_grids_share_the_title_and_the_bar(
     compared: MainWindow, lane: Lane, qtbot: QtBot, sight: tuple[str, str, str]
 ) -> None:
     view, name, title = sight
-    show(compared, view, lane, qtbot)
+    show(compared, view, name, lane, qtbot)
     b, a = (column.plot for column in columns(compared, name))
     assert isinstance(a, GridPlot)
     assert isinstance(b, GridPlot)
-    for size in (QSize(1000, 700), QSize(1500, 950)):
-        compared.resize(size)
-        qtbot.wait(50)
+    for wanted in (QSize(1000, 700), QSize(1500, 950)):
+        compared.resize(wanted)
+        rest((a, b))
         assert (left_title(a), left_title(b)) == (title, "")
         assert (a._bar.isVisible(), b._bar.isVisible()) == (False, True)
         assert not b._bar.getAxis("right").title.startswith("B")
@@ -76,7 +99,7 @@ def test_two_grids_share_the_title_and_the_bar(
         turned = " ".join(page.extract_text(orientations=(90, 270)).split())
         assert title in turned
         assert f"{run_name} ·" in turned
-    qtbot.wait(50)
+    rest((a, b))
     assert (a._bar.isVisible(), b._bar.isVisible()) == (False, True)
     assert cells(a) == pytest.approx(cells(b), abs=2)
     find(compared, QToolButton, "difference").click()
@@ -117,13 +140,13 @@ def test_only_what_means_the_same_is_shared(qtbot: QtBot) -> None:
 
 
 def test_two_grids_of_heads_share_the_bar(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    show(compared, "Attention", lane, qtbot)
-    for size in (QSize(1000, 700), QSize(1500, 950)):
-        compared.resize(size)
-        qtbot.wait(50)
-        b, a = (column.plot for column in columns(compared, "headGrid"))
-        assert isinstance(a, HeadGrid)
-        assert isinstance(b, HeadGrid)
+    show(compared, "Attention", "headGrid", lane, qtbot)
+    b, a = (column.plot for column in columns(compared, "headGrid"))
+    assert isinstance(a, HeadGrid)
+    assert isinstance(b, HeadGrid)
+    for wanted in (QSize(1000, 700), QSize(1500, 950)):
+        compared.resize(wanted)
+        rest((a, b))
         assert (a.beside_cells() > 0, b.beside_cells() > 0) == (False, True)
         assert a.head_rect(0).width() == pytest.approx(b.head_rect(0).width(), abs=1)
     find(compared, QToolButton, "difference").click()

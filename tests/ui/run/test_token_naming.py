@@ -1,11 +1,17 @@
 """What tokens are called, also those that run from right to left."""
 
 from dataclasses import replace
+from typing import cast
 
+import pytest
+from PySide6.QtGui import QTextLayout
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.core.text_direction import isolated
 from bertviewer.ui.run.token_naming import token_name, token_title
 from tests.ui.run.made_up import made_up
 
-ARABIC, IN_LINE = "##م", "\u2068##م\u2069"
+ARABIC, IN_LINE = "##م", "\u2066##م\u2069"
 
 
 def test_a_name_has_the_place_and_that_in_run_a() -> None:
@@ -31,3 +37,23 @@ def test_a_word_of_pieces_keeps_to_its_place() -> None:
 def test_a_long_name_is_cut_inside() -> None:
     run = made_up("م" * 40)
     assert token_name(run, 1) == f"\u2068{'م' * 15}…\u2069 (1)"
+
+
+@pytest.mark.parametrize("piece", ["##م", "##ום", "▁م"])
+def test_the_mark_of_a_piece_is_drawn_before_it_and_its_place_after_it(
+    qapp: QApplication, piece: str
+) -> None:
+    """From left to right, as in a cell of the tokens: the mark, the letters, the number."""
+    line = f"first  ·  {isolated(piece)} (3)"
+    layout = QTextLayout(line)
+    layout.beginLayout()
+    row = layout.createLine()
+    layout.endLayout()
+
+    def left(part: str) -> float:
+        at = line.index(part)
+        edges = (cast(tuple[float, int], row.cursorToX(place)) for place in (at, at + 1))
+        return min(x for x, _ in edges)
+
+    mark, letter = piece[0], piece[-1]
+    assert left("·") < left(mark) < left(letter) < left("(") < left("3") < left(")")

@@ -210,10 +210,10 @@ def test_the_nearest_tokens_from_right_to_left_keep_to_their_places(sight: Sight
     sight.workspace.go(Place(token=1))
     sight.draw()
     text = find(sight.view, QLabel, "nearestTokens").text()
-    assert "\u2068##م\u2069 (2) " in text
+    assert "\u2066##م\u2069 (2) " in text
     sight.workspace.go(Place(token=2))
     sight.draw()
-    assert labels(sight) == ["\u2068##م\u2069 (2)"]
+    assert labels(sight) == ["\u2066##م\u2069 (2)"]
     header, _ = charts(sight.view)[0].table()
     assert header == ("Layer", "##م (2), Norm")
 

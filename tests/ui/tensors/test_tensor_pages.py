@@ -98,9 +98,9 @@ def test_what_is_being_computed_can_be_cancelled(
     monkeypatch.setattr(tasks, "survey", slow)
     button = f"tensorView{NORMS}"
     find(chosen, QToolButton, button).click()
-    qtbot.waitUntil(lambda: words(chosen) == "computing…", timeout=5000)
+    qtbot.waitUntil(lambda: words(chosen) == "computing…")
     bar = find(notice(chosen), QProgressBar, "tensorProgress")
-    qtbot.waitUntil(lambda: bar.maximum() == 10 and bar.value() == 3, timeout=5000)
+    qtbot.waitUntil(lambda: bar.maximum() == 10 and bar.value() == 3)
     press(chosen, qtbot, "Cancel")
     assert words(chosen) == "Cancelled."
     rest(lane, qtbot)

@@ -184,7 +184,7 @@ def test_values_are_copied_and_saved(
     lines = [line.split("\t") for line in QApplication.clipboard().text().split("\n")]
     assert_array_equal(np.array(lines, dtype=np.float32), stored[3:5, 4:6])
     button = find(window, SaveButton)
-    with qtbot.waitSignal(window.workspace.saved, timeout=10_000) as saved:
+    with qtbot.waitSignal(window.workspace.saved) as saved:
         button.save(tmp_path / "query.npy")
     assert saved.args == [str(tmp_path / "query.npy")]
     assert_array_equal(np.load(tmp_path / "query.npy"), stored)
@@ -230,7 +230,7 @@ def test_a_model_without_weights_has_values_once_they_are_drawn(
     find(window, QLineEdit, "sentenceEdit").setText("the cat")
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
-    qtbot.waitUntil(lambda: views.subject is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: views.subject is not None)
     rest(lane, qtbot)
     assert find(window, QLabel, "tensorTitle").text().startswith("RANDOM · query.weight")
     assert find(window, QTableView, "valuesTable").model().rowCount() == 32

@@ -38,7 +38,7 @@ def opened(window: MainWindow, lane: Lane, qtbot: QtBot) -> Iterator[Open]:
         return window
 
     yield opened
-    assert lane.stop(30)
+    assert lane.stop(OPEN_TIMEOUT / 1000)
     qtbot.wait(1)
 
 
@@ -112,7 +112,7 @@ def test_it_waits_for_no_other_work(
 ) -> None:
     window = opened(tiny_bert_folder)
     goes_on = threading.Event()
-    lane.start(lambda _: goes_on.wait(60), lambda _: None, lambda _: None)
+    lane.start(lambda _: goes_on.wait(OPEN_TIMEOUT / 1000), lambda _: None, lambda _: None)
     window.set_sentence("the cat", None)
     wait_for("4 / 64 tokens", window, qtbot)
     assert lane.busy
@@ -148,7 +148,7 @@ def test_a_count_for_an_outdated_text_is_dropped(
         found = count(self, sentence, progress)
         if sentence.text == "old":
             begun.set()
-            goes_on.wait(20)
+            goes_on.wait(OPEN_TIMEOUT / 1000)
         return found
 
     monkeypatch.setattr(Counting, "count", slow)
@@ -218,9 +218,10 @@ def test_an_error_of_ours_is_told_once(
         raise RuntimeError("broken on purpose")
 
     monkeypatch.setattr(Counting, "count", broken)
-    for text in ("one", "two"):
-        window.set_sentence(text, None)
-        qtbot.wait(250)
+    window.set_sentence("one", None)
+    qtbot.waitUntil(lambda: bool(errors))
+    window.set_sentence("two", None)
+    qtbot.wait(250)
     assert [str(error) for error in errors] == ["broken on purpose"]
 
 
@@ -232,7 +233,7 @@ def test_closing_the_window_ends_the_counting(
     wait_for("4 / 64 tokens", window, qtbot)
     assert lanes() == 2
     window.close()
-    assert window.stop(5)
+    assert window.stop(OPEN_TIMEOUT / 1000)
     assert lanes() == 1
     # What is typed into a closed window starts nothing.
     window.set_sentence("the cat sat", None)

@@ -1,0 +1,76 @@
+"""Whose an error in a forward pass is: the model's, which can be told in a line, or our own."""
+
+from traceback import walk_tb
+from types import FrameType
+
+import torch
+from torch import nn
+
+from bertviewer.core.run.forwards import is_stand_in
+
+MOST_SAID = 200
+"""Characters of an error's own words that are told."""
+
+# Of these the words alone say little, as "'added_tokens'" of a KeyError.
+_SHORT_OF_WORDS = (KeyError, TypeError, AttributeError, NameError, ArithmeticError)
+_OUR_PACKAGE = __name__.partition(".")[0]
+
+
+def cause_of(error: BaseException, model: nn.Module) -> str | None:
+    """Return why a model failed, in one line; ``None`` if it was no model that failed.
+
+    Want of memory is told as such, wherever it was noticed.
+    """
+    if _is_want_of_memory(error):
+        return f"there is not enough memory: {words_of(error)}"
+    failed = failing_module(error)
+    if failed is None:
+        return None
+    path = next((path for path, inner in model.named_modules() if inner is failed), "")
+    name = type(failed).__name__
+    return f"{f'{path} ({name})' if path else name}: {words_of(error)}"
+
+
+def failing_module(error: BaseException) -> nn.Module | None:
+    """Return the module in whose code an error was raised; ``None`` if that was this program's.
+
+    The innermost frame decides that is either a module's method or a function of this program:
+    what torch does it does for one of the two. What stands in for a module's ``forward`` is
+    neither.
+    """
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    for frame in reversed(frames):
+        if is_stand_in(frame):
+            continue
+        if _is_ours(frame):
+            return None
+        if isinstance(module := frame.f_locals.get("self"), nn.Module):
+            return module
+    return None
+
+
+def words_of(error: BaseException) -> str:
+    """Return what an error of a library says, in one line of at most ``MOST_SAID`` characters."""
+    said = " ".join(str(error).split())
+    if isinstance(error, IndexError) and said == "index out of range in self":
+        said = "it looks up a row that one of its tables does not have"
+    if not said:
+        return type(error).__name__
+    if isinstance(error, _SHORT_OF_WORDS):
+        said = f"{type(error).__name__}: {said}"
+    if len(said) <= MOST_SAID:
+        return said
+    # Python puts a whole model before what it says of it.
+    return f"{said[: MOST_SAID // 2]} … {said[-MOST_SAID // 2 :]}"
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0] == _OUR_PACKAGE
+
+
+def _is_want_of_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    # On the CPU torch has no class for it.
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)

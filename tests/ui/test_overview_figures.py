@@ -1,0 +1,65 @@
+"""What the overview tells of a module's output in the last run."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+from torch import Tensor, nn
+
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.overview_tab import OverviewTab
+from bertviewer.ui.tasks import Opened
+from tests.ui.finding import find, is_drawn
+
+
+class Giving(nn.Module):
+    """Gives its input as something else."""
+
+    def __init__(self, made: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.made = made
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.made(x)
+
+
+def facts(window: MainWindow) -> list[str]:
+    """Return the overview's texts from top to bottom, a name before its value."""
+    tab = find(window, OverviewTab)
+    labels = [label for label in tab.findChildren(QLabel) if label.isVisible()]
+    return [label.text() for label in sorted(labels, key=lambda label: (label.y(), label.x()))]
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [(lambda x: torch.complex(x, x), "complex64"), (lambda x: x.to_sparse(), "sparse")],
+)
+def test_what_cannot_be_measured_is_said_in_place_of_figures(
+    demo_window: MainWindow,
+    opened_demo: Opened,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+    *,
+    made: Callable[[Tensor], Tensor],
+    why: str,
+) -> None:
+    # The last module: nothing has to go on with what it gives.
+    pooler = opened_demo.model.module(random_weights=False).get_submodule("pooler")
+    monkeypatch.setitem(pooler._modules, "activation", Giving(made))
+    demo_window.workspace.run_sentence(Sentence("a test"), random_weights=False)
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=60_000)
+    demo_window.workspace.select("pooler.activation")
+    qtbot.waitUntil(lambda: not demo_window.workspace.turns.pending, timeout=30_000)
+    shown = facts(demo_window)
+    assert shown[shown.index("Output shape") + 1] == "[1, 384]"
+    assert why in shown[shown.index("Not measured") + 1]
+    assert "mean" not in shown
+    # Its neighbour is measured as ever.
+    demo_window.workspace.select("pooler.dense")
+    qtbot.waitUntil(lambda: not demo_window.workspace.turns.pending, timeout=30_000)
+    shown = facts(demo_window)
+    assert "Not measured" not in shown
+    assert float(shown[shown.index("rms") + 1]) > 0
