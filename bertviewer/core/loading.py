@@ -119,7 +119,7 @@ class LoadedModel:
     def _move(self, module: nn.Module, device: str) -> None:
         try:
             module.to(device)
-        except (RuntimeError, AssertionError) as error:
+        except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64
             module.to(self._device)  # what had been moved by then
             raise UserError(
                 f"{self.source.name}: its weights cannot be moved to {device}: {words_of(error)}"

@@ -16,11 +16,18 @@ def draw_frame(
 ) -> None:
     """Draw a frame around a rectangle, dark with a light halo or the other way round.
 
-    Its line is outside of the rectangle, but not outside of ``within``.
+    Its line is outside of the rectangle, but not outside of ``within``. It has two sides even where
+    the rectangle is thinner than a pixel, as one of very many rows is.
     """
     painter.setBrush(Qt.BrushStyle.NoBrush)
     half = width / 2 + HALO
-    outer = rect.adjusted(-half, -half, half, half) & within.adjusted(half, half, -half, -half)
+    inner = within.adjusted(half, half, -half, -half)
+    outer = rect.adjusted(-half, -half, half, half) & inner
+    least = QRectF(0, 0, 2 * half, 2 * half)
+    least.moveCenter(outer.center())
+    least.moveTo(max(least.x(), inner.x()), max(least.y(), inner.y()))
+    least.translate(min(0, inner.right() - least.right()), min(0, inner.bottom() - least.bottom()))
+    outer |= least
     for color, pen_width in ((theme.background, width + 2 * HALO), (theme.foreground, width)):
         pen = QPen(QColor(color), pen_width)
         pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)

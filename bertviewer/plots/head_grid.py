@@ -13,6 +13,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPalette,
     QPen,
 )
 from PySide6.QtWidgets import QWidget
@@ -54,7 +55,7 @@ class HeadGrid(QWidget):
         self.levels: Levels = (0.0, 1.0)
         self.neighbour: Side | None = None
         self._images: dict[tuple[int, int], list[QImage]] = {}
-        self._bar = HeadBar(self._font(SMALL))
+        self._bar = HeadBar(_sized(self.font(), SMALL))
         self.setMouseTracking(True)
         self.setMinimumSize(120, 120)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -89,7 +90,7 @@ class HeadGrid(QWidget):
         self.update()
 
     def mark(self, selection: Place) -> None:
-        """Frame the head that is selected, or else the first, which is then shown large."""
+        """Frame the head that is shown large: the selected one or the first, of fewer the last."""
         self.selection = replace(selection, head=selection.head or 0)
         self.update()
 
@@ -135,14 +136,14 @@ class HeadGrid(QWidget):
             self._draw_title(painter, head, chart.captions[head], layout)
         if self.neighbour != "right":
             self._bar.draw(painter, layout.bounds, scale, self.theme)
-        chosen = self.selection.head
-        if chosen is not None and chosen < len(rects):
+        if (chosen := self._chosen) is not None:
             draw_frame(painter, rects[chosen], QRectF(self.rect()), self.theme)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw; Qt calls it."""
         painter = QPainter(self)
         self.draw_on(painter)
+        _draw_focus(painter, self)
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -153,7 +154,7 @@ class HeadGrid(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Go to another head with the arrows, Home and End; Qt calls it."""
-        head = self._layout().head_beside(self.selection.head or 0, event.key())
+        head = self._layout().head_beside(self._chosen or 0, event.key())
         if head is None:
             super().keyPressEvent(event)
         else:
@@ -168,18 +169,19 @@ class HeadGrid(QWidget):
         super().leaveEvent(event)
         self.hovered.emit("")
 
-    def _font(self, points: int) -> QFont:
-        font = QFont(self.font())
-        font.setPointSize(points)
-        return font
+    @property
+    def _chosen(self) -> int | None:
+        """The head that is framed, ``None`` before one is."""
+        head = self.selection.head
+        return None if head is None or self.chart is None else min(head, len(self.chart.values) - 1)
 
     def _layout(self) -> HeadLayout:
         """Return where the heatmaps are: in as many columns as make them largest."""
         if self.chart is None:
             return HeadLayout((), 0.0, "", False)
-        large = self._font(LARGE)
+        large = _sized(self.font(), LARGE)
         large.setBold(True)  # as the selected one is
-        name, caption = QFontMetricsF(large), QFontMetricsF(self._font(SMALL))
+        name, caption = QFontMetricsF(large), QFontMetricsF(_sized(self.font(), SMALL))
         captions = {caption.horizontalAdvance(text) for text in self.chart.captions}
         words = Words(
             name_width=name.horizontalAdvance(self._name(len(self.chart.values) - 1)),
@@ -187,9 +189,8 @@ class HeadGrid(QWidget):
             caption_width=max(captions, default=0.0),
             caption_height=caption.height(),
         )
-        heads, rows, columns = self.chart.values.shape
         room = self.width() - self.beside_cells()
-        return lay_out_heads((heads, rows, columns), room, self.height(), words)
+        return lay_out_heads(self.chart.values.shape, room, self.height(), words)
 
     def _name(self, head: int) -> str:
         return self.tr("head {0}").format(head)
@@ -220,20 +221,26 @@ class HeadGrid(QWidget):
         rect = layout.rects[head]
         space = QRectF(rect.x(), rect.y() - layout.title_height, rect.width(), layout.title_height)
         space.setBottom(space.bottom() - BELOW_WORDS)
-        small = QFontMetricsF(self._font(SMALL)).height()
+        small = QFontMetricsF(_sized(self.font(), SMALL)).height()
         name, under = QRectF(space), QRectF(space)
         if layout.captions == "below":
             name.setBottom(space.bottom() - small)
             under.setTop(name.bottom())
-        font = self._font(LARGE)
-        font.setBold(head == self.selection.head)
+        font = _sized(self.font(), LARGE)
+        font.setBold(head == self._chosen)
         painter.setFont(font)
         painter.setPen(QColor(self.theme.foreground))
         painter.drawText(name, _LEFT, self._name(head) if layout.has_names else str(head))
         if layout.captions:
             painter.setPen(tinted(self.theme.foreground, CAPTION_OPACITY))
-            painter.setFont(self._font(SMALL))
+            painter.setFont(_sized(self.font(), SMALL))
             painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
+
+
+def _sized(font: QFont, points: int) -> QFont:
+    font = QFont(font)
+    font.setPointSize(points)
+    return font
 
 
 def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: PlotTheme) -> None:
@@ -246,6 +253,18 @@ def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: Pl
     if chart.second_query is not None:
         y = rect.y() + rect.height() * chart.second_query / rows
         painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
+
+
+def _draw_focus(painter: QPainter, widget: QWidget) -> None:
+    """Frame a widget that keys go to, where keys have brought a person there.
+
+    The style's own frame is filled with a tint: colours would not be those of their values.
+    """
+    by_keys = widget.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
+    if widget.hasFocus() and by_keys:
+        painter.setPen(QPen(widget.palette().color(QPalette.ColorRole.Highlight), 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(widget.rect().adjusted(1, 1, -1, -1))
 
 
 def _levels(chart: HeadsChart) -> Levels:

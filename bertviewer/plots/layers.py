@@ -65,19 +65,20 @@ def series_chart(run: ActivationRun, series: Sequence[Series], statistic: str) -
     return _chart(lines, statistic)
 
 
-def not_finite(run: ActivationRun, series: Sequence[Series]) -> tuple[int, ...]:
-    """Return the positions at which a series has a NaN or an Inf: no statistic takes them in."""
+NotFinite = Mapping[str, Sequence[int]]
+"""The positions at which a stack has a NaN or an Inf, by the stack; "" is the only one."""
+
+
+def not_finite(run: ActivationRun, series: Sequence[Series]) -> NotFinite:
+    """Return where series have a NaN or an Inf: no statistic takes them in."""
     calls = {module.path: module.calls for module in run.modules}
-    return tuple(
-        sorted(
-            {
-                place
-                for one in series
-                for place, (path, call) in enumerate(one.points())
-                if path in calls and calls[path][call].finite < calls[path][call].count
-            }
-        )
-    )
+    has_several = len({one.stack for one in series}) > 1
+    found: dict[str, set[int]] = {}
+    for one in series:
+        for place, (path, call) in enumerate(one.points()):
+            if path in calls and calls[path][call].finite < calls[path][call].count:
+                found.setdefault(one.stack if has_several else "", set()).add(place)
+    return {stack: sorted(places) for stack, places in found.items()}
 
 
 def token_class_chart(

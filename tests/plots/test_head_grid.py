@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.chart import HeadsChart, Place
@@ -83,6 +83,7 @@ def test_keys_may_be_more_than_queries(grid: HeadGrid) -> None:
         (3, Qt.Key.Key_Home, 0),
         (0, Qt.Key.Key_Left, None),
         (10, Qt.Key.Key_Down, None),
+        (99, Qt.Key.Key_Left, 10),
         (3, Qt.Key.Key_A, None),
     ],
 )
@@ -158,7 +159,6 @@ def test_hovering_tells_the_cell(grid: HeadGrid) -> None:
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_selected_head_is_framed(grid: HeadGrid, theme: PlotTheme) -> None:
     grid.set_theme(theme)
-    before = grid.grab().toImage()
 
     def frame(head: int) -> str:
         left = grid.head_rect(head).topLeft() + QPointF(-2, 20)
@@ -168,10 +168,29 @@ def test_the_selected_head_is_framed(grid: HeadGrid, theme: PlotTheme) -> None:
     grid.mark(Place("layer.0", head=3))
     assert frame(3) == theme.foreground
     assert frame(4) == theme.background
+    # As the large one is, of a layer that has fewer heads than another.
     grid.mark(Place(head=99))
-    assert grid.grab().toImage() == before
+    assert frame(11) == theme.foreground
     grid.mark(Place(token=3))
     assert frame(0) == theme.foreground
+
+
+def test_that_keys_go_to_it_is_seen(window: QWidget, grid: HeadGrid, qtbot: QtBot) -> None:
+    other = QLineEdit(window)
+    other.show()
+    with qtbot.waitActive(window):
+        window.activateWindow()
+    other.setFocus()
+    calm = grid.grab().toImage()
+    qtbot.keyClick(other, Qt.Key.Key_Tab)
+    assert grid.hasFocus()
+    seen = grid.grab().toImage()
+    assert seen.pixelColor(0, 100) != calm.pixelColor(0, 100)
+    inside = grid.rect().adjusted(2, 2, -2, -2)
+    assert seen.copy(inside) == calm.copy(inside), "colours stay those of their values"
+    qtbot.keyClick(grid, Qt.Key.Key_Tab)
+    assert other.hasFocus()
+    assert grid.grab().toImage() == calm
 
 
 def test_nothing_to_show(grid: HeadGrid) -> None:

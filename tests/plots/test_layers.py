@@ -15,7 +15,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.source import parse_source
 from bertviewer.plots.chart import Line, Place
-from bertviewer.plots.layers import layer_chart, not_finite
+from bertviewer.plots.layers import NotFinite, layer_chart, not_finite
 
 ALBERT = {
     "model_type": "albert",
@@ -210,10 +210,14 @@ def test_of_several_calls_the_last_counts(bert: Case) -> None:
 
 
 def test_where_something_is_not_finite(bert: Case, transformer: Case) -> None:
-    def found(case: Case) -> tuple[int, ...]:
+    def found(case: Case) -> NotFinite:
         return not_finite(case.run, layer_series(case.architecture, case.run))
 
-    assert found(bert) == found(transformer) == ()
-    assert found(bert.without("encoder.layer.1")) == (1,)
+    assert found(bert) == found(transformer) == {}
+    assert found(bert.without("encoder.layer.1")) == {"": [1]}
     decoder = [f"transformer.decoder.layers.{n}" for n in (1, 2)]
-    assert found(transformer.without("transformer.encoder.layers.1", *decoder)) == (1, 2)
+    assert found(transformer.without("transformer.encoder.layers.1", *decoder)) == {
+        "encoder.layers": [1],
+        "decoder.layers": [1, 2],
+    }
+    assert found(transformer.without(*decoder)) == {"decoder.layers": [1, 2]}

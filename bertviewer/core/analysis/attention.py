@@ -25,10 +25,13 @@ from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.capture import Call, Capture, tensors_in
+from bertviewer.core.run.failures import cause_of
 from bertviewer.core.run.replay import taken_by, telling
 
-# What comes of a stranger's module that carries a known name and is built otherwise.
+# What comes of a stranger's module that carries a known name and is built otherwise, or cannot be
+# called alone.
 _BUILT_OTHERWISE = (
+    UserError,
     NoFormulaError,
     LookupError,
     TypeError,
@@ -143,8 +146,10 @@ def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progre
     try:
         with torch.no_grad(), _eager(module), telling(module, progress), capture.watching(watched):
             module(**inputs)
-    except _BUILT_OTHERWISE as error:
-        raise UserError(f"{path}: its attention cannot be seen: {error}") from error
+    except Exception as error:
+        if (cause := cause_of(error, module)) is None:
+            raise
+        raise UserError(f"{path}: its attention cannot be seen: {cause}") from error
     return capture.calls[path]
 
 

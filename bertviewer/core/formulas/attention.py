@@ -7,6 +7,7 @@ from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import count_text
 
 PAPER = "Vaswani et al. 2017, sections 3.2.1 and 3.2.2"
 
@@ -99,9 +100,13 @@ def separate(subject: Subject, names: tuple[str, str, str], output: str | None) 
         value=value,
         count=count,
         size=size,
-        where=f"All {count} heads lie stacked in the same three weights: rows {size}h to "
-        f"{size}h+{size - 1} of W_Q, W_K and W_V are head h, so the first head has rows 0 to "
-        f"{size - 1}.",
+        where=count_text(
+            count,
+            "The only head has all rows of W_Q, W_K and W_V.",
+            f"All {{0}} heads lie stacked in the same three weights: rows {size}h to "
+            f"{size}h+{size - 1} of W_Q, W_K and W_V are head h, so the first head has rows 0 to "
+            f"{size - 1}.",
+        ),
         output=None if output is None else subject.affine(output),
         causal=bool(subject.attribute("is_causal") or subject.attribute("is_decoder")),
         cross="Cross" in subject.node.class_name,

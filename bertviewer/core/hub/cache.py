@@ -6,6 +6,7 @@ last seen, ``blobs`` holds contents by their digests, and ``snapshots/<commit>``
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,18 +79,14 @@ def remember_branch(cache: Path, name: HubName, commit: str) -> None:
 def remember_absent(cache: Path, name: HubName, files: Iterable[str]) -> None:
     """Write down which files a commit does not have, for the time without a network.
 
-    huggingface_hub keeps this knowledge in the same place: an empty file for each of them.
-
-    Raises:
-        UserError: the cache cannot be written.
+    huggingface_hub keeps this knowledge in the same place: an empty file for each of them. A cache
+    that cannot be written, as one that many share, goes without: the hub is asked again.
     """
-    for file in files:
-        place = _absent(cache, name, file)
-        try:
+    with suppress(OSError):
+        for file in files:
+            place = _absent(cache, name, file)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.touch()
-        except OSError as error:
-            raise UserError(f"cannot write {place}: {error.strerror or error}") from error
 
 
 def is_known_absent(cache: Path, name: HubName, file: str) -> bool:

@@ -13,6 +13,8 @@ MOST_SAID = 200
 
 # Of these the words alone say little, as "'added_tokens'" of a KeyError.
 _SHORT_OF_WORDS = (KeyError, TypeError, AttributeError, NameError, ArithmeticError)
+# On the CPU, on Windows' and on MPS torch has no class for it.
+_WANT = ("can't allocate memory", "not enough memory", "MPS backend out of memory")
 _OUR_PACKAGE = __name__.partition(".")[0]
 
 
@@ -72,5 +74,4 @@ def _is_ours(frame: FrameType) -> bool:
 def _is_want_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    # On the CPU torch has no class for it.
-    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _WANT)

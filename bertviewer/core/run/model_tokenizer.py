@@ -15,6 +15,7 @@ from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.run.failures import words_of
 from bertviewer.core.run.pieces import Piece, joined, word_starts
 from bertviewer.core.run.tokenizer_files import SENTENCEPIECE_FILES, tokenizer_class
+from bertviewer.core.weights.header import shown_name
 
 Result = TypeVar("Result")
 
@@ -52,6 +53,8 @@ class ModelTokenizer:
         # Whatever the encoder reads is segment 0: segment 1 is the decoder's.
         self._segment = 0 if config.get("is_encoder_decoder") else None
         problem = f"{folder}: the tokenizer cannot be read"
+        with _LIBRARY:
+            _guarded(problem, lambda: _check_class(folder, config))
         try:
             with _LIBRARY:
                 self._tokenizer = _guarded(
@@ -67,7 +70,9 @@ class ModelTokenizer:
                     ),
                 )
         except UserError as error:
-            if cause := _why_not(folder):
+            with _LIBRARY:
+                cause = _why_not(folder)
+            if cause:
                 raise UserError(f"{problem}: {cause}") from error
             raise
         self._unknown: int | None = self._tokenizer.unk_token_id
@@ -224,6 +229,30 @@ def _guarded(problem: str, action: Callable[[], Result]) -> Result:
         raise UserError(f"{problem}: {words_of(error)}") from error
 
 
+def _check_class(folder: Path, config: Mapping[str, Any]) -> None:
+    """Return if what is named as the class of the tokenizer is none that reads other things.
+
+    transformers lets whatever it has under that name read the folder: a model's class would read
+    its weights, a pickle that nobody has agreed to included.
+
+    Raises:
+        UserError: it is no tokenizer's class.
+    """
+    for name in (tokenizer_class(folder), config.get("tokenizer_class")):
+        if not isinstance(name, str) or (kind := _class_of(name)) is None:
+            continue
+        # A stand-in raises, and says what has to be installed.
+        is_stand_in = isinstance(kind, transformers.utils.import_utils.DummyObject)
+        base = transformers.PreTrainedTokenizerBase
+        if not is_stand_in and not (isinstance(kind, type) and issubclass(kind, base)):
+            raise UserError(f"the tokenizer_class {shown_name(name)} is no tokenizer's")
+
+
+def _class_of(name: str) -> Any:
+    """Return what transformers takes for the class of that name, ``None`` if there is nothing."""
+    return transformers.models.auto.tokenization_auto.tokenizer_class_from_name(name)
+
+
 def own_files(kind: type) -> list[str]:
     """Return the names of the files that a tokenizer of this class may be made from."""
     named: dict[str, str] = kind.vocab_files_names  # type: ignore[attr-defined]
@@ -238,9 +267,6 @@ def _why_not(folder: Path) -> str:
     except UnicodeEncodeError:
         # It takes most files by their paths.
         return "its path is not UTF-8, which the library of the tokenizers needs; rename it"
-    kind = tokenizer_class(folder)
-    if kind and not hasattr(transformers, kind):
-        return f"the tokenizer_class {kind!r} is not known to transformers"
     if (folder / "tokenizer.json").is_file():
         return ""
     if models := [name for name in SENTENCEPIECE_FILES if (folder / name).is_file()]:
@@ -248,6 +274,8 @@ def _why_not(folder: Path) -> str:
         if lacking:
             names = " and ".join(lacking)
             return f"{models[0]} can only be read with {names}: pip install '{_EXTRA}'"
+    if (kind := tokenizer_class(folder)) and _class_of(kind) is None:
+        return f"the tokenizer_class {shown_name(kind)} is not known to transformers"
     if (folder / "vocab.json").is_file() and not (folder / "merges.txt").is_file():
         return "there is no merges.txt beside its vocab.json"
     return ""

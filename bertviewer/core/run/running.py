@@ -25,7 +25,7 @@ from bertviewer.core.run.hidden_states import (
 )
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.text import check_text
-from bertviewer.core.run.tokenization import check_tokens, with_decoder
+from bertviewer.core.run.tokenization import check_tokens, reads_text, with_decoder
 from bertviewer.core.run.units import unit_paths
 
 _ALWAYS = ("output_hidden_states", "return_dict")
@@ -45,11 +45,15 @@ def run_sentence(
     ``capture`` is filled with what its scope asks for; without it nothing is kept.
 
     Raises:
-        UserError: the text is empty or too long, or there are no weights to run.
+        UserError: the text is empty or too long, the model reads none, or there are no weights to
+            run.
         Cancelled: ``progress`` said so, before or in the middle of the forward pass.
     """
     started = perf_counter()
     check_text(sentence)
+    if not reads_text(model.architecture):
+        kind = model.architecture.root.class_name
+        raise UserError(f"{kind} does not read text, so no sentence can be run")
     progress(0, 0, "Reading the tokenizer")
     tokenizer = model.tokenizer()
     tokens = with_decoder(tokenizer, tokenizer.tokenize(sentence), model.architecture)
@@ -132,13 +136,8 @@ def _inputs(
     """Return what the model is called with, ids as [1, S].
 
     An encoder-decoder's tokens are the encoder's, segment 0, and the decoder's, segment 1.
-
-    Raises:
-        UserError: the model takes no token ids.
     """
     accepted = _parameters(module)
-    if "input_ids" not in accepted:
-        raise UserError(f"{type(module).__name__} does not read text, so no sentence can be run")
     inputs: dict[str, Any] = {
         "output_hidden_states": True,
         "return_dict": True,

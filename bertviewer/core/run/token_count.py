@@ -8,15 +8,17 @@ class TokenCount:
     """The tokens of a sentence against what the model takes.
 
     Attributes:
-        tokens: how many there are, special ones included; of a model with a decoder, those of
-            the longer of its two texts.
+        tokens: how many there are, special ones included; where encoder and decoder read a text
+            each, those of the longer one.
         limit: how many the model takes, ``None`` if there is no limit.
         unknown: what was written for each unknown token, in order.
+        is_longer: whether ``tokens`` are those of the longer of two texts.
     """
 
     tokens: int
     limit: int | None
     unknown: tuple[str, ...]
+    is_longer: bool = False
 
     @property
     def excess(self) -> int:

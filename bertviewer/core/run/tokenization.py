@@ -122,9 +122,10 @@ def count_tokens(tokenizer: Tokenizer, sentence: Sentence, config: Mapping[str, 
     """
     check_text(sentence)
     tokens = tokenizer.tokenize(sentence)
-    longest = max(map(len, _readings(tokens, config)))
+    readings = _readings(tokens, config)
+    longest = max(map(len, readings))
     unknown = tuple(token.written or token.text for token in tokens if token.is_unknown)
-    return TokenCount(longest, position_limit(config), unknown)
+    return TokenCount(longest, position_limit(config), unknown, is_longer=len(readings) > 1)
 
 
 def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any], name: str = "") -> None:

@@ -40,6 +40,8 @@ TEMPLATES = "additional_chat_templates"
 
 # Keys by which the settings could have another file read, from anywhere.
 _FILE_KEYS = ("gguf_file", "model_file")
+# Of these a text is the path of a file; a table is what it says.
+_TABLE_KEYS = ("vocab", "merges")
 _VERSIONS = "fast_tokenizer_files"
 
 
@@ -116,7 +118,8 @@ def _check_settings(file: Path) -> None:
     if not isinstance(kind := data.get("tokenizer_class"), str | None):
         raise UserError(f"{file}: tokenizer_class is {kind!r}, which is not the name of a class")
     for key, value in _entries(data):
-        if key in _FILE_KEYS and value is not None:
+        names_a_file = key in _FILE_KEYS and value is not None
+        if names_a_file or (key in _TABLE_KEYS and isinstance(value, str)):
             raise UserError(f"{file}: {key} names another file, which is not read")
     names = data.get(_VERSIONS, [])
     for name in names if isinstance(names, list) else [names]:

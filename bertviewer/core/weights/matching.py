@@ -14,6 +14,7 @@ from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.numerals import count_text
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
@@ -82,7 +83,8 @@ def _places(module: nn.Module, checkpoint: Checkpoint) -> dict[str, tuple[str, .
         taken[name], places[key] = key, (name,)
     for name, tensor_of in expected.items():
         if (stored := other.get(name)) is not None:
-            more = f"; so it is with {len(other) - 1} others" if len(other) > 1 else ""
+            others = count_text(len(other) - 1, "1 other", "{0} others")
+            more = f"; so it is with {others}" if len(other) > 1 else ""
             raise UserError(
                 f"{stored.file}: {stored.name} has the shape {list(stored.shape)}, but the "
                 f"configuration asks for {list(tensor_of.shape)}{more}"

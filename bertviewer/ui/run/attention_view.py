@@ -15,9 +15,9 @@ from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, remembered
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.head_panel import HeadPanel
-from bertviewer.ui.run.head_splitter import HeadSplitter
 from bertviewer.ui.run.most_label import MostLabel
 from bertviewer.ui.run.root_colors import RootColors
+from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.watched_run import WatchedRun
@@ -108,7 +108,7 @@ class AttentionView(View):
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(2)
         layout.addWidget(self._line)
-        layout.addWidget(HeadSplitter(self._pages, self._head), 1)
+        layout.addWidget(TurningSplitter(self._pages, self._head, (1050, 1000)), 1)
 
     def _on_came(self) -> None:
         if self._wanted.b is None:

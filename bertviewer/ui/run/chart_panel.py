@@ -56,6 +56,7 @@ class ChartPanel(QWidget):
         self._columns = self._plots.columns
         self._add_column("B", self._go)
         line = QHBoxLayout()
+        line.setSpacing(12)
         for widget in (self._title, *controls):
             line.addWidget(widget)
         line.addWidget(self._value, 1)
@@ -70,6 +71,8 @@ class ChartPanel(QWidget):
         layout.setSpacing(4)
         layout.addLayout(line)
         layout.addWidget(self._pages, 1)
+        # Controls begin where the plot does.
+        self._title.setVisible(bool(title))
         for signal in (
             workspace.row_changed,
             workspace.token_changed,
@@ -92,6 +95,7 @@ class ChartPanel(QWidget):
     def set_title(self, title: str, tip: str = "") -> None:
         """Write another title, and what it tells under the mouse."""
         self._title.setText(title)
+        self._title.setVisible(bool(title))
         self._title.setToolTip(plain_tip(tip))
         self._name_plots()
 

@@ -34,7 +34,7 @@ DEEPEST = 0.5
 BAR, NARROW_BAR = 96, 76  # pixels; narrow where there are several columns of bars
 MOST_BAR = 200  # more pixels, where there is room
 MOST_LEAST = 130  # pixels that words have at least, if they need them
-SHADE = 44  # pixels that words on a shade have at least: there are many, and all are told
+SHADE = 64  # pixels that words on a shade have at least, if they need them: there are many
 PADDING, BAR_PADDING = 14, 20  # pixels around a text, and around one on a bar
 
 

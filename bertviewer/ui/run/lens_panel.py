@@ -6,7 +6,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
     QHBoxLayout,
-    QSplitter,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -22,6 +21,7 @@ from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.prediction_tables import followed_tokens, lens_table
+from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
@@ -82,14 +82,9 @@ class LensPanel(QWidget):
         self._chart = ChartPanel(workspace, "", LinePlot, (self._figure,))
         self._chart.plot.setObjectName("lensPlot")
         self._chart.plot.setAccessibleName(self.tr("Tokens layer by layer"))
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.addWidget(left)
-        splitter.addWidget(self._chart)
-        splitter.setChildrenCollapsible(False)
-        splitter.setSizes([500, 360])
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(splitter)
+        layout.addWidget(TurningSplitter(left, self._chart, (500, 360)))
         self._runs.buttonClicked.connect(self._show_table)
         self._figure.currentIndexChanged.connect(self._show_chart)
         self._table.chosen.connect(self._go)

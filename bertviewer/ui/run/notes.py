@@ -6,6 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.plots.layers import NotFinite
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 _RANDOM = QT_TRANSLATE_NOOP("notes", "RANDOM weights: no figure comes from training.")
@@ -20,6 +21,7 @@ _HALF = QT_TRANSLATE_NOOP(
 )
 _IN_LAYER = QT_TRANSLATE_NOOP("notes", "NaN or Inf in layer {0}")
 _IN_LAYERS = QT_TRANSLATE_NOOP("notes", "NaN or Inf in layers {0}")
+_IN_STACKS = QT_TRANSLATE_NOOP("notes", "NaN or Inf in {0}")
 _IN_BOTH = QT_TRANSLATE_NOOP("notes", "A and B: {0}")
 SLOW = 1.0  # seconds
 
@@ -42,10 +44,10 @@ def run_notes(run: ActivationRun, architecture: Architecture) -> list[str]:
     return notes
 
 
-def not_finite_note(b: Sequence[int], a: Sequence[int] | None = None) -> str:
+def not_finite_note(b: NotFinite, a: NotFinite | None = None) -> str:
     """Return in which layers there is a NaN or an Inf, "" if nowhere.
 
-    Where there is a run A too, it is told of which run they are.
+    Of several stacks each is named. Where there is a run A too, it is told of which run they are.
     """
     of_b = _layers_text(b)
     if a is None:
@@ -56,14 +58,21 @@ def not_finite_note(b: Sequence[int], a: Sequence[int] | None = None) -> str:
     return "; ".join(f"{run}: {text}" for run, text in (("A", of_a), ("B", of_b)) if text)
 
 
-def _layers_text(layers: Sequence[int]) -> str:
-    """Return where there is a NaN or an Inf: in layers 3–5, which are given one by one."""
-    if not layers:
-        return ""
+def _layers_text(found: NotFinite) -> str:
+    """Return where there is a NaN or an Inf, "" if nowhere."""
+    if set(found) <= {""}:
+        layers = found.get("", ())
+        text = _translated(_IN_LAYER if len(layers) == 1 else _IN_LAYERS)
+        return text.format(_numbers(layers)) if layers else ""
+    stacks = ", ".join(f"{stack} {_numbers(layers)}" for stack, layers in found.items())
+    return _translated(_IN_STACKS).format(stacks)
+
+
+def _numbers(layers: Sequence[int]) -> str:
+    """Return layers that are given one by one as 3–5, or as 1, 5."""
     first, last = layers[0], layers[-1]
     is_whole = len(layers) > 2 and len(layers) == last - first + 1
-    names = f"{first}–{last}" if is_whole else ", ".join(map(str, layers))
-    return _translated(_IN_LAYER if len(layers) == 1 else _IN_LAYERS).format(names)
+    return f"{first}–{last}" if is_whole else ", ".join(map(str, layers))
 
 
 def _translated(text: str) -> str:

@@ -93,6 +93,8 @@ class TokenCountView(QWidget):
                     self.tr("The model takes at most {0} tokens; special ones count as well."),
                 )
             ]
+        if count.is_longer:
+            lines.append(self.tr("Encoder and decoder read a text each: the longer one counts."))
         if count.unknown:
             names = list(dict.fromkeys(map(_shortened, count.unknown)))
             shown = "  ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")

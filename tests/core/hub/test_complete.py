@@ -42,3 +42,13 @@ def test_the_hubs_own_client_knows_what_is_absent(
     found = try_to_load_from_cache(REPO, "spm.model", hub.cache, commit)
     assert found is _CACHED_NO_EXIST
     assert isinstance(try_to_load_from_cache(REPO, "vocab.txt", hub.cache, commit), str)
+
+
+def test_a_cache_that_cannot_be_written_is_opened(
+    server: HubServer, hub: Hub, tiny_files: dict[str, bytes]
+) -> None:
+    server.add(REPO, tiny_files)
+    absent = repository(hub.cache, REPO) / ".no_exist"
+    absent.parent.mkdir(parents=True)
+    absent.write_text("no folder can be made here")
+    assert open_hub(hub_source(), hub=hub).checkpoint is not None

@@ -114,12 +114,22 @@ def test_torch_fails_for_the_one_who_called_it(monkeypatch: pytest.MonkeyPatch) 
         run_sentence(model, SENTENCE, random_weights=True)
 
 
-def test_want_of_memory_is_told_wherever_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 B",
+        "DefaultCPUAllocator: not enough memory: you tried to allocate 8 B",  # on Windows
+        "MPS backend out of memory (MPS allocated: 8 GiB)",
+    ],
+)
+def test_want_of_memory_is_told_wherever_it_is_noticed(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(_tensor: Tensor) -> Any:
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 B")
+        raise RuntimeError(said)
 
     monkeypatch.setattr(recording, "add_up", fail)
-    assert "sentence: there is not enough memory: Default" in failure(small_model("bert"))
+    assert f"sentence: there is not enough memory: {said}" in failure(small_model("bert"))
 
 
 def test_an_error_of_no_model_has_no_cause() -> None:
@@ -135,6 +145,19 @@ def test_a_model_that_failed_is_as_before(monkeypatch: pytest.MonkeyPatch) -> No
         patch.setitem(model.module(True)._modules, "pooler", nn.Bilinear(1, 1, 1))
         failure(model)
     assert run_sentence(model, Sentence("a cat"), random_weights=True).modules == first.modules
+
+
+def test_a_device_that_lacks_their_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small_model("bert")
+    module = model.module(random_weights=True)
+
+    def to(device: str) -> None:
+        if device == "mps":
+            raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
+
+    monkeypatch.setattr(module, "to", to)
+    with pytest.raises(UserError, match="cannot be moved to mps: TypeError: Cannot convert"):
+        model.module(True, device="mps")
 
 
 def test_a_device_that_does_not_take_the_weights() -> None:

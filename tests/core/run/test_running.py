@@ -133,6 +133,13 @@ def test_hidden_states_that_are_no_tensors_are_left_out(tmp_path: Path) -> None:
     assert run.activation("encoder.layers.0") is not None
 
 
+def test_a_model_of_pictures_reads_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "vit", "hidden_size": 24, "num_attention_heads": 2}')
+    with pytest.raises(UserError, match=r"^ViTModel does not read text, so no sentence can be run"):
+        run_sentence(open_model(parse_source(str(path))), Sentence("the cat sat"), True)
+
+
 def test_a_model_without_layers_runs(tmp_path: Path) -> None:
     path = small("bert-base-uncased", tmp_path, num_hidden_layers=0)
     run = run_sentence(open_model(parse_source(path)), Sentence("the cat sat"), True)

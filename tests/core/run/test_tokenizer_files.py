@@ -80,6 +80,8 @@ def test_what_is_no_file_of_the_model(folder: Path, name: str, put: Put, said: s
         ({"fast_tokenizer_files": [3]}, "'3' is not the name of a file beside it"),
         ({"gguf_file": "/etc/passwd"}, "gguf_file names another file, which is not read"),
         ({"sp_model_kwargs": {"model_file": "/etc/passwd"}}, "model_file names another file"),
+        ({"vocab": "/etc/passwd"}, "vocab names another file, which is not read"),
+        ({"merges": "/etc/passwd"}, "merges names another file, which is not read"),
         ([], "the settings are not a JSON object"),
     ],
 )
@@ -243,6 +245,28 @@ def test_a_class_that_is_none(settings: dict[str, Any], said: str, folder: Path)
     (folder / SETTINGS).write_text(json.dumps(settings))
     with pytest.raises(UserError, match=said):
         run_sentence(open_model(parse_source(str(folder))), Sentence("a test"))
+
+
+@pytest.mark.parametrize("name", ["BertModel", "BertModelFast", "Trainer", "models"])
+@pytest.mark.parametrize("place", [SETTINGS, "config.json"])
+def test_a_class_that_would_read_other_things(name: str, place: str, folder: Path) -> None:
+    # A model's class would read this pickle in this process, though nobody has agreed to it.
+    (folder / "pytorch_model.bin").write_bytes(b"no pickle")
+    (folder / "model.safetensors").unlink()
+    file = folder / place
+    file.write_text(json.dumps({**json.loads(file.read_text()), "tokenizer_class": name}))
+    if place != SETTINGS:
+        (folder / SETTINGS).unlink()
+    config = json.loads((folder / "config.json").read_text())
+    with pytest.raises(UserError, match=f"the tokenizer_class '{name}' is no tokenizer's$"):
+        ModelTokenizer(folder, config)
+
+
+def test_a_class_that_is_not_needed_is_not_blamed(folder: Path) -> None:
+    (folder / SETTINGS).write_text('{"tokenizer_class": "NoSuchTokenizer"}')
+    (folder / "tokenizer.json").write_text("{nothing")
+    with pytest.raises(UserError, match="Expecting property name"):
+        ModelTokenizer(folder, {})
 
 
 def test_an_empty_tokenizer_is_told_by_more_than_a_key(folder: Path) -> None:

@@ -194,6 +194,19 @@ def test_words_keep_room_beside_numbers(view: FigureView) -> None:
     assert table.columnWidth(0) >= table.fontMetrics().horizontalAdvance("a\tb")
 
 
+def test_many_columns_of_words_scroll_before_their_words_are_cut_short(view: FigureView) -> None:
+    table = find(view, QTableView, "figures")
+    width = table.fontMetrics().horizontalAdvance
+    word = next("n" * letters for letters in range(20) if width("n" * letters) > 45)
+    row = words("emb"), *(Figure(word, word, 0.1) for _ in range(5))
+    columns = FigureColumn("Layer"), *(FigureColumn(str(rank), "shade") for rank in range(5))
+    view.show_table(FigureTable(columns, (row,)))
+    view.resize(200, 200)
+    QApplication.processEvents()
+    assert table.columnWidth(1) >= width(word)
+    assert table.horizontalScrollBar().maximum() > 0
+
+
 def test_bars_give_way_before_figures_are_out_of_sight(view: FigureView) -> None:
     table = find(view, QTableView, "figures")
     columns = (

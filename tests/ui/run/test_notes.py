@@ -64,15 +64,23 @@ def test_random_weights_and_stand_ins_are_told() -> None:
 
 
 def test_layers_with_what_is_not_finite() -> None:
-    assert not_finite_note(()) == not_finite_note((), ()) == ""
-    assert not_finite_note((2,)) == "NaN or Inf in layer 2"
-    assert not_finite_note((1, 5)) == "NaN or Inf in layers 1, 5"
-    assert not_finite_note((3, 4, 5)) == "NaN or Inf in layers 3–5"
+    assert not_finite_note({}) == not_finite_note({}, {}) == ""
+    assert not_finite_note({"": (2,)}) == "NaN or Inf in layer 2"
+    assert not_finite_note({"": (1, 5)}) == "NaN or Inf in layers 1, 5"
+    assert not_finite_note({"": (3, 4, 5)}) == "NaN or Inf in layers 3–5"
+
+
+def test_of_several_stacks_each_is_named() -> None:
+    decoder = {"decoder.layers": (1, 2, 3)}
+    assert not_finite_note(decoder) == "NaN or Inf in decoder.layers 1–3"
+    both = not_finite_note({"encoder.layers": (0,), **decoder})
+    assert both == "NaN or Inf in encoder.layers 0, decoder.layers 1–3"
 
 
 def test_of_two_runs_each_is_named() -> None:
-    assert not_finite_note((2,), ()) == "B: NaN or Inf in layer 2"
-    assert not_finite_note((), (2,)) == "A: NaN or Inf in layer 2"
-    both = not_finite_note((2,), (3, 4, 5))
+    two = {"": (2,)}
+    assert not_finite_note(two, {}) == "B: NaN or Inf in layer 2"
+    assert not_finite_note({}, two) == "A: NaN or Inf in layer 2"
+    both = not_finite_note(two, {"": (3, 4, 5)})
     assert both == "A: NaN or Inf in layers 3–5; B: NaN or Inf in layer 2"
-    assert not_finite_note((1, 5), (1, 5)) == "A and B: NaN or Inf in layers 1, 5"
+    assert not_finite_note({"": [1, 5]}, {"": [1, 5]}) == "A and B: NaN or Inf in layers 1, 5"

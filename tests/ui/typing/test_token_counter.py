@@ -241,6 +241,19 @@ def test_closing_the_window_ends_the_counting(
     assert lanes() == 1
 
 
+def test_what_is_counted_is_said(qtbot: QtBot) -> None:
+    view = TokenCountView()
+    qtbot.addWidget(view)
+
+    def tip(count: TokenCount) -> str:
+        view.show_count(count)
+        return find(view, QLabel, "tokenCount").toolTip()
+
+    assert "takes at most 512 tokens" in tip(TokenCount(9, 512, ()))
+    assert "longer" not in tip(TokenCount(9, 512, ()))
+    assert "Encoder and decoder" in tip(TokenCount(9, 512, (), is_longer=True))
+
+
 def test_many_unknown_words_are_named_in_part(qtbot: QtBot) -> None:
     view = TokenCountView()
     qtbot.addWidget(view)

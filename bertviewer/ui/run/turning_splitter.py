@@ -1,22 +1,29 @@
-"""All heads and one of them large, in one pane."""
+"""Two widgets that share a pane of any shape."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
-SHARES = (1050, 1000)
-"""How much of the pane all heads have, and how much the large one."""
 
+class TurningSplitter(QSplitter):
+    """Two widgets side by side, or one above the other where the pane is higher than wide.
 
-class HeadSplitter(QSplitter):
-    """Two widgets side by side, or one above the other where the pane is higher than wide."""
+    ``shares`` is how much of the pane each has, to be dragged.
+    """
 
-    def __init__(self, all_heads: QWidget, large: QWidget, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        first: QWidget,
+        second: QWidget,
+        shares: tuple[int, int],
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
-        self.addWidget(all_heads)
-        self.addWidget(large)
+        self._shares = shares
+        self.addWidget(first)
+        self.addWidget(second)
         self.setChildrenCollapsible(False)
-        self.setSizes(SHARES)
+        self.setSizes(shares)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Turn if the pane's shape asks for it; Qt calls it."""
@@ -26,4 +33,4 @@ class HeadSplitter(QSplitter):
         if wanted != self.orientation():
             self.setOrientation(wanted)
             # What a person has dragged was meant for the other direction.
-            self.setSizes(SHARES)
+            self.setSizes(self._shares)

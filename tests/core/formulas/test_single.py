@@ -1,0 +1,37 @@
+"""The words of formulas where there is one of something: one is not many."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.loading import open_model
+from bertviewer.core.source import parse_source
+from tests.core.formulas.formula_models import TINY, architecture_of
+from tests.core.formulas.found_formulas import formula_at, values
+
+
+@pytest.fixture
+def single(tmp_path: Path) -> Architecture:
+    sizes = {**TINY["bert"], "num_hidden_layers": 1, "num_attention_heads": 1}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "bert", **sizes}))
+    return open_model(parse_source(str(path))).architecture
+
+
+def test_one_head(single: Architecture) -> None:
+    path = "encoder.layer.0.attention.self"
+    formula, others = formula_at(single, path), formula_at(architecture_of("bert"), path)
+    assert formula.summary.endswith("a weighted mean of what it finds, once.")
+    assert others.summary.endswith("a weighted mean of what it finds, 3 times in parallel.")
+    assert (values(formula)["h"], values(others)["h"]) == ("1 head", "3 heads")
+    assert any(note.startswith("The only head has all rows of W_Q") for note in formula.notes)
+    assert any(note.startswith("All 3 heads lie stacked in") for note in others.notes)
+
+
+def test_one_layer(single: Architecture) -> None:
+    formula, others = formula_at(single, "encoder"), formula_at(architecture_of("bert"), "encoder")
+    assert formula.summary == "Runs its only layer."
+    assert others.summary.startswith("Runs 2 layers one after another")
+    assert (values(formula)["l"], values(others)["l"]) == ("1 layer", "2 layers")
