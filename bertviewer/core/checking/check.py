@@ -14,6 +14,7 @@ from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
+from bertviewer.core.run.failures import cause_of
 from bertviewer.core.run.replay import replay
 
 _BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
@@ -54,9 +55,11 @@ def check_run(
         try:
             name, second = second_pass(module, capture, attentions, progress)
             other = second.on_cpu()
-        except _BUILT_OTHERWISE as error:
+        except Exception as error:
+            if (cause := cause_of(error, module)) is None:
+                raise
             name, other = "", Capture()
-            reason = f"attention could not be run a second time, in another way: {_line(error)}"
+            reason = f"attention could not be run a second time, in another way: {cause}"
             unchecked.append(Unchecked("", reason))
         for number, path in enumerate(chosen):
             progress(number, len(chosen), path or nodes[path].class_name)

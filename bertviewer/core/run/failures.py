@@ -11,6 +11,7 @@ from bertviewer.core.run.forwards import is_stand_in
 MOST_SAID = 200
 """Characters of an error's own words that are told."""
 
+_LEFT_OUT = " … "
 # Of these the words alone say little, as "'added_tokens'" of a KeyError.
 _SHORT_OF_WORDS = (KeyError, TypeError, AttributeError, NameError, ArithmeticError)
 # On the CPU, on Windows' and on MPS torch has no class for it.
@@ -21,10 +22,13 @@ _OUR_PACKAGE = __name__.partition(".")[0]
 def cause_of(error: BaseException, model: nn.Module) -> str | None:
     """Return why a model failed, in one line; ``None`` if it was no model that failed.
 
-    Want of memory is told as such, wherever it was noticed.
+    Want of memory and a failure of the device are told as such, wherever they were noticed.
     """
     if _is_want_of_memory(error):
         return f"there is not enough memory: {words_of(error)}"
+    if isinstance(error, torch.AcceleratorError):
+        # It works on behind, so what comes of it is noticed anywhere.
+        return f"the device failed: {words_of(error)}"
     failed = failing_module(error)
     if failed is None:
         return None
@@ -63,7 +67,8 @@ def words_of(error: BaseException) -> str:
     if len(said) <= MOST_SAID:
         return said
     # Python puts a whole model before what it says of it.
-    return f"{said[: MOST_SAID // 2]} … {said[-MOST_SAID // 2 :]}"
+    half = (MOST_SAID - len(_LEFT_OUT)) // 2
+    return f"{said[:half]}{_LEFT_OUT}{said[-half:]}"
 
 
 def _is_ours(frame: FrameType) -> bool:

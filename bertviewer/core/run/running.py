@@ -15,6 +15,7 @@ from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.device import CPU
 from bertviewer.core.run.failures import cause_of
 from bertviewer.core.run.hidden_states import (
     hidden_states,
@@ -25,7 +26,12 @@ from bertviewer.core.run.hidden_states import (
 )
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.text import check_text
-from bertviewer.core.run.tokenization import check_tokens, reads_text, with_decoder
+from bertviewer.core.run.tokenization import (
+    check_score_memory,
+    check_tokens,
+    reads_text,
+    with_decoder,
+)
 from bertviewer.core.run.units import unit_paths
 
 _ALWAYS = ("output_hidden_states", "return_dict")
@@ -38,7 +44,7 @@ def run_sentence(
     progress: Progress = no_progress,
     *,
     capture: Capture | None = None,
-    device: str = "cpu",
+    device: str = CPU,
 ) -> ActivationRun:
     """Run ``sentence`` in eval mode, batch size 1, and return the figures of every module.
 
@@ -58,7 +64,9 @@ def run_sentence(
     tokenizer = model.tokenizer()
     tokens = with_decoder(tokenizer, tokenizer.tokenize(sentence), model.architecture)
     config = model.architecture.config
-    check_tokens(tokens, config, model.source.name)
+    check_tokens(tokens, config)
+    if device == CPU:
+        check_score_memory(tokens, config, model.source.name)
     module = model.module(random_weights, progress, device)
     inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}

@@ -128,11 +128,8 @@ def count_tokens(tokenizer: Tokenizer, sentence: Sentence, config: Mapping[str, 
     return TokenCount(longest, position_limit(config), unknown, is_longer=len(readings) > 1)
 
 
-def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any], name: str = "") -> None:
+def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any]) -> None:
     """Refuse tokens that the model's tables have no rows for, before any of them is looked up.
-
-    Where no table limits them, as in T5, their attention has to fit into memory; ``name`` is the
-    model's in that message.
 
     Raises:
         UserError: no tokens, too many of them, or an id at or past the embedding's rows.
@@ -146,8 +143,6 @@ def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any], name: str =
                 f"the sentence is too long: it has {len(reading):,} tokens, and the model takes "
                 f"at most {limit:,}"
             )
-        if limit is None and isinstance(heads := _heads(config), int):
-            check_attention_memory(len(reading), heads, name)
     rows = config.get("vocab_size")
     for token in tokens:
         if isinstance(rows, int) and not 0 <= token.id < rows:
@@ -155,6 +150,19 @@ def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any], name: str =
                 f"the token {token.text!r} has the id {token.id}, but the embedding has only "
                 f"{rows:,} rows; the tokenizer belongs to another model"
             )
+
+
+def check_score_memory(tokens: Sequence[Token], config: Mapping[str, Any], name: str) -> None:
+    """Refuse tokens that no table limits, as in T5, if their attention does not fit into memory.
+
+    ``name`` is the model's, for the message.
+
+    Raises:
+        UserError: it does not.
+    """
+    if position_limit(config) is None and isinstance(heads := _heads(config), int):
+        for reading in _readings(tokens, config):
+            check_attention_memory(len(reading), heads, name)
 
 
 def _heads(config: Mapping[str, Any]) -> Any:

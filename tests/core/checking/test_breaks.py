@@ -272,3 +272,24 @@ def test_a_single_module_is_called_again_with_the_weights_of_this_moment(
         (LAYER, NEXT),
     }
     assert crosses(check_module(demo, kept, LAYER)) == set()
+
+
+def test_attention_that_cannot_be_run_a_second_time_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_args: Any, **_kwargs: Any) -> None:
+        raise AssertionError("not in this way")
+
+    model = small_model("bert")
+    capture = Capture()
+    run_sentence(model, SENTENCE, random_weights=True, capture=capture)
+    attention = model.module(True).get_submodule("encoder.layer.0.attention.self")
+    monkeypatch.setattr(attention, "forward", fail)
+    check = check_run(model, capture)
+    (told,) = check.unchecked
+    assert told.reason == (
+        "attention could not be run a second time, in another way: "
+        "encoder.layer.0.attention.self (BertSelfAttention): not in this way"
+    )
+    assert check.steps
+    assert crosses(check) == set()

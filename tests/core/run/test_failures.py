@@ -44,6 +44,7 @@ def failure(model: LoadedModel) -> str:
         (NotImplementedError(), "NotImplementedError"),
         (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
         (torch.OutOfMemoryError("Tried to allocate 2 GiB"), "there is not enough memory: Tried"),
+        (torch.AcceleratorError("device-side assert"), "the device failed: device-side"),
     ],
 )
 def test_what_a_model_says_is_one_short_line_with_the_module(
@@ -60,7 +61,7 @@ def test_what_a_model_says_is_one_short_line_with_the_module(
     line = failure(model)
     assert line.startswith("tiny-bert: the model cannot run this sentence: ")
     assert said in line
-    if not isinstance(error, torch.OutOfMemoryError):
+    if not isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
         assert "encoder.layer.1.output (Odd): " in line
 
 

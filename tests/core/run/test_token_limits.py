@@ -220,6 +220,9 @@ def test_more_tokens_than_fit_into_memory(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(UserError, match=r"attention of 2,000 tokens needs 0.1 GB of memory, and"):
         run_sentence(model, Sentence("a " * 1999), random_weights=True)
     assert run_sentence(model, Sentence("a " * 1900), random_weights=True).tokens
+    # The memory of an accelerator is another one; there is none of this name.
+    with pytest.raises(UserError, match="its weights cannot be moved to cuda:97"):
+        run_sentence(model, Sentence("a " * 1999), random_weights=True, device="cuda:97")
 
 
 class TestCount:
