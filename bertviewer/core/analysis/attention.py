@@ -25,7 +25,7 @@ from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.capture import Call, Capture, tensors_in
-from bertviewer.core.run.failures import cause_of
+from bertviewer.core.run.failures import told
 from bertviewer.core.run.replay import taken_by, telling
 
 # What comes of a stranger's module that carries a known name and is built otherwise, or cannot be
@@ -143,13 +143,14 @@ def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progre
     inputs = {**kept.inputs, "output_attentions": True} if takes else kept.inputs
     capture = Capture()
     watched = {path: module.get_submodule(path)}
-    try:
-        with torch.no_grad(), _eager(module), telling(module, progress), capture.watching(watched):
-            module(**inputs)
-    except Exception as error:
-        if (cause := cause_of(error, module)) is None:
-            raise
-        raise UserError(f"{path}: its attention cannot be seen: {cause}") from error
+    with (
+        torch.no_grad(),
+        told(module, f"{path}: its attention cannot be seen"),
+        _eager(module),
+        telling(module, progress),
+        capture.watching(watched),
+    ):
+        module(**inputs)
     return capture.calls[path]
 
 

@@ -11,10 +11,11 @@ from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.layer_steps import LAYER_STEPS
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.checking.second_pass import second_pass
+from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
-from bertviewer.core.run.failures import cause_of
+from bertviewer.core.run.failures import told
 from bertviewer.core.run.replay import replay
 
 _BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
@@ -52,15 +53,13 @@ def check_run(
     steps: list[CheckStep] = []
     unchecked: list[Unchecked] = []
     with torch.no_grad():
+        name, other = "", Capture()
         try:
-            name, second = second_pass(module, capture, attentions, progress)
-            other = second.on_cpu()
-        except Exception as error:
-            if (cause := cause_of(error, module)) is None:
-                raise
-            name, other = "", Capture()
-            reason = f"attention could not be run a second time, in another way: {cause}"
-            unchecked.append(Unchecked("", reason))
+            with told(module, "attention could not be run a second time, in another way"):
+                name, second = second_pass(module, capture, attentions, progress)
+                other = second.on_cpu()
+        except UserError as error:
+            unchecked.append(Unchecked("", str(error)))
         for number, path in enumerate(chosen):
             progress(number, len(chosen), path or nodes[path].class_name)
             try:

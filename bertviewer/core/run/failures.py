@@ -1,11 +1,14 @@
 """Whose an error in a forward pass is: the model's, which can be told in a line, or our own."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from traceback import walk_tb
 from types import FrameType
 
 import torch
 from torch import nn
 
+from bertviewer.core.errors import UserError
 from bertviewer.core.run.forwards import is_stand_in
 
 MOST_SAID = 200
@@ -17,6 +20,25 @@ _SHORT_OF_WORDS = (KeyError, TypeError, AttributeError, NameError, ArithmeticErr
 # On the CPU, on Windows' and on MPS torch has no class for it.
 _WANT = ("can't allocate memory", "not enough memory", "MPS backend out of memory")
 _OUR_PACKAGE = __name__.partition(".")[0]
+
+
+@contextmanager
+def told(model: nn.Module, problem: str) -> Iterator[None]:
+    """Tell in a line if the model fails inside the ``with``; ``problem`` is how the line begins.
+
+    What fails of this program itself comes through as it is.
+
+    Raises:
+        UserError: the model failed.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if (cause := cause_of(error, model)) is None:
+            raise
+        raise UserError(f"{problem}: {cause}") from error
 
 
 def cause_of(error: BaseException, model: nn.Module) -> str | None:

@@ -12,11 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertviewer.core.errors import UserError
 from bertviewer.core.loading import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Call, Capture, plain, tensors_in, versions
-from bertviewer.core.run.failures import cause_of
+from bertviewer.core.run.failures import told
 from bertviewer.core.run.units import unit_of
 
 _PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
@@ -45,7 +44,7 @@ def replay(
     watched = {path: module.get_submodule(path) for path in paths}
     with (
         torch.no_grad(),
-        _told(model, module),
+        told(module, _failure(model)),
         telling(module, progress),
         found.watching(watched),
     ):
@@ -104,7 +103,7 @@ def taken_by(
     try:
         with (
             torch.no_grad(),
-            _told(model, module),
+            told(module, _failure(model)),
             telling(module, progress),
             suppress(_EnoughError),
         ):
@@ -150,23 +149,8 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, _PLAIN)
 
 
-@contextmanager
-def _told(model: LoadedModel, module: nn.Module) -> Iterator[None]:
-    """Tell in a line if the model fails inside the ``with``.
-
-    Raises:
-        UserError: it does.
-    """
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        if (cause := cause_of(error, module)) is None:
-            raise
-        raise UserError(
-            f"{model.source.name}: a part of the run cannot be called again: {cause}"
-        ) from error
+def _failure(model: LoadedModel) -> str:
+    return f"{model.source.name}: a part of the run cannot be called again"
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.device import CPU
-from bertviewer.core.run.failures import cause_of
+from bertviewer.core.run.failures import told
 from bertviewer.core.run.hidden_states import (
     hidden_states,
     small_outputs,
@@ -75,16 +75,7 @@ def run_sentence(
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not tell whether they were changed in place.
     with torch.no_grad(), recorder.watching(), capture.watching(modules):
-        try:
-            output = module(**inputs)
-        except Exception as error:
-            # Cancelled is nobody's failure; and the details of our own ones belong in the log.
-            if (cause := cause_of(error, module)) is None:
-                raise
-            cause = _without_decoder_text(module, model.config) or cause
-            raise UserError(
-                f"{model.source.name}: the model cannot run this sentence: {cause}"
-            ) from error
+        output = _called(model, module, inputs)
     forward = perf_counter() - forward_started
     stacks = stacks_of(output)
     return ActivationRun(
@@ -101,6 +92,22 @@ def run_sentence(
         state_paths=state_paths(stacks, recorder),
         outputs=small_outputs(output, config.get("vocab_size")),
     )
+
+
+def _called(model: LoadedModel, module: nn.Module, inputs: Mapping[str, Any]) -> Any:
+    """Return what the model gives.
+
+    Raises:
+        UserError: it fails.
+    """
+    problem = f"{model.source.name}: the model cannot run this sentence"
+    try:
+        with told(module, problem):
+            return module(**inputs)
+    except UserError as error:
+        if why := _without_decoder_text(module, model.config):
+            raise UserError(f"{problem}: {why}") from error
+        raise
 
 
 def _without_decoder_text(module: nn.Module, config: Any) -> str:
