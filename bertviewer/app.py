@@ -4,19 +4,16 @@ import errno
 import os
 import signal
 import sys
-import traceback
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
 from types import FrameType
 from typing import TextIO
 
+# What each way of starting needs is imported there: the window is to be seen at once.
 from bertviewer.cli import arguments as command_line
-from bertviewer.cli import commands
 from bertviewer.core.errors import UserError
-from bertviewer.core.log import write_log
-from bertviewer.core.system_libraries import INSTALL_HINT
-from bertviewer.core.weights import pickle_child
+from bertviewer.core.weights import PICKLE_CHILD
 
 # What the system says of a file, a disk or a quota that is full, and of a closed stdout.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF)
@@ -25,7 +22,9 @@ _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status: 0, 2 for the user's errors, 1 for ours."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == [pickle_child.ARGUMENT]:
+    if given[:1] == [PICKLE_CHILD]:
+        from bertviewer.core.weights import pickle_child
+
         return pickle_child.main(given[1:])
     # There are none under pythonw on Windows.
     if arguments is None and sys.stdout is not None:
@@ -58,11 +57,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     except BaseException as error:  # noqa: BLE001 - the outermost boundary; Rust libraries panic past Exception
         if isinstance(error, ImportError) and "shared object" in str(error):
+            from bertviewer.core.system_libraries import INSTALL_HINT
+
             _say(f"a system library is missing: {error}; {INSTALL_HINT}")
             return 2
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             _say(f"cannot write the result: {error.strerror}")
             return 2
+        import traceback
+
+        from bertviewer.core.log import write_log
+
         _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
         return 1
     return 0
@@ -73,6 +78,8 @@ def _execute(options: Namespace) -> None:
 
     torch loses the exception while it imports numpy, and what comes of that are other errors.
     """
+    from bertviewer.cli import commands
+
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # as in the background of a shell
         commands.execute(options)

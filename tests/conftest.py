@@ -27,6 +27,8 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="bertviewer-tests-")
 import hypothesis
 import pytest
 
+from bertviewer.core.cache import models
+from bertviewer.core.cache.store import Store
 from bertviewer.core.source import ModelSource, parse_source
 from tests.patient_bot import PatientBot
 
@@ -72,6 +74,15 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 def qtbot(qapp: Any, request: pytest.FixtureRequest) -> PatientBot:
     """Return pytest-qt's bot, with more patience."""
     return PatientBot(request)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have presets and the demo derived by the tests, not read from what comes with the program."""
+    empty = tmp_path_factory.mktemp("nothing-seen")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "shipped", lambda kind: Store(empty / kind, models.MOST_BYTES))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ def take(folder: str) -> None:
     )
 
     from bertviewer.core.source import parse_source
-    from bertviewer.plots.chart import Place
+    from bertviewer.plots.place import Place
     from bertviewer.ui.application import configure, make_window
     from bertviewer.ui.lane import Lane
     from tests.ui.finding import find, is_drawn

@@ -22,7 +22,7 @@ from bertviewer.report.comparison_text import comparison_text
 from bertviewer.report.key_report import key_lines
 
 if TYPE_CHECKING:
-    from bertviewer.core.loading import LoadedModel
+    from bertviewer.core.loaded_model import LoadedModel
 
 
 def execute(options: argparse.Namespace) -> None:
@@ -59,7 +59,8 @@ def _summary(options: argparse.Namespace) -> None:
 
         model = open_model(source, progress)
         if options.format == "json":
-            # The counting formulas take a second to derive, and only this format shows them.
+            # The counting formulas of a new model take a second to derive, and only this format
+            # shows them.
             model.with_formulas(progress)
     if options.format == "json":
         document = model.architecture.to_json()
@@ -143,7 +144,6 @@ def _report(options: argparse.Namespace) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """Tell of a command's progress where somebody looks on; torch is imported inside of it."""
+    """Tell of a command's progress where somebody looks on."""
     with progress_line(sys.stderr) as progress:
-        progress(0, 0, "Loading torch")
         yield progress

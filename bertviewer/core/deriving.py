@@ -1,4 +1,4 @@
-"""Puts the derived formulas into an architecture, or those that were derived before."""
+"""Puts the formulas of counts and costs, once they are derived, into an architecture."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +12,6 @@ from bertviewer.core.costs.compute import Compute
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.counting.counting import derive
 from bertviewer.core.counting.dimensions import Build
-from bertviewer.core.formula_cache import cached_formulas, keep_formulas
 from bertviewer.core.progress import Progress
 from bertviewer.core.source import ModelSource
 from bertviewer.core.symbols import Symbol, symbols_of
@@ -21,9 +20,7 @@ from bertviewer.core.symbols import Symbol, symbols_of
 def with_counts(
     architecture: Architecture, source: ModelSource, progress: Progress
 ) -> Architecture:
-    """Return the architecture with formulas for its counts; costs are there too if cached."""
-    if (cached := cached_formulas(architecture)) is not None:
-        return cached
+    """Return the architecture with formulas for its counts."""
     found = derive(architecture.config, builder(source), progress)
     return replace(
         architecture,
@@ -40,12 +37,10 @@ def with_counts(
 
 
 def with_costs(architecture: Architecture, source: ModelSource, progress: Progress) -> Architecture:
-    """Return an architecture that has counts with what a forward pass costs, and cache it."""
+    """Return an architecture that has counts with what a forward pass costs."""
     compute = derive_costs(architecture.config, builder(source), progress)
     symbols = _symbols(architecture.config, architecture.symbols, compute)
-    found = replace(architecture, symbols=symbols, compute=compute)
-    keep_formulas(found)
-    return found
+    return replace(architecture, symbols=symbols, compute=compute)
 
 
 def builder(source: ModelSource) -> Build:

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bertviewer.core.source import ModelSource
+from bertviewer.core.weights.keys import KeyReport
+
 Weights = Literal["none", "pretrained", "random"]
 
 
@@ -41,3 +44,17 @@ class SourceInfo:
             data["weights"],
             tuple(data.get("random_tensors", ())),
         )
+
+
+def info_of(source: ModelSource, keys: KeyReport | None) -> SourceInfo:
+    """Return what an architecture says of its source before weights are read.
+
+    ``keys`` is how a checkpoint fits the model, ``None`` for a model without weights.
+    """
+    return SourceInfo(
+        kind=source.kind,
+        name=source.name,
+        task=source.task.name,
+        weights="none" if keys is None else "pretrained",
+        random_tensors=() if keys is None else keys.missing,
+    )

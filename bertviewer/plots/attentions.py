@@ -13,9 +13,10 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import GridChart, HeadsChart, Place
+from bertviewer.plots.chart import GridChart, HeadsChart
 from bertviewer.plots.comparison import Pairs
 from bertviewer.plots.levels import Levels, Values, levels_of
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import token_names
 
 Measure = Literal["entropy", "distance"]

@@ -3,7 +3,7 @@
 Every chart has ``table()``, its data as a header and rows: that is its CSV.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
@@ -13,35 +13,8 @@ from bertviewer.core.numerals import number_text
 from bertviewer.core.text_direction import bare
 from bertviewer.plots.headers import column_header, corner_header
 from bertviewer.plots.levels import Levels, Values
+from bertviewer.plots.place import Place
 from bertviewer.plots.table import Cell, Table
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a point of a chart stands for, or what is selected.
-
-    A part that is ``None`` is left open: selecting such a place leaves that part as it is.
-
-    Attributes:
-        path: a module.
-        token: a token of the sentence, counted from 0.
-        head: a head of the attention.
-        feature: a dimension of the hidden vectors.
-    """
-
-    path: str | None = None
-    token: int | None = None
-    head: int | None = None
-    feature: int | None = None
-
-    def merged(self, other: "Place") -> "Place":
-        """Return this place, its open parts taken from another."""
-        return Place(
-            *(
-                getattr(other, part.name) if (own := getattr(self, part.name)) is None else own
-                for part in fields(self)
-            )
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import fields
 
-from bertviewer.plots.chart import GridChart, Place
+from bertviewer.plots.chart import GridChart
+from bertviewer.plots.place import Place
 
 
 def closest(places: Sequence[Place], selection: Place) -> tuple[int, ...]:

@@ -8,8 +8,9 @@ from PySide6.QtCore import QCoreApplication
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.text_direction import isolated
-from bertviewer.plots.chart import GridChart, Line, LineChart, Place
+from bertviewer.plots.chart import GridChart, Line, LineChart
 from bertviewer.plots.levels import PARTS
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import token_names
 
 

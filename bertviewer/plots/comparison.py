@@ -9,16 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication
 
-from bertviewer.plots.chart import (
-    Bars,
-    GridChart,
-    HeadsChart,
-    HistogramChart,
-    Line,
-    LineChart,
-    Place,
-)
+from bertviewer.plots.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
 from bertviewer.plots.levels import levels_of
+from bertviewer.plots.place import Place
 
 Pairs = Sequence[tuple[int, int]]
 """Index in A, index in B of what is the same in both."""

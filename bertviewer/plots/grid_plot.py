@@ -6,7 +6,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.cells import Cells
-from bertviewer.plots.chart import GridChart, Place
+from bertviewer.plots.chart import GridChart
 from bertviewer.plots.chosen import chosen
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale
@@ -14,6 +14,7 @@ from bertviewer.plots.colors import color_table, tinted
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.levels import Levels, levels_of
+from bertviewer.plots.place import Place
 from bertviewer.plots.plot import Plot, Side
 
 DIVIDER_Z = 5

@@ -13,8 +13,9 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.statistics import Statistics, figure
 from bertviewer.core.run.token_statistics import TokenStatistics
-from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.chart import Line, LineChart
 from bertviewer.plots.levels import PARTS, SIZES
+from bertviewer.plots.place import Place
 
 SPREAD = "mean ± std"
 """What draws several statistics at once: a line with a band around it, and thin extremes."""

@@ -9,7 +9,7 @@ from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem, QWidget
 
 from bertviewer.core.numerals import number_text
-from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.chart import Line, LineChart
 from bertviewer.plots.chosen import closest
 from bertviewer.plots.colors import tinted
 from bertviewer.plots.curve import Curve, Symbol
@@ -19,6 +19,7 @@ from bertviewer.plots.legend_entries import legend_entries
 from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.log_scale import PowerAxis, log_height
 from bertviewer.plots.magnitude import power_of
+from bertviewer.plots.place import Place
 from bertviewer.plots.theme import widened
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")

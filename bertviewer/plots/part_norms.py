@@ -9,9 +9,10 @@ from bertviewer.core.analysis.layer_parts import Series
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import GridChart, Place
+from bertviewer.plots.chart import GridChart
 from bertviewer.plots.layers import Measured
 from bertviewer.plots.levels import Values
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import state_names, token_names
 
 

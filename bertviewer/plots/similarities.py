@@ -10,8 +10,9 @@ from bertviewer.core.analysis.similarity import (
     word_path,
 )
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import GridChart, Line, LineChart, Place
+from bertviewer.plots.chart import GridChart, Line, LineChart
 from bertviewer.plots.levels import COSINES, levels_of
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import names_of_states, state_labels, state_ticks, token_names
 from bertviewer.plots.token_paths import state_places
 

@@ -8,7 +8,8 @@ from PySide6.QtCore import QCoreApplication
 from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.run.activation_run import ActivationRun, Token
 from bertviewer.core.text_direction import isolated
-from bertviewer.plots.chart import GridChart, Place
+from bertviewer.plots.chart import GridChart
+from bertviewer.plots.place import Place
 
 
 def norms_chart(run: ActivationRun) -> GridChart:

@@ -7,8 +7,9 @@ from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.analysis.token_path import token_path
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import Line, LineChart, Place
+from bertviewer.plots.chart import Line, LineChart
 from bertviewer.plots.levels import COSINES, SIZES, Levels
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import state_labels, state_ticks
 
 

@@ -14,6 +14,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from bertviewer import __version__
+from bertviewer.core import libraries
 from bertviewer.core.errors import UserError
 from bertviewer.core.log import write_log
 from bertviewer.core.resources import resources_folder
@@ -55,7 +56,7 @@ def run_window(options: argparse.Namespace) -> int:
     window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))
     window.show()
     status = application.exec()
-    in_time = lane.stop(PATIENCE) and window.stop(PATIENCE)
+    in_time = lane.stop(PATIENCE) and window.stop(PATIENCE) and not libraries.are_loading()
     if crash_log is not None:
         crash_log.close()
     if not in_time:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from bertviewer.core import libraries
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
 from bertviewer.ui.lane import Job, Lane
@@ -12,11 +13,15 @@ from bertviewer.ui.lane import Job, Lane
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A task, and whom to tell its result or why there is none."""
+    """A task, and whom to tell its result or why there is none.
+
+    One that ``needs_torch`` waits until torch is imported, and others go before it.
+    """
 
     task: Callable[[Progress], Any]
     done: Callable[[Any], None]
     failed: Callable[[BaseException], None]
+    needs_torch: bool = False
 
 
 class Looks:
@@ -49,9 +54,10 @@ class Looks:
 
     def start(self) -> bool:
         """Take up the next wish; return whether there was one. The lane must have time for it."""
-        if not self._waiting:
+        has_torch = libraries.are_loaded()
+        ready = (view for view, look in self._waiting.items() if has_torch or not look.needs_torch)
+        if (view := next(ready, None)) is None:
             return False
-        view = next(iter(self._waiting))
         look = self._waiting.pop(view)
         done, failed = partial(self._finish, look), partial(self._fail, view, look)
         self._running = view, look, self._lane.start(look.task, done, failed)

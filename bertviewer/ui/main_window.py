@@ -1,6 +1,7 @@
 """The main window: the tree, the details, the sentence and its plots, laid out."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QIcon
@@ -19,7 +20,6 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.files import check_writable
 from bertviewer.core.run.device import CPU
 from bertviewer.core.source import ModelSource
-from bertviewer.report.document import draw_run
 from bertviewer.ui.actions import NEEDS_A_MODEL, Menus
 from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearance
 from bertviewer.ui.checkpoint.banner import RandomBanner
@@ -28,12 +28,15 @@ from bertviewer.ui.dialogs import show_about, show_error
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
-from bertviewer.ui.run.run_panel import RunPanel
 from bertviewer.ui.sentence_bar import SentenceBar
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import DetailTabs
 from bertviewer.ui.welcome import WelcomePage
 from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.plots.theme import PlotTheme
+    from bertviewer.ui.run.run_panel import RunPanel
 
 DEVICE_SETTING = "device"
 
@@ -54,7 +57,8 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(icon)
         self.resize(1360, 860)
         self._sentence_bar = SentenceBar(workspace)
-        self._run_panel = RunPanel(workspace)
+        self._run_panel: RunPanel | None = None  # built when there is a run to come
+        self._theme: PlotTheme | None = None
         self._pages = QStackedWidget()
         self._pages.addWidget(WelcomePage(workspace, icon))
         self._pages.addWidget(self._make_content())
@@ -67,6 +71,8 @@ class MainWindow(QMainWindow):
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
+        workspace.confirmed.connect(self._show_devices)
+        workspace.views_wanted.connect(self._build_run_panel)
         workspace.run_changed.connect(self._on_run)
         workspace.activity_changed.connect(self._update_menus)
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
@@ -101,9 +107,12 @@ class MainWindow(QMainWindow):
         except UserError as error:
             show_error(self, str(error))
             return
-        run, statistic = self.workspace.run, self._run_panel.statistic
-        # Plots are widgets, which only this thread may draw; the rest is the worker's.
-        drawn = None if run is None else draw_run(architecture, run, statistic)
+        run, panel, drawn = self.workspace.run, self._run_panel, None
+        if run is not None and panel is not None:
+            from bertviewer.report.document import draw_run
+
+            # Plots are widgets, which only this thread may draw; the rest is the worker's.
+            drawn = draw_run(architecture, run, panel.statistic)
         self.workspace.export(path, drawn)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
@@ -123,7 +132,9 @@ class MainWindow(QMainWindow):
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         QSettings().setValue(SETTING, name)
-        self._run_panel.set_theme(apply_appearance(application, name))
+        self._theme = apply_appearance(application, name)
+        if self._run_panel is not None:
+            self._run_panel.set_theme(self._theme)
         self._menus.check_appearance(name)
 
     def set_device(self, name: str) -> None:
@@ -177,12 +188,11 @@ class MainWindow(QMainWindow):
         upper.setChildrenCollapsible(False)
         upper.setSizes([745, 615])
         lower = QWidget()
-        layout = QVBoxLayout(lower)
+        self._lower = layout = QVBoxLayout(lower)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(HubBar(self.workspace))
         layout.addWidget(self._sentence_bar)
-        layout.addWidget(self._run_panel, 1)
         layout.addStretch()  # without a run the sentence stays above
         self._rows = QSplitter(Qt.Orientation.Vertical)
         self._rows.addWidget(upper)
@@ -197,12 +207,25 @@ class MainWindow(QMainWindow):
         below.addWidget(self._rows, 1)
         return content
 
+    def _build_run_panel(self) -> None:
+        """Build what a run is shown in; its plots take longer to import than all the rest."""
+        if self._run_panel is not None:
+            return
+        from bertviewer.ui.run.run_panel import RunPanel
+
+        self._run_panel = RunPanel(self.workspace)
+        if self._theme is not None:
+            self._run_panel.set_theme(self._theme)
+        self._lower.insertWidget(self._lower.count() - 1, self._run_panel, 1)
+
+    def _show_devices(self) -> None:
+        self._menus.show_devices(self.workspace.devices, self.workspace.device)
+
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture
         assert architecture is not None
         self._pages.setCurrentIndex(1)
         self._upper.show()
-        self._menus.show_devices(self.workspace.devices, self.workspace.device)
         self._update_menus()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 

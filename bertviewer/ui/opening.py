@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from bertviewer.core.errors import UserError
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.ui.dialogs import show_error
-from bertviewer.ui.hub.dialog import HubDialog
 from bertviewer.ui.recent import forget, is_there, recent_names, remember
 from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
@@ -71,6 +70,8 @@ class Opening(QObject):
 
     def choose_hub(self) -> None:
         """Ask for a model of the hub and open it."""
+        from bertviewer.ui.hub.dialog import HubDialog
+
         dialog = HubDialog(self._window)
         dialog.chosen.connect(self.open_named)
         dialog.failed.connect(self._workspace.failed)

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.check_step import Check
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.watched_run import WatchedRun
 

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.folding import TreeRow
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 
 
 class Selection(QObject):

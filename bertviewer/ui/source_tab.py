@@ -4,6 +4,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from bertviewer.core import libraries
 from bertviewer.core.source_code import SourceCode, source_of
 from bertviewer.ui.facts import blank_page, heading_label, plain_label
 from bertviewer.ui.find_bar import FindBar
@@ -18,6 +19,7 @@ class SourceTab(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
+        workspace.confirmed.connect(self._on_confirmed)
         self._shown: tuple[str, str] | None = None
         self._name = heading_label("", points=2)
         self._place = plain_label("")
@@ -48,6 +50,11 @@ class SourceTab(QWidget):
         self._name.setText(row.node.class_name)
         self._place.setText(self._describe(found[0]) if found else self._missing(*wanted))
         self._view.show_source([(self._heading(n, piece), piece) for n, piece in enumerate(found)])
+
+    def _on_confirmed(self) -> None:
+        """Look again: the libraries that classes are read from may not have been there."""
+        if self.isVisible():
+            self.refresh()
 
     def event(self, event: QEvent) -> bool:
         """Keep Ctrl+F, which filters the tree elsewhere, while a person reads here; Qt calls it."""
@@ -98,4 +105,6 @@ class SourceTab(QWidget):
         return self.tr("inherited: {0}, from {1}").format(piece.name, self._line(piece))
 
     def _missing(self, module: str, name: str) -> str:
+        if module and not libraries.are_loaded():
+            return self.tr("The source is shown as soon as torch and transformers are loaded.")
         return self.tr("The source of {0} is not at hand.").format(f"{module}.{name}".strip("."))

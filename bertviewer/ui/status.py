@@ -2,11 +2,21 @@
 
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
+from bertviewer.core import libraries
 from bertviewer.core.numerals import count_text
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.workspace import Workspace
 
 MESSAGE_TIME = 10_000  # milliseconds that the end of a report stays in sight
+FOLLOWS = {
+    "run": QT_TRANSLATE_NOOP("Status", "Loading torch and transformers …, your run follows"),
+    "check": QT_TRANSLATE_NOOP("Status", "Loading torch and transformers …, your check follows"),
+    "compare": QT_TRANSLATE_NOOP(
+        "Status", "Loading torch and transformers …, your comparison follows"
+    ),
+}
+"""What a person waits for that torch has to be there for first."""
 
 
 class Status(QStatusBar):
@@ -42,10 +52,15 @@ class Status(QStatusBar):
         )
 
     def _on_activity(self) -> None:
-        if not self._workspace.activity:
+        activity = self._workspace.activity
+        if not activity:
             self.clearMessage()
+        elif activity in FOLLOWS and not libraries.are_loaded():
+            self.showMessage(self.tr(FOLLOWS[activity]))
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
+        if label == libraries.LABEL and self._workspace.activity in FOLLOWS:
+            return  # it is said already, and that the wish is kept
         # Deriving formulas goes on in the background, and is nobody's activity.
         # A download is told where it was asked for.
         if self._workspace.activity not in ("", "download"):

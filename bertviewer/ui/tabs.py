@@ -2,42 +2,91 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QProxyStyle, QStyle, QStyleOption, QTabWidget, QWidget
+from PySide6.QtWidgets import QProxyStyle, QStyle, QStyleOption, QWidget
 
-from bertviewer.ui.configuration_tab import ConfigurationTab
-from bertviewer.ui.formula_tab import FormulaTab
-from bertviewer.ui.overview_tab import OverviewTab
-from bertviewer.ui.source_tab import SourceTab
-from bertviewer.ui.tensors.tab import TensorsTab
+from bertviewer.ui.lazy_tabs import LazyTabs
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.walk_tab import WalkTab
-from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
 
-Page = OverviewTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
+if TYPE_CHECKING:
+    from bertviewer.ui.configuration_tab import ConfigurationTab
+    from bertviewer.ui.formula_tab import FormulaTab
+    from bertviewer.ui.overview_tab import OverviewTab
+    from bertviewer.ui.source_tab import SourceTab
+    from bertviewer.ui.tensors.tab import TensorsTab
+    from bertviewer.ui.walk_tab import WalkTab
+    from bertviewer.ui.what_if.tab import WhatIfTab
+
+    Page = (
+        OverviewTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
+    )
+
+
+def _overview(workspace: Workspace) -> "OverviewTab":
+    from bertviewer.ui.overview_tab import OverviewTab
+
+    return OverviewTab(workspace)
+
+
+def _formula(workspace: Workspace) -> "FormulaTab":
+    from bertviewer.ui.formula_tab import FormulaTab
+
+    return FormulaTab(workspace)
+
+
+def _tensors(workspace: Workspace) -> "TensorsTab":
+    from bertviewer.ui.tensors.tab import TensorsTab
+
+    return TensorsTab(workspace)
+
+
+def _configuration(workspace: Workspace) -> "ConfigurationTab":
+    from bertviewer.ui.configuration_tab import ConfigurationTab
+
+    return ConfigurationTab(workspace)
+
+
+def _source(workspace: Workspace) -> "SourceTab":
+    from bertviewer.ui.source_tab import SourceTab
+
+    return SourceTab(workspace)
+
+
+def _walk(workspace: Workspace) -> "WalkTab":
+    from bertviewer.ui.walk_tab import WalkTab
+
+    return WalkTab(workspace)
+
+
+def _what_if(workspace: Workspace) -> "WhatIfTab":
+    from bertviewer.ui.what_if.tab import WhatIfTab
+
+    return WhatIfTab(workspace)
 
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A tab's title, what builds it, and what it shows besides the selected row."""
+    """A tab's title, what imports and builds it, and what it shows besides the selected row."""
 
     title: str
-    build: Callable[[Workspace], Page]
+    build: "Callable[[Workspace], Page]"
     shows_formulas: bool = False
     shows_run: bool = False
 
 
 TABS = (
-    Tab(QT_TRANSLATE_NOOP("tabs", "Overview"), OverviewTab, shows_formulas=True, shows_run=True),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Formula"), FormulaTab),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Tensors"), TensorsTab, shows_formulas=True),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Configuration"), ConfigurationTab, shows_formulas=True),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Source"), SourceTab),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Walk"), WalkTab, shows_formulas=True, shows_run=True),
-    Tab(QT_TRANSLATE_NOOP("tabs", "What if"), WhatIfTab, shows_formulas=True),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Overview"), _overview, shows_formulas=True, shows_run=True),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Formula"), _formula),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Tensors"), _tensors, shows_formulas=True),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Configuration"), _configuration, shows_formulas=True),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Source"), _source),
+    Tab(QT_TRANSLATE_NOOP("tabs", "Walk"), _walk, shows_formulas=True, shows_run=True),
+    Tab(QT_TRANSLATE_NOOP("tabs", "What if"), _what_if, shows_formulas=True),
 )
 
 
@@ -59,21 +108,21 @@ class _TightTabs(QProxyStyle):
         return super().pixelMetric(metric, option, widget)
 
 
-class DetailTabs(QTabWidget):
+class DetailTabs(LazyTabs["Page"]):
     """The detail pane. Only the tab in sight is written; another one when it comes into sight."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(
+            (
+                (QCoreApplication.translate("tabs", tab.title), partial(tab.build, workspace))
+                for tab in TABS
+            ),
+            parent,
+        )
         self.setObjectName("detailTabs")
         style = _TightTabs("Fusion")
         style.setParent(self)
         self.tabBar().setStyle(style)
-        self.setDocumentMode(True)
-        self._pages: list[Page] = []
-        for tab in TABS:
-            page = tab.build(workspace)
-            self._pages.append(page)
-            self.addTab(page, QCoreApplication.translate("tabs", tab.title))
         self.currentChanged.connect(self._refresh)
         self.tabBarClicked.connect(self._on_click)
         workspace.row_changed.connect(self._refresh)
@@ -83,7 +132,7 @@ class DetailTabs(QTabWidget):
     def event(self, event: QEvent) -> bool:
         """Let the page in sight keep a shortcut, as Ctrl+F, from its title too; Qt calls it."""
         if event.type() == QEvent.Type.ShortcutOverride and self.tabBar().hasFocus():
-            return self.currentWidget().event(event)
+            return self._current.event(event)
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -91,16 +140,22 @@ class DetailTabs(QTabWidget):
         super().keyPressEvent(event)
         if not event.isAccepted() and self.tabBar().hasFocus():
             event.accept()
-            self.currentWidget().event(event)
+            self._current.event(event)
+
+    @property
+    def _current(self) -> "Page":
+        return self.page(self.currentIndex())
 
     def _on_click(self, number: int) -> None:
         """Have the keys go to a page that is read with them; other ones leave them to the tree."""
-        page = self.widget(number)
-        if page is not None and page.focusProxy() is not None:
+        if number < 0:
+            return
+        page = self.page(number)
+        if page.focusProxy() is not None:
             page.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def _refresh(self) -> None:
-        self._pages[self.currentIndex()].refresh()
+        self._current.refresh()
 
     def _on_run(self) -> None:
         self._refresh_if("shows_run")

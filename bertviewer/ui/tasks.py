@@ -4,87 +4,62 @@ torch and transformers are imported inside them, so in the worker thread and aft
 is on screen.
 """
 
-import functools
-import gc
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.core.analysis.histogram_data import Histogram, Range
-from bertviewer.core.analysis.outliers import (
-    Level,
-    OutlierFeature,
-    outlier_features,
-    state_levels,
-)
-from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.architecture import Architecture, TensorInfo
-from bertviewer.core.check_step import Check
-from bertviewer.core.comparing.comparison import Comparison
-from bertviewer.core.hub.cache import CachedModel
-from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.device import Device
-from bertviewer.core.run.statistics import Statistics
-from bertviewer.core.source import ModelSource
-from bertviewer.core.tensors import reduction, saving
-from bertviewer.core.tensors.matrix import Matrix
-from bertviewer.core.tensors.reduction import TensorMap
-from bertviewer.core.tensors.spectrum import Spectrum
-from bertviewer.core.tensors.survey_data import Survey
-from bertviewer.core.tensors.token_index import TokenIndex
-from bertviewer.core.tensors.values import TensorValues
-from bertviewer.core.weights.reading import Span
-from bertviewer.plots.attentions import Attended, HeadFigures
-from bertviewer.plots.layers import Measured
-from bertviewer.report import typesetting
-from bertviewer.report.document import DrawnRun, build_document
-from bertviewer.report.pdf import write_document
-from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.core import libraries
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.analysis.histogram_data import Histogram, Range
+    from bertviewer.core.analysis.outliers import Level, OutlierFeature
+    from bertviewer.core.analysis.prediction_data import Predictions
+    from bertviewer.core.architecture import Architecture, TensorInfo
+    from bertviewer.core.check_step import Check
+    from bertviewer.core.comparing.comparison import Comparison
+    from bertviewer.core.hub.cache import CachedModel
     from bertviewer.core.hub.opening import HubModel
-    from bertviewer.core.loading import LoadedModel
+    from bertviewer.core.loaded_model import LoadedModel
+    from bertviewer.core.progress import Progress
+    from bertviewer.core.run.activation_run import Sentence
     from bertviewer.core.run.capture import Capture
+    from bertviewer.core.run.device import Device
+    from bertviewer.core.run.statistics import Statistics
+    from bertviewer.core.source import ModelSource
+    from bertviewer.core.tensors.matrix import Matrix
+    from bertviewer.core.tensors.reduction import TensorMap
+    from bertviewer.core.tensors.spectrum import Spectrum
+    from bertviewer.core.tensors.survey_data import Survey
+    from bertviewer.core.tensors.token_index import TokenIndex
+    from bertviewer.core.tensors.values import TensorValues
+    from bertviewer.core.weights.keys import KeyReport
+    from bertviewer.core.weights.reading import Span
+    from bertviewer.plots.attentions import Attended, HeadFigures
+    from bertviewer.plots.layers import Measured
+    from bertviewer.report.document import DrawnRun
+    from bertviewer.ui.watched_run import WatchedRun
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """An open model, where it can be run, and the tasks that its family has heads for."""
-
-    model: "LoadedModel"
-    devices: tuple[Device, ...]
-    heads: tuple[str, ...]
+REST = 0.25
+"""Seconds from a new model to the imports that its first run or plot needs."""
 
 
-def open_model(source: ModelSource, progress: Progress) -> Opened:
-    """Open a model; the first one waits for torch and transformers."""
-    progress(0, 0, "Loading torch and transformers")
+def open_model(source: ModelSource, progress: Progress) -> LoadedModel:
+    """Open a model; the first one that was not seen before waits for torch and transformers."""
     from bertviewer.core import loading
-    from bertviewer.core.building import heads_of
-    from bertviewer.core.run.devices import available_devices
 
-    # Here, and not when the window wants its first formula.
-    typesetting.prepare()
-    _set_libraries_aside()
-    model = loading.open_model(source, progress)
-    return Opened(model, available_devices(), heads_of(model.config))
-
-
-@functools.cache
-def _set_libraries_aside() -> None:
-    """Take what the libraries made out of the search for garbage, once.
-
-    Those are 430,000 objects that live as long as the program: every few runs, looking through
-    them again stopped all threads, the window's too, for a third of a second.
-    """
-    gc.freeze()
+    return loading.open_model(source, progress)
 
 
 def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Comparison:
     """Open two models once more, which takes no weights, and compare them."""
+    libraries.load(progress)
     from bertviewer.core import loading
     from bertviewer.core.comparing.comparing import compare_models
 
@@ -92,27 +67,73 @@ def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compar
     return compare_models(ours, theirs, progress)
 
 
-def derive_counts(model: "LoadedModel", progress: Progress) -> Architecture:
+def let_it_paint(progress: Progress) -> None:
+    """Leave the processor to the window, which has a new model to show, for a moment."""
+    if libraries.are_loaded():
+        return  # there is nothing to be imported
+    until = time.monotonic() + REST
+    while time.monotonic() < until:
+        progress(0, 0, libraries.LABEL)
+        time.sleep(REST / 10)
+
+
+def prepare_views() -> None:
+    """Import what the views of runs and tensors are drawn with, which the first look needs.
+
+    Here, in a worker's thread, and not when the window wants its first plot or formula.
+    """
+    from bertviewer.report import typesetting
+    from bertviewer.ui.run import run_panel
+    from bertviewer.ui.tensors import inspector
+
+    assert run_panel is not None
+    assert inspector is not None
+    typesetting.prepare()
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What an open model is by torch and transformers, and where it can be run."""
+
+    architecture: Architecture
+    keys: KeyReport | None
+    heads: tuple[str, ...]
+    devices: tuple[Device, ...]
+
+
+def confirm(model: LoadedModel, progress: Progress) -> Confirmed:
+    """Import torch and transformers, and build a model that was opened without them."""
+    libraries.load(progress)
+    from bertviewer.core.run.devices import available_devices
+
+    model.confirm(progress)
+    return Confirmed(model.architecture, model.keys, model.heads, available_devices())
+
+
+def derive_counts(model: LoadedModel, progress: Progress) -> Architecture:
     """Derive the counting formulas of an open model."""
     return model.with_counts(progress)
 
 
-def derive_costs(model: "LoadedModel", progress: Progress) -> Architecture:
+def derive_costs(model: LoadedModel, progress: Progress) -> Architecture:
     """Derive the formulas of what a forward pass costs, once the counts have theirs."""
     return model.with_costs(progress)
 
 
 def run_sentence(
-    model: "LoadedModel",
+    model: LoadedModel,
     sentence: Sentence,
     random_weights: bool,
     device: str,
     progress: Progress,
 ) -> WatchedRun:
     """Run a sentence through an open model, and keep what it takes to look closer."""
+    libraries.load(progress)
     from bertviewer.core.run import running
     from bertviewer.core.run.capture import Capture
+    from bertviewer.ui.watched_run import WatchedRun
 
+    prepare_views()
     kept = Capture("units")
     run = running.run_sentence(
         model, sentence, random_weights, progress, capture=kept, device=device
@@ -120,7 +141,7 @@ def run_sentence(
     return WatchedRun(run, kept)
 
 
-def check_module(model: "LoadedModel", kept: "Capture", path: str, progress: Progress) -> Check:
+def check_module(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> Check:
     """Check what the module at ``path`` gave in a run."""
     from bertviewer.core.checking import check
 
@@ -128,7 +149,7 @@ def check_module(model: "LoadedModel", kept: "Capture", path: str, progress: Pro
 
 
 def measure_tokens(
-    paths: Sequence[str], model: "LoadedModel", watched: WatchedRun, progress: Progress
+    paths: Sequence[str], model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> Measured:
     """Measure what modules gave in a run token by token; the hidden states need no replay."""
     from bertviewer.core.analysis.state_measures import state_statistics
@@ -144,18 +165,21 @@ def measure_tokens(
 
 
 def find_outliers(
-    _model: "LoadedModel", watched: WatchedRun, progress: Progress
+    _model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> tuple[tuple[OutlierFeature, ...], tuple[Level | None, ...]]:
     """Find the outlier features of a run's hidden states, and the levels of these states."""
+    from bertviewer.core.analysis.outliers import outlier_features, state_levels
+
     progress(0, 0, "Looking for outlier features")
     return outlier_features(watched.run), state_levels(watched.run)
 
 
 def attention(
-    layer: AttentionLayer, model: "LoadedModel", watched: WatchedRun, progress: Progress
+    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> Attended:
     """Calculate what the heads of an attention look at."""
     from bertviewer.core.analysis.attention import attention_of
+    from bertviewer.plots.attentions import Attended
 
     run = watched.run
     maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
@@ -163,9 +187,11 @@ def attention(
 
 
 def head_figures(
-    layer: AttentionLayer, model: "LoadedModel", watched: WatchedRun, progress: Progress
+    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> HeadFigures:
     """Calculate an attention, and keep just a figure or two of each head."""
+    from bertviewer.plots.attentions import HeadFigures
+
     maps = attention(layer, model, watched, progress).maps
     return HeadFigures(maps.entropies, maps.distances)
 
@@ -173,7 +199,7 @@ def head_figures(
 def histogram(
     path: str,
     bounds: Range | None,
-    model: "LoadedModel",
+    model: LoadedModel,
     watched: WatchedRun,
     progress: Progress,
 ) -> Histogram | None:
@@ -187,7 +213,7 @@ def histogram(
 
 def predictions(
     positions: Mapping[WatchedRun, int],
-    model: "LoadedModel",
+    model: LoadedModel,
     watched: WatchedRun,
     progress: Progress,
 ) -> Predictions | None:
@@ -203,34 +229,39 @@ def write_report(
     path: Path, architecture: Architecture, drawn: DrawnRun | None, progress: Progress
 ) -> Path:
     """Typeset a report and write it; the path comes back."""
+    from bertviewer.report.document import build_document
+    from bertviewer.report.pdf import write_document
+
     progress(0, 0, "Typesetting the report")
     write_document(path, build_document(architecture, drawn))
     return path
 
 
-def tensor_values(name: str, model: "LoadedModel", progress: Progress) -> TensorValues | None:
+def tensor_values(name: str, model: LoadedModel, progress: Progress) -> TensorValues | None:
     """Find where a tensor's values are; ``None`` for a model without weights."""
     from bertviewer.core.tensors import finding
 
     return finding.tensor_values(model, name, progress)
 
 
-def token_rows(tensor: TensorInfo, model: "LoadedModel", progress: Progress) -> TokenIndex:
+def token_rows(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
     """Find which tokens a tensor's rows stand for, if they do."""
+    libraries.load(progress)
     from bertviewer.core.tensors import row_names
 
     return row_names.token_rows(model, tensor, progress)
 
 
-def survey(matrix: Matrix, _model: "LoadedModel", progress: Progress) -> Survey:
+def survey(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Survey:
     """Measure a tensor and the norms of its rows and columns."""
+    libraries.load(progress)
     from bertviewer.core.tensors import survey as module
 
     return module.survey(matrix, progress, "Measuring")
 
 
 def distribution(
-    matrix: Matrix, model: "LoadedModel", progress: Progress
+    matrix: Matrix, model: LoadedModel, progress: Progress
 ) -> tuple[Statistics, Histogram]:
     """Measure a tensor, and count its elements in bins."""
     from bertviewer.core.tensors.survey import matrix_histogram
@@ -240,14 +271,17 @@ def distribution(
 
 
 def tensor_map(
-    matrix: Matrix, rows: Span, columns: Span, _model: "LoadedModel", progress: Progress
+    matrix: Matrix, rows: Span, columns: Span, _model: LoadedModel, progress: Progress
 ) -> TensorMap:
     """Reduce a region of a tensor to as many blocks as can be seen."""
+    from bertviewer.core.tensors import reduction
+
     return reduction.tensor_map(matrix, rows, columns, progress, "Drawing")
 
 
-def singular_values(matrix: Matrix, _model: "LoadedModel", progress: Progress) -> Spectrum:
+def singular_values(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Spectrum:
     """Calculate the singular values of a tensor."""
+    libraries.load(progress)
     from bertviewer.core.tensors import singular_values as module
 
     return module.singular_values(matrix, progress, "Singular values")
@@ -255,6 +289,8 @@ def singular_values(matrix: Matrix, _model: "LoadedModel", progress: Progress) -
 
 def save_tensor(matrix: Matrix, path: Path, progress: Progress) -> Path:
     """Write a tensor as .npy or CSV; the path comes back."""
+    from bertviewer.core.tensors import saving
+
     return saving.save(matrix, path, progress)
 
 
@@ -267,6 +303,6 @@ def cached_models(progress: Progress) -> tuple[CachedModel, ...]:
     return cache.cached_models(cache_folder())
 
 
-def fetch_weights(remote: "HubModel", progress: Progress) -> None:
+def fetch_weights(remote: HubModel, progress: Progress) -> None:
     """Download the weights of an open model of the hub."""
     remote.fetch(progress)

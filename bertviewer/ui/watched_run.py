@@ -8,7 +8,7 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ActivationRun
 
 if TYPE_CHECKING:
-    from bertviewer.core.loading import LoadedModel
+    from bertviewer.core.loaded_model import LoadedModel
     from bertviewer.core.run.capture import Capture
 
 

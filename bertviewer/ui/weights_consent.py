@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from bertviewer.core.source import ModelSource
-from bertviewer.core.weights.pickle_consent import Examined, examine
 from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.core.weights.pickle_consent import Examined
 
 SETTING = "allowedPickles"
 REMEMBERED = 200
@@ -31,16 +34,18 @@ class WeightsConsent(QObject):
         if source.kind != "pickle" or source.pickle_allowed:
             self._use(source)
             return
+        from bertviewer.core.weights.pickle_consent import examine
+
         task = partial(examine, source.path)
         self._workspace.carry_out("examine", task, partial(self._on_examined, source))
 
-    def _on_examined(self, source: ModelSource, examined: Examined) -> None:
+    def _on_examined(self, source: ModelSource, examined: "Examined") -> None:
         if not examined.refusal and examined.key in _allowed():
             self._use(replace(source, pickle_allowed=True))
         else:
             self._ask(source, examined)
 
-    def _ask(self, source: ModelSource, examined: Examined) -> None:
+    def _ask(self, source: ModelSource, examined: "Examined") -> None:
         box = QMessageBox(self._window)
         box.setObjectName("consentDialog")
         box.setIcon(QMessageBox.Icon.Warning)
@@ -67,12 +72,12 @@ class WeightsConsent(QObject):
         QSettings().setValue(SETTING, [*_allowed(), key][-REMEMBERED:])
         self._use(replace(source, pickle_allowed=True))
 
-    def _text(self, source: ModelSource, examined: Examined) -> str:
+    def _text(self, source: ModelSource, examined: "Examined") -> str:
         if examined.refusal:
             return self.tr("The weights of {0} are refused").format(source.name)
         return self.tr("Read the pickled weights of {0}?").format(source.name)
 
-    def _explanation(self, examined: Examined) -> str:
+    def _explanation(self, examined: "Examined") -> str:
         danger = self.tr("A pickle is a small program: reading it can run what its author wants.")
         if examined.refusal:
             return f"{danger}\n\n{examined.refusal}."
@@ -85,7 +90,7 @@ class WeightsConsent(QObject):
         )
         return f"{danger}\n\n{found}\n\n{how}"
 
-    def _details(self, examined: Examined) -> str:
+    def _details(self, examined: "Examined") -> str:
         lines = [f"{file.file}  {file.nbytes / 1e6:,.1f} MB" for file in examined.files]
         names = sorted({name for file in examined.files for name in file.globals})
         lines += ["", f"SHA-256 {examined.key}", "", self.tr("It asks for:"), *names]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.analysis.prediction_data import mask_places
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.folding import fold
@@ -18,7 +17,6 @@ from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source import ModelSource
 from bertviewer.core.tasks import find_task
 from bertviewer.core.weights.keys import KeyReport
-from bertviewer.report.document import DrawnRun
 from bertviewer.ui import tasks
 from bertviewer.ui.jobs import Jobs
 from bertviewer.ui.lane import Lane
@@ -28,21 +26,24 @@ from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.hub.opening import HubModel
-    from bertviewer.core.loading import LoadedModel
+    from bertviewer.core.loaded_model import LoadedModel
+    from bertviewer.report.document import DrawnRun
 
-
-Derive = Callable[["LoadedModel", Progress], Architecture]
-"""Puts formulas into the architecture of an open model."""
+Step = tuple[Callable[["LoadedModel", Progress], Any], Callable[[Any], None]]
+"""What the worker finds out of an open model when nobody wants anything, and who takes it."""
 
 
 class Workspace(Runs):
     """State, and the actions that change it; widgets listen to it and never to one another.
 
     The signals say that a part of the state is new; what it is stands in the attributes.
+    ``views_wanted``: a run is about to come, or all is there that its views are drawn with.
     """
 
     architecture_changed = Signal()
     formulas_changed = Signal()
+    confirmed = Signal()
+    views_wanted = Signal()
     activity_changed = Signal()
     progressed = Signal(int, int, str)
     exported = Signal(str)
@@ -56,20 +57,20 @@ class Workspace(Runs):
         self.architecture: Architecture | None = None
         self.source: ModelSource | None = None  # of the open model
         self.remote: HubModel | None = None  # where its weights come from, if it is of the hub
-        self.devices: tuple[Device, ...] = ()  # known once a model is open
+        self.devices: tuple[Device, ...] = ()  # known once torch is there
         self.keys: KeyReport | None = None  # how the open model's checkpoint fits it
         self.heads: tuple[str, ...] = ()  # the tasks that it can be opened for
         self.device_wish = CPU  # where sentences shall run, if they can
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
-        self._to_derive: list[Derive] = []
+        self._steps: list[Step] = []
         self._jobs = jobs = Jobs(lane, self)
         self.turns = jobs.turns
         jobs.activity_changed.connect(self.activity_changed)
         jobs.progressed.connect(self.progressed)
         jobs.cancelled.connect(self.cancelled)
         jobs.failed.connect(self.failed)
-        jobs.idle.connect(self._derive)
+        jobs.idle.connect(self._step)
 
     @property
     def activity(self) -> str:
@@ -79,7 +80,7 @@ class Workspace(Runs):
     @property
     def is_deriving(self) -> bool:
         """Whether the formulas of the open model are still to come."""
-        return bool(self._to_derive)
+        return any(done == self._on_derived for _, done in self._steps)
 
     @property
     def device(self) -> str:
@@ -139,6 +140,8 @@ class Workspace(Runs):
         task: Callable[["LoadedModel", Progress], Any],
         done: Callable[[Any], None],
         failed: Callable[[BaseException], None],
+        *,
+        needs_torch: bool = True,
     ) -> None:
         """Have the worker look at the model itself, likewise. A new run gives such wishes up."""
         if self._model is None:
@@ -149,13 +152,13 @@ class Workspace(Runs):
             if not isinstance(error, UserError):
                 self.failed.emit(error)
 
-        self._jobs.look(view, Look(partial(task, self._model), done, tell))
+        self._jobs.look(view, Look(partial(task, self._model), done, tell, needs_torch))
 
     def forget_look(self, view: str | None = None) -> None:
         """Give a view's wish up: it is out of sight. Without a name, all views' wishes."""
         self._jobs.forget_look(view)
 
-    def export(self, path: Path, drawn: DrawnRun | None) -> None:
+    def export(self, path: Path, drawn: "DrawnRun | None") -> None:
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
         if self.architecture is None:
             return
@@ -166,15 +169,22 @@ class Workspace(Runs):
         """Stop what is going on."""
         self._jobs.cancel()
 
-    def _on_opened(self, opened: tasks.Opened) -> None:
-        model = opened.model
+    def _on_opened(self, model: "LoadedModel") -> None:
         self._model = model
-        self.devices, self.heads = opened.devices, opened.heads
-        self.keys = model.keys
         self.source, self.remote = model.source, model.remote
-        self._to_derive = [tasks.derive_counts, tasks.derive_costs]
-        self.architecture = model.architecture
-        self.set_tree(fold(model.architecture))
+        self._steps = [(_prepare_views, self._on_views), (tasks.confirm, self._on_confirmed)]
+        self._show(model.architecture, model.keys, model.heads)
+
+    def _show(
+        self, architecture: Architecture, keys: KeyReport | None, heads: tuple[str, ...]
+    ) -> None:
+        """Put a model's structure in place of what was there."""
+        self.keys, self.heads = keys, heads
+        if architecture.compute is None:
+            derivations = (tasks.derive_counts, tasks.derive_costs)
+            self._steps += [(task, self._on_derived) for task in derivations]
+        self.architecture = architecture
+        self.set_tree(fold(architecture))
         self.forget_runs()
         self._jobs.forget_look()
         self.architecture_changed.emit()
@@ -183,6 +193,9 @@ class Workspace(Runs):
         self.row_changed.emit()
 
     def _on_run(self, watched: WatchedRun) -> None:
+        from bertviewer.core.analysis.prediction_data import mask_places  # needs numpy
+
+        self.views_wanted.emit()
         run = watched.run
         # The first word is more of an example than the mark at the sentence's beginning; a mask
         # is there to be guessed.
@@ -198,20 +211,45 @@ class Workspace(Runs):
             self.keys = replace(self.keys, missing=run.source.random_tensors)
         self.run_changed.emit()
 
-    def _derive(self) -> None:
+    def _step(self) -> None:
         # Whenever there is nothing else to do, and again after something has interrupted it.
-        if self._model is not None and self._to_derive:
-            task = partial(self._to_derive[0], self._model)
-            self._jobs.start_unasked(task, self._on_derived, self._on_not_derived)
+        if self._model is None or not self._steps:
+            return
+        task, done = self._steps[0]
+
+        def finish(result: Any) -> None:
+            self._steps.pop(0)
+            done(result)
+
+        self._jobs.start_unasked(partial(task, self._model), finish, self._on_step_failed)
+
+    def _on_step_failed(self, error: BaseException) -> None:
+        if not isinstance(error, Cancelled):
+            self._steps = []
+            self.failed.emit(error)
+
+    def _on_views(self, _: None) -> None:
+        self.turns.later(self.views_wanted.emit)
+
+    def _on_confirmed(self, found: tasks.Confirmed) -> None:
+        self.devices = found.devices
+        shown = self.architecture
+        assert shown is not None
+        if (shown.modules, shown.parameters, self.keys is None) != (
+            found.architecture.modules,
+            found.architecture.parameters,
+            found.keys is None,
+        ):
+            # What was remembered was not true.
+            self._show(found.architecture, found.keys, found.heads)
+        self.confirmed.emit()
 
     def _on_derived(self, architecture: Architecture) -> None:
-        # A cache has all formulas at once.
-        self._to_derive = [] if architecture.compute else self._to_derive[1:]
         self.architecture = architecture
         self.exchange_tree(fold(architecture))
         self.formulas_changed.emit()
 
-    def _on_not_derived(self, error: BaseException) -> None:
-        if not isinstance(error, Cancelled):
-            self._to_derive = []
-            self.failed.emit(error)
+
+def _prepare_views(_model: "LoadedModel", progress: Progress) -> None:
+    tasks.let_it_paint(progress)
+    tasks.prepare_views()

@@ -11,6 +11,7 @@ import torch
 
 from tests.benchmarks.derive import derive_all
 from tests.benchmarks.run import run_ratios
+from tests.benchmarks.start import start
 from tests.benchmarks.tensors import tensors
 from tests.benchmarks.what_if import what_if
 from tests.benchmarks.window import window
@@ -18,6 +19,7 @@ from tests.benchmarks.window import window
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "derive": derive_all,
     "run": run_ratios,
+    "start": start,
     "tensors": tensors,
     "what_if": what_if,
     "window": window,
@@ -47,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _text(name: str, value: float, is_ratio: bool) -> str:
-    if is_ratio or name.endswith("ratio"):
+    if is_ratio or "ratio" in name:
         return f"{value:10.3f}"
     if name.startswith("memory"):
         return f"{value:10.1f} MB"

@@ -12,7 +12,8 @@ import torchinfo
 import torchlens
 from torch import Tensor, nn
 
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.progress import no_progress
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture

@@ -153,8 +153,9 @@ def stopped_by(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
         # A shell that runs the tests in its background leaves it ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from bertviewer import app\n"
+        "from bertviewer.cli import commands\n"
         f"def execute(options):\n{body}"
-        "app.commands.execute = execute\n"
+        "commands.execute = execute\n"
         "raise SystemExit(app.main(['presets']))\n"
     )
     return subprocess.run(

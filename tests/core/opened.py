@@ -3,14 +3,20 @@
 from functools import cache
 
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.configuration import read_configuration
 from bertviewer.core.loading import open_model
+from bertviewer.core.meta_model import read_meta_model
+from bertviewer.core.progress import no_progress
 from bertviewer.core.source import parse_source
 
 
 @cache
 def plain(name: str, task: str = "base") -> Architecture:
-    """Return a preset as it is on screen first: counts without formulas."""
-    return open_model(parse_source(name, task)).architecture
+    """Return a preset before anything is derived: counts without formulas."""
+    source = parse_source(name, task)
+    assert source.config_file is not None
+    data = read_configuration(source.config_file)
+    return read_meta_model(source, data, None, no_progress).architecture
 
 
 @cache

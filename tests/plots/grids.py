@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import GridChart, Place
+from bertviewer.plots.chart import GridChart
 from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import norms_chart
 from tests.plots.looking import make_run
 

@@ -20,8 +20,8 @@ from bertviewer.plots.attentions import (
     heads_chart,
     token_pairs,
 )
-from bertviewer.plots.chart import Place
 from bertviewer.plots.chosen import chosen
+from bertviewer.plots.place import Place
 from tests.core.analysis.runs import run_of, tokens_of
 
 TEXTS = ("[CLS]", "a", "b", "[SEP]", "x", "y")

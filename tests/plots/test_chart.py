@@ -5,16 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from bertviewer.core.text_direction import isolated
-from bertviewer.plots.chart import (
-    Bars,
-    GridChart,
-    HeadsChart,
-    HistogramChart,
-    Line,
-    LineChart,
-    Place,
-)
+from bertviewer.plots.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
 from bertviewer.plots.chosen import chosen
+from bertviewer.plots.place import Place
 
 
 def test_merged_places_keep_what_the_first_says() -> None:

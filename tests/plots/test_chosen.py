@@ -1,7 +1,7 @@
 import pytest
 
-from bertviewer.plots.chart import Place
 from bertviewer.plots.chosen import closest
+from bertviewer.plots.place import Place
 
 LAYERS = (Place("layer.0"), Place("layer.1"), Place("layer.10"))
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from bertviewer.core.analysis.class_scores import ClassScores
-from bertviewer.plots.chart import Place
 from bertviewer.plots.class_charts import answer_chart, label_grid
+from bertviewer.plots.place import Place
 from tests.plots.looking import make_run
 
 RUN = make_run(("[CLS]", "a", "b", "[SEP]"))

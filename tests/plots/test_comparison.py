@@ -5,15 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertviewer.plots.chart import (
-    Bars,
-    GridChart,
-    HeadsChart,
-    HistogramChart,
-    Line,
-    LineChart,
-    Place,
-)
+from bertviewer.plots.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
 from bertviewer.plots.comparison import (
     grid_difference,
     heads_difference,
@@ -23,6 +15,7 @@ from bertviewer.plots.comparison import (
     line_difference,
     overlaid,
 )
+from bertviewer.plots.place import Place
 
 
 def lines(*lines: Line, ticks: str = "012") -> LineChart:

@@ -22,13 +22,13 @@ from bertviewer.plots.chart import (
     HistogramChart,
     Line,
     LineChart,
-    Place,
 )
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import Drawing, lay_out
+from bertviewer.plots.place import Place
 from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.looking import colors_of, numbers
 

@@ -8,9 +8,9 @@ import pytest
 from PySide6.QtCore import QPoint, QRectF
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import Place
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.place import Place
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from bertviewer.plots.token_norms import norms_chart
 from tests.plots.grids import grid_in, square

@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.cells import Cells
-from bertviewer.plots.chart import Place
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.paper import lay_out
+from bertviewer.plots.place import Place
 from bertviewer.plots.plot import Side
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from bertviewer.plots.token_norms import norms_chart

@@ -8,8 +8,8 @@ from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.text_direction import isolated
-from bertviewer.plots.chart import Place
 from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import norms_chart
 from tests.plots.grids import grid_in, square
 from tests.plots.looking import (

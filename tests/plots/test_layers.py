@@ -14,8 +14,9 @@ from bertviewer.core.run.activation_run import ActivationRun, ModuleActivation, 
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.source import parse_source
-from bertviewer.plots.chart import Line, Place
+from bertviewer.plots.chart import Line
 from bertviewer.plots.layers import NotFinite, layer_chart, not_finite
+from bertviewer.plots.place import Place
 
 ALBERT = {
     "model_type": "albert",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bertviewer.core.analysis.predictions import predictions_at
-from bertviewer.plots.chart import Place
 from bertviewer.plots.lens import Followed, expected_id, lens_chart
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import names_of_states
 from bertviewer.plots.token_paths import Traced, path_charts
 from tests.core.analysis.model_runs import known

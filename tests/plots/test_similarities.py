@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertviewer.core.analysis.similarity import same_words
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.plots.similarities import pair_chart, similarity_chart, word_chart
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of
 

@@ -13,7 +13,7 @@ from bertviewer.core.analysis.token_measures import call_statistics
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.source import ModelSource
-from bertviewer.plots.chart import LineChart, Place
+from bertviewer.plots.chart import LineChart
 from bertviewer.plots.layers import (
     BAND,
     SPREAD,
@@ -22,6 +22,7 @@ from bertviewer.plots.layers import (
     short_names,
     token_class_chart,
 )
+from bertviewer.plots.place import Place
 from tests.core.analysis.model_runs import Opened, known, ran
 
 PLAIN: dict[str, Callable[[Any], float]] = {

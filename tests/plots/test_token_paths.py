@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_paths import Traced, path_charts, state_places
 from tests.core.analysis.runs import demo_run, plain_cosine, run_of, tokens_of
 

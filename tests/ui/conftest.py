@@ -3,7 +3,6 @@
 import copy
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import parse_source
 from bertviewer.ui import tasks
@@ -63,12 +62,12 @@ def formulas_may_come(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> Iterator[t
 
 
 @pytest.fixture(scope="session")
-def opened_demo() -> Iterator[tasks.Opened]:
+def opened_demo() -> Iterator[LoadedModel]:
     """Return the demo model, opened once with its formulas and weights; nobody may change these."""
     opened = tasks.open_model(parse_source("demo"), no_progress)
-    opened.model.with_formulas()
-    opened.model.tokenizer()
-    module = opened.model.module(random_weights=False)
+    opened.with_formulas()
+    opened.tokenizer()
+    module = opened.module(random_weights=False)
     state = {name: value.clone() for name, value in module.state_dict().items()}
     yield opened
     assert all(bool((value == state[name]).all()) for name, value in module.state_dict().items())
@@ -78,13 +77,13 @@ def opened_demo() -> Iterator[tasks.Opened]:
 def demo_window(
     window: MainWindow,
     lane: Lane,
-    opened_demo: tasks.Opened,
+    opened_demo: LoadedModel,
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
 ) -> MainWindow:
     """Return the main window with the demo model open and its formulas derived."""
     # A model of the test's own around the same weights.
-    opened = replace(opened_demo, model=copy.copy(opened_demo.model))
+    opened = copy.copy(opened_demo)
     with monkeypatch.context() as patch:
         patch.setattr(tasks, "open_model", lambda _source, _progress: opened)
         window.open_source(parse_source("demo"))

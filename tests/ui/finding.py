@@ -20,9 +20,17 @@ def find(parent: QObject, kind: type[T], name: str | None = None) -> T:
     return child
 
 
+def show_tab(window: MainWindow, title: str) -> None:
+    """Bring the tab of the detail pane with that title into sight."""
+    _bring(find(window, QTabWidget, "detailTabs"), title)
+
+
 def bring_view(window: MainWindow, title: str) -> None:
     """Bring the view of a run with that title into sight."""
-    tabs = find(window, QTabWidget, "runViews")
+    _bring(find(window, QTabWidget, "runViews"), title)
+
+
+def _bring(tabs: QTabWidget, title: str) -> None:
     (number,) = [n for n in range(tabs.count()) if tabs.tabText(n) == title]
     tabs.setCurrentIndex(number)
 

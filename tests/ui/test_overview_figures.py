@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 from torch import Tensor, nn
 
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.overview_tab import OverviewTab
-from bertviewer.ui.tasks import Opened
 from tests.ui.finding import find, is_drawn
 
 
@@ -39,7 +39,7 @@ def facts(window: MainWindow) -> list[str]:
 )
 def test_what_cannot_be_measured_is_said_in_place_of_figures(
     demo_window: MainWindow,
-    opened_demo: Opened,
+    opened_demo: LoadedModel,
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
     *,
@@ -47,7 +47,7 @@ def test_what_cannot_be_measured_is_said_in_place_of_figures(
     why: str,
 ) -> None:
     # The last module: nothing has to go on with what it gives.
-    pooler = opened_demo.model.module(random_weights=False).get_submodule("pooler")
+    pooler = opened_demo.module(random_weights=False).get_submodule("pooler")
     monkeypatch.setitem(pooler._modules, "activation", Giving(made))
     demo_window.workspace.run_sentence(Sentence("a test"), random_weights=False)
     qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=60_000)

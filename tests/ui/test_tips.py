@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QTableView, QTabWidget, QTreeView, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
-from bertviewer.ui import tasks
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tips import plain_tip
@@ -86,11 +86,11 @@ def test_no_name_of_a_file_is_read_as_html(
 
 
 def test_random_tensors_are_named_literally(
-    window: MainWindow, qtbot: QtBot, opened_demo: tasks.Opened
+    window: MainWindow, qtbot: QtBot, opened_demo: LoadedModel
 ) -> None:
     del qtbot
     workspace = window.workspace
-    architecture = opened_demo.model.architecture
+    architecture = opened_demo.architecture
     source = replace(architecture.source, random_tensors=(f"{NAME}.weight", "plain.bias"))
     workspace.architecture = replace(architecture, source=source)
     workspace.formulas_changed.emit()

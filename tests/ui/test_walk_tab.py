@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QTabBar, QTableView, QTabWidget
+from PySide6.QtWidgets import QTabBar, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
@@ -14,7 +14,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
 from tests.core.opened import plain
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import find, is_drawn, show_tab
 
 STEP, INPUT, OUTPUT, TRAINABLE, COUNTED = 1, 2, 3, 4, 5
 
@@ -22,9 +22,8 @@ STEP, INPUT, OUTPUT, TRAINABLE, COUNTED = 1, 2, 3, 4, 5
 @pytest.fixture
 def tab(demo_window: MainWindow) -> WalkTab:
     """Return the demo's walk, in sight."""
-    tab, tabs = find(demo_window, WalkTab, "walkTab"), find(demo_window, QTabWidget, "detailTabs")
-    tabs.setCurrentWidget(tab)
-    return tab
+    show_tab(demo_window, "Walk")
+    return find(demo_window, WalkTab, "walkTab")
 
 
 def table(tab: WalkTab, name: str = "walkTable") -> QTableView:

@@ -21,7 +21,7 @@ from bertviewer.core.checking.part import NoFormulaError, Setting
 from bertviewer.core.checking.recomputations import recomputation
 from bertviewer.core.checking.second_pass import EAGER
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.capture import Call, Capture, tensors_in

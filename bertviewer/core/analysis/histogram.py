@@ -9,7 +9,7 @@ from torch import Tensor
 from bertviewer.core.analysis.histogram_data import Histogram, Range, histogram
 from bertviewer.core.analysis.outputs import look_at_outputs
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.capture import Capture

@@ -15,7 +15,7 @@ from bertviewer.core.analysis.attention_places import attention_paths
 from bertviewer.core.analysis.prediction_data import predicted_places
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.capture import Capture, tensors_in

@@ -14,7 +14,7 @@ from bertviewer.core.analysis.prediction_data import (
 from bertviewer.core.analysis.random_tensors import random_tensors
 from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.capture import Capture

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from bertviewer.core.analysis.outputs import look_at_outputs
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.run.capture import Capture

@@ -12,7 +12,7 @@ from bertviewer.core.checking.layer_steps import LAYER_STEPS
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
 from bertviewer.core.run.failures import told

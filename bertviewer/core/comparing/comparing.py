@@ -11,7 +11,7 @@ from bertviewer.core.comparing.comparison import (
     Comparison,
     compare_architectures,
 )
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.tensors.values import FileValues
 from bertviewer.core.weights.stored import TORCH_NAMES

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Call, Capture, plain, tensors_in, versions
 from bertviewer.core.run.failures import told

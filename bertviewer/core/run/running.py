@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.building import encoder_tasks
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.capture import Capture

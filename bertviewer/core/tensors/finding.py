@@ -1,18 +1,21 @@
 """Finds a tensor's values: in the checkpoint, or in the module where they were drawn at random."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from bertviewer.core.backend import torch
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.tensors.values import FileValues, MemoryValues, Origin, TensorValues
 from bertviewer.core.weights.reading import matrix_shape
 from bertviewer.core.weights.stored import TORCH_NAMES
 
+if TYPE_CHECKING:
+    import torch
+
 # What numpy has no type for is shared as integers, and decoded like what is stored.
 _CODES = {name: code for code, name in TORCH_NAMES.items() if "float" in name}
-_BITS = {1: torch.uint8, 2: torch.int16}
 
 
 def tensor_values(
@@ -42,12 +45,14 @@ def tensor_values(
 
 def from_parameter(name: str, parameter: "torch.Tensor") -> MemoryValues:
     """Return the values of a module's parameter. Those in the computer's own memory are shared."""
+    import torch  # a parameter is there, so torch is too
+
     tensor = parameter.detach().cpu().contiguous()
     dtype = str(tensor.dtype).removeprefix("torch.")
     code = "" if dtype in ("float32", "float64") else _CODES.get(dtype, "")
     shape = tuple(tensor.shape)
     if code:
-        tensor = tensor.view(_BITS[tensor.element_size()])
+        tensor = tensor.view({1: torch.uint8, 2: torch.int16}[tensor.element_size()])
     elements = tensor.numpy().reshape(matrix_shape(shape))
     assert np.shares_memory(elements, tensor.numpy()) or not elements.size
     return MemoryValues(name, shape, dtype, Origin("drawn"), elements, code)

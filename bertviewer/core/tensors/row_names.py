@@ -2,7 +2,7 @@
 
 from bertviewer.core.architecture import Architecture, TensorInfo
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.tensors.token_index import TokenIndex
 

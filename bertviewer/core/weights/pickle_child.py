@@ -14,8 +14,6 @@ from typing import Any
 from bertviewer.core.errors import UserError
 from bertviewer.core.weights.stored import ITEM_BYTES
 
-ARGUMENT = "--convert-pickle"
-"""The program's hidden first argument that makes it the child process; two paths follow."""
 ROOM = 1_000_000_000
 """Bytes of memory beside what torch takes when it is imported and three times the file."""
 SECONDS = 120

@@ -14,9 +14,10 @@ from bertviewer.core.files import PREFIX
 from bertviewer.core.log import write_log
 from bertviewer.core.memory import available_memory
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.weights import PICKLE_CHILD
 from bertviewer.core.weights.finding import INDEX, SINGLE
 from bertviewer.core.weights.header import read_header
-from bertviewer.core.weights.pickle_child import ARGUMENT, REFUSED
+from bertviewer.core.weights.pickle_child import REFUSED
 from bertviewer.core.weights.pickle_contents import read_contents
 from bertviewer.core.weights.pickle_files import pickle_files
 
@@ -105,7 +106,7 @@ def _command(file: Path, target: Path) -> list[str]:
     if not getattr(sys, "frozen", False):
         # Without -P, a module in the working folder could take the place of another.
         program += ["-P", "-m", "bertviewer"]
-    return [*program, ARGUMENT, str(file.resolve()), str(target)]
+    return [*program, PICKLE_CHILD, str(file.resolve()), str(target)]
 
 
 def _environment() -> dict[str, str]:

@@ -3,9 +3,8 @@
 from typing import NoReturn
 
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.backend import transformers
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import ModelSource
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
@@ -18,7 +17,7 @@ class StructureModel(LoadedModel):
     def __init__(
         self, source: ModelSource, checkpoint: Checkpoint, architecture: Architecture
     ) -> None:
-        super().__init__(source, transformers.PretrainedConfig(), architecture, checkpoint)
+        super().__init__(source, None, architecture, checkpoint)
 
     def with_counts(self, progress: Progress = no_progress) -> Architecture:
         """Return the architecture as it is: there is nothing to derive a formula from."""

@@ -4,7 +4,6 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from bertviewer.core.numerals import count_text
-from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.workspace import Workspace
 
@@ -78,4 +77,6 @@ class RandomBanner(QFrame):
 
     def _show_report(self) -> None:
         if self._workspace.keys is not None:
+            from bertviewer.ui.checkpoint.dialog import show_key_report
+
             show_key_report(self._workspace.keys, self.window())

@@ -16,7 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.plots.chart import Chart, Place
+from bertviewer.plots.chart import Chart
+from bertviewer.plots.place import Place
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label

@@ -10,8 +10,8 @@ from bertviewer.core.analysis.words import word_text
 from bertviewer.core.numerals import number_text, with_minus
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.text_direction import isolated
-from bertviewer.plots.chart import Place
 from bertviewer.plots.headers import column_header
+from bertviewer.plots.place import Place
 from bertviewer.ui.run.figures import (
     Figure,
     FigureColumn,

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.plots import export
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.plots.table import Cell
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.run.chart_menu import choose_data

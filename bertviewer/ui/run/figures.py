@@ -5,8 +5,8 @@ from math import isfinite
 from typing import Literal
 
 from bertviewer.core.numerals import number_text, with_minus
-from bertviewer.plots.chart import Place
 from bertviewer.plots.headers import column_header
+from bertviewer.plots.place import Place
 from bertviewer.plots.table import Cell, Table
 
 Kind = Literal["text", "number", "bar", "shade"]

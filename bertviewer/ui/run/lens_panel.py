@@ -14,9 +14,9 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import Place
 from bertviewer.plots.lens import LensFigure, lens_chart
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.place import Place
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.figure_view import FigureView

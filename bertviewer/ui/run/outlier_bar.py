@@ -10,7 +10,7 @@ from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.numerals import with_minus
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.text_direction import isolated
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import names_of_states
 from bertviewer.ui import tasks
 from bertviewer.ui.tips import plain_tip

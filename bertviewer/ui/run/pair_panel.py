@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QToolButton,
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.text_direction import isolated
-from bertviewer.plots.chart import LineChart, Place
+from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.place import Place
 from bertviewer.plots.similarities import pair_chart, word_chart
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.chart_panel import ChartPanel

@@ -6,9 +6,9 @@ from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictio
 from bertviewer.core.numerals import number_text
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.text_direction import bare, isolated
-from bertviewer.plots.chart import Place
 from bertviewer.plots.headers import column_header, corner_header
 from bertviewer.plots.lens import Followed, expected_id
+from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import names_of_states, state_labels, state_ticks
 from bertviewer.ui.run.figures import (
     NOTHING,

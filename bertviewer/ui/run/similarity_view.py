@@ -5,8 +5,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
 
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import Place
 from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.place import Place
 from bertviewer.plots.similarities import similarity_chart
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.chart_panel import ChartPanel

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.plots.theme import PlotTheme
+from bertviewer.ui.lazy_tabs import LazyTabs
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.histogram_view import HistogramView
 from bertviewer.ui.run.layers_view import LayersView
@@ -45,26 +46,21 @@ VIEWS = (
 )
 
 
-class RunViews(QTabWidget):
-    """All views of the run. Each is built when it first comes into sight, and drawn only then.
-
-    Their plots take longer to build than all the rest of the window.
-    """
+class RunViews(LazyTabs[View]):
+    """All views of the run. Each is drawn only while it is in sight."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(
+            (
+                (QCoreApplication.translate("views", kind.title), partial(kind.build, workspace))
+                for kind in VIEWS
+            ),
+            parent,
+        )
         self.setObjectName("runViews")
-        self.setDocumentMode(True)
         self._workspace = workspace
         self._theme: PlotTheme | None = None
-        self._views: dict[int, View] = {}  # those that are built, by their tab
         self._stale: set[View] = set()
-        self._rooms: list[QVBoxLayout] = []
-        for kind in VIEWS:
-            page = QWidget()
-            self._rooms.append(QVBoxLayout(page))
-            self._rooms[-1].setContentsMargins(0, 0, 0, 0)
-            self.addTab(page, QCoreApplication.translate("views", kind.title))
         self._current = self._view(0)
         self.currentChanged.connect(self._on_current)
         workspace.run_changed.connect(self._on_runs)
@@ -75,26 +71,24 @@ class RunViews(QTabWidget):
     @property
     def layers(self) -> LayersView:
         """The view that is there from the start."""
-        view = self._views[0]
+        view = self.page(0)
         assert isinstance(view, LayersView)
         return view
 
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw everything in other colours."""
         self._theme = theme
-        for view in self._views.values():
+        for view in self.built.values():
             view.set_theme(theme)
 
     def _view(self, index: int) -> View:
         """Return the view of a tab; build it, if this is the first that is seen of it."""
-        if index not in self._views:
-            view = VIEWS[index].build(self._workspace)
+        if index not in self.built:
+            view = self.page(index)
             if self._theme is not None:
                 view.set_theme(self._theme)
-            self._views[index] = view
             self._stale.add(view)
-            self._rooms[index].addWidget(view)
-        return self._views[index]
+        return self.page(index)
 
     def _on_current(self, index: int) -> None:
         self._current.leave()
@@ -104,13 +98,11 @@ class RunViews(QTabWidget):
         self._refresh()
 
     def _on_runs(self) -> None:
-        self._stale.update(self._views.values())
+        self._stale.update(self.built.values())
         self._workspace.turns.later(self._refresh)
 
     def _on_part(self, part: str) -> None:
-        self._stale.update(
-            view for index, view in self._views.items() if part in VIEWS[index].shows
-        )
+        self._stale.update(view for index, view in self.built.items() if part in VIEWS[index].shows)
         self._workspace.turns.later(self._refresh)
 
     def _refresh(self) -> None:

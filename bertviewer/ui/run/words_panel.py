@@ -15,7 +15,7 @@ from bertviewer.core.analysis.prediction_data import (
 from bertviewer.core.analysis.special_tokens import MASKS
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label

@@ -10,7 +10,7 @@ from bertviewer.ui.run.wanted import PATIENCE
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.loading import LoadedModel
+    from bertviewer.core.loaded_model import LoadedModel
 
 ModelTask = Callable[["LoadedModel", Progress], Any]
 
@@ -26,10 +26,13 @@ class Asking(QObject):
     late = Signal()
     progressed = Signal(int, int)
 
-    def __init__(self, workspace: Workspace, name: str, parent: QObject) -> None:
+    def __init__(
+        self, workspace: Workspace, name: str, parent: QObject, *, needs_torch: bool
+    ) -> None:
         super().__init__(parent)
         self._workspace = workspace
         self._name = name
+        self._needs_torch = needs_torch
         self.result: Any = None
         self.error = ""
         self.key: Hashable = None
@@ -80,6 +83,7 @@ class Asking(QObject):
             task,
             lambda result: self._take(key, result),
             lambda error: self._take(key, None, str(error)),
+            needs_torch=self._needs_torch,
         )
 
     def _take(self, key: Hashable, result: Any, error: str = "") -> None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 from bertviewer.core.architecture import Architecture, TensorInfo
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
 from bertviewer.core.tensors.token_index import TokenIndex
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.tensors.asking import Asking
 from bertviewer.ui.tensors.part_choice import PartChoice
@@ -29,8 +29,8 @@ class Inspector(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self._tensor: TensorInfo | None = None
-        self._values = Asking(workspace, "tensor values", self)
-        self._tokens = Asking(workspace, "token rows", self)
+        self._values = Asking(workspace, "tensor values", self, needs_torch=False)
+        self._tokens = Asking(workspace, "token rows", self, needs_torch=True)
         self._title = TensorTitle()
         self._title.setObjectName("tensorTitle")
         self._parts = PartChoice()

@@ -16,14 +16,17 @@ class Page(QWidget):
     """A view of one tensor, or of the slice that is chosen.
 
     A subclass says in ``key()`` and ``task()`` what it needs of the worker, and draws that in
-    ``draw()``; ``why_not()`` says why a subject cannot be shown.
+    ``draw()``; ``why_not()`` says why a subject cannot be shown, and ``needs_torch`` whether the
+    worker calculates with torch.
     """
+
+    needs_torch = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
         self.subject: Subject | None = None
-        self.asking = Asking(workspace, type(self).__name__, self)
+        self.asking = Asking(workspace, type(self).__name__, self, needs_torch=self.needs_torch)
         self._is_stopped = False
         self._notice = Notice()
         self._pages = QStackedWidget()

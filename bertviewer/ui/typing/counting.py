@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from bertviewer.core import libraries
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
@@ -30,7 +31,7 @@ class Counting:
 
         Why that is, a run says; nobody wants to hear it while typing.
         """
-        # They import transformers, which the window's thread never does.
+        libraries.load(progress)
         from bertviewer.core.run import tokenization
 
         progress(0, 0, "Counting tokens")

@@ -8,7 +8,8 @@ import torch
 import transformers
 
 from bertviewer.core.analysis.prediction_data import Guess, mask_places, predicted_places
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.source import parse_source
 from tests.core.analysis.guesses import at, ids, logits_of

@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from bertviewer.core.inspection import inspect_module
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from bertviewer.core.check_step import Check
 from bertviewer.core.checking.check import check_module, check_run
 from bertviewer.core.checking.layer_steps import NEXT
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture, Scope
 from bertviewer.core.run.running import run_sentence

@@ -12,7 +12,8 @@ from bertviewer.core.comparing import changes
 from bertviewer.core.comparing.comparing import compare_models
 from bertviewer.core.comparing.comparison import STATES, Comparison
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture, tensors_in
 from bertviewer.core.run.running import run_sentence

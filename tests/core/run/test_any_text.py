@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.presets import find_preset
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.running import run_sentence

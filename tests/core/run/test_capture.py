@@ -13,7 +13,7 @@ from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.inspection import inspect_module
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Call, Capture, tensors_in, versions
 from bertviewer.core.run.running import run_sentence

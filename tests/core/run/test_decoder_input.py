@@ -12,7 +12,8 @@ from transformers.models.mbart import modeling_mbart
 from transformers.models.pegasus import modeling_pegasus
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.decoder_input import WRAPPING, shifted

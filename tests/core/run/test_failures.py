@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run import capture, recording
 from bertviewer.core.run.activation_run import Sentence

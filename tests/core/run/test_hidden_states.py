@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bertviewer.core.loading import LoadedModel
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.hidden_states import (

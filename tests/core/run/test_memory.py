@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.replay import replay

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.recording import first_tensor

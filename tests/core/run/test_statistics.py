@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from bertviewer.core.backend import transformers
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.statistics import NOTHING, Statistics

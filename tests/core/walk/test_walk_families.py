@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.walk import Walk, WalkStep

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from bertviewer.core.weights import pickle_child, pickle_converting
+from bertviewer.core.weights import PICKLE_CHILD, pickle_converting
 
 Tensors = dict[str, torch.Tensor]
 
@@ -42,7 +42,7 @@ def child(file: Path, target: Path, before: str = "") -> tuple[int, str]:
     """Run the child as the program runs it; return its exit status and what it says."""
     code = f"{before}\nimport sys\nfrom bertviewer.app import main\nsys.exit(main())"
     done = subprocess.run(
-        [sys.executable, "-c", code, pickle_child.ARGUMENT, str(file), str(target)],
+        [sys.executable, "-c", code, PICKLE_CHILD, str(file), str(target)],
         env=pickle_converting._environment(),
         capture_output=True,
         text=True,

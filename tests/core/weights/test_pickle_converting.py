@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from bertviewer.app import main
 from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.weights import pickle_child, pickle_converting
+from bertviewer.core.weights import PICKLE_CHILD, pickle_child, pickle_converting
 from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.pickle_converting import convert_pickle
 from tests.core.weights.bad_pickles import Call
@@ -153,7 +153,7 @@ def test_a_bundle_calls_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/opt/bertviewer/bertviewer")
     command = pickle_converting._command(tmp_path / "a", tmp_path / "b")
-    assert command[:2] == ["/opt/bertviewer/bertviewer", pickle_child.ARGUMENT]
+    assert command[:2] == ["/opt/bertviewer/bertviewer", PICKLE_CHILD]
     called: list[list[str]] = []
 
     def converted(given: list[str]) -> int:

@@ -16,7 +16,8 @@ from safetensors.torch import load_file, save_file
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import parse_source

@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 from bertviewer.core.backend import transformers
-from bertviewer.core.loading import LoadedModel, open_model
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import parse_source

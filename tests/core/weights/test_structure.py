@@ -9,7 +9,6 @@ from safetensors.torch import save_file
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.backend import transformers
-from bertviewer.core.building import heads_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.folding import draw, fold
 from bertviewer.core.loading import open_model
@@ -157,7 +156,7 @@ def test_it_cannot_be_run_and_says_why(tmp_path: Path) -> None:
     assert note_of(architecture.config) == f"all.safetensors {WHY}"
     assert architecture.compute is not None
     assert architecture.compute.reason
-    assert heads_of(model.config) == ()
+    assert model.heads == ()
     stored = model.stored("layer.0.weight")
     assert stored is not None
     assert stored.shape == (3, 2)

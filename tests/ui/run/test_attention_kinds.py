@@ -13,10 +13,10 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.source import parse_source
-from bertviewer.plots.chart import Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from tests.core.formulas.formula_models import TINY

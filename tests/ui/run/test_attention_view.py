@@ -7,11 +7,11 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 
 from bertviewer.core.errors import UserError
-from bertviewer.plots.chart import Place
 from bertviewer.plots.chosen import chosen
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.main_window import MainWindow
 from tests.plots.looking import click, pixel

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bertviewer.core.analysis.class_scores import ClassScores, classification
-from bertviewer.plots.chart import Place
 from bertviewer.plots.levels import Values
+from bertviewer.plots.place import Place
 from bertviewer.ui.run.class_tables import (
     answer_table,
     best_line,

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QTableView, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.ui.run.figure_rows import FigureRows
 from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.figures import (

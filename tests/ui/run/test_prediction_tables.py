@@ -6,7 +6,7 @@ import pytest
 
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.analysis.predictions import predictions_at
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.ui.run.figures import FigureTable
 from bertviewer.ui.run.prediction_tables import (
     actual_summary,

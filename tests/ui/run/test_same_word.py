@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.analysis.similarity import token_pair_path
-from bertviewer.plots.chart import Place
+from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from tests.ui.finding import find
 from tests.ui.run.made_up import Sight, made_up

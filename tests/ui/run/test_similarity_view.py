@@ -8,9 +8,10 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
-from bertviewer.plots.chart import GridChart, Place
+from bertviewer.plots.chart import GridChart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel

@@ -10,8 +10,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.analysis.token_path import token_path
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.plots.chart import LineChart, Place
+from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel

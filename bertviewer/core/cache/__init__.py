@@ -1,0 +1,1 @@
+"""What was found out about a model before, on disk: it is there at once the next time."""

@@ -1,0 +1,207 @@
+"""Models that were seen before: structure, formulas, heads, and how a checkpoint fits.
+
+What is kept hangs on all that it follows from: the configuration, the head, the versions of the
+libraries and, of a checkpoint, the name, type, shape and place of every tensor. No torch is needed
+to find it.
+A file is believed only as far as it proves itself: formulas have to give the counts and shapes,
+and those of stored tensors have to be the checkpoint's. Presets and the demo come with theirs.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from platformdirs import user_cache_path
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.cache.store import OddContent, Store
+from bertviewer.core.cache.versions import versions
+from bertviewer.core.errors import UserError
+from bertviewer.core.evaluation import evaluate
+from bertviewer.core.log import write_log
+from bertviewer.core.resources import resources_folder
+from bertviewer.core.source import ModelSource
+from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.stored import Checkpoint
+
+MOST_BYTES = 100_000_000
+"""Of all that is kept of a kind; a BERT takes 10 kB, a model of 1,000 layers 300 kB."""
+_NOWHERE = SourceInfo("", "", "", "none")
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenModel:
+    """What follows from a configuration: the architecture, and the heads that its family has.
+
+    The architecture's ``source`` says nothing.
+    """
+
+    architecture: Architecture
+    heads: tuple[str, ...]
+
+    def is_like(self, found: Architecture, heads: tuple[str, ...]) -> bool:
+        """Tell whether a model that was just built is the same, but for source and formulas."""
+        ours = self.architecture
+        return (
+            self.heads == heads
+            and ours.config == found.config
+            and len(ours.modules) == len(found.modules)
+            and len(ours.parameters) == len(found.parameters)
+            and all(
+                replace(one, count_formula=other.count_formula) == other
+                for one, other in zip(ours.modules, found.modules, strict=True)
+            )
+            and all(
+                replace(one, symbolic_shape=None) == other
+                for one, other in zip(ours.parameters, found.parameters, strict=True)
+            )
+        )
+
+
+def recall_model(source: ModelSource, data: Mapping[str, Any]) -> SeenModel | None:
+    """Return what is known of a source's model with the configuration ``data``, if anything."""
+    return _recall("architectures", source, model_key(source, data), _read_model)
+
+
+def keep_model(source: ModelSource, data: Mapping[str, Any], seen: SeenModel) -> None:
+    """Write what is known of a model for the next time; a full disk is noted in the log."""
+    _keep("architectures", model_key(source, data), model_content(seen))
+
+
+def recall_keys(
+    source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint, seen: SeenModel
+) -> KeyReport | None:
+    """Return how the checkpoint fits the model, if that was found out before."""
+
+    def read(content: Mapping[str, Any]) -> KeyReport:
+        return _read_keys(content, checkpoint, seen.architecture)
+
+    return _recall("key-reports", source, keys_key(source, data, checkpoint), read)
+
+
+def keep_keys(
+    source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint, keys: KeyReport
+) -> None:
+    """Write how a checkpoint fits a model for the next time, likewise."""
+    _keep("key-reports", keys_key(source, data, checkpoint), keys_content(keys))
+
+
+def model_key(source: ModelSource, data: Mapping[str, Any]) -> str:
+    """Return the hash of all that a model's architecture follows from: 64 hexadecimal digits."""
+    return _hash([versions(), source.task.name, data])
+
+
+def keys_key(source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint) -> str:
+    """Return the hash of all that a key report follows from."""
+    files = {file.path.name: file.nbytes for file in checkpoint.files}
+    tensors = [
+        [key, one.dtype, one.shape, one.file.name, one.offset]
+        for key, one in checkpoint.tensors.items()
+    ]
+    return _hash([model_key(source, data), files, tensors])
+
+
+def model_content(seen: SeenModel) -> dict[str, Any]:
+    """Return a model as plain data, without what is known of its source."""
+    architecture = replace(seen.architecture, source=_NOWHERE)
+    return {"architecture": architecture.to_json(), "heads": list(seen.heads)}
+
+
+def keys_content(keys: KeyReport) -> dict[str, Any]:
+    """Return a key report as plain data, whole."""
+    return {**keys.to_json(), "files": dict(keys.files), "stored": dict(keys.stored)}
+
+
+def shipped(kind: str) -> Store:
+    """Return the folder of what comes with the program, under ``MODEL.TASK`` as name."""
+    return Store(resources_folder() / "seen" / kind, MOST_BYTES)
+
+
+def shipped_name(source: ModelSource) -> str:
+    """Return the name of a preset's or the demo's file among those."""
+    return f"{source.name}.{source.task.name}"
+
+
+def _kept(kind: str) -> Store:
+    return Store(user_cache_path("bertviewer", appauthor=False) / kind, MOST_BYTES)
+
+
+def _recall(
+    kind: str, source: ModelSource, key: str, read: Callable[[Any], _Found]
+) -> _Found | None:
+    places = [(_kept(kind), key)]
+    if source.kind in ("preset", "demo"):
+        places.insert(0, (shipped(kind), shipped_name(source)))
+    for store, name in places:
+        try:
+            if (content := store.read(name, key)) is not None:
+                return read(content)
+        # What a file that was made up may do to the reading of it.
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            write_log(f"{store.folder / name}: thrown away: {error!r}")
+            store.remove(name)
+    return None
+
+
+def _keep(kind: str, key: str, content: Mapping[str, Any]) -> None:
+    try:
+        _kept(kind).write(key, key, content)
+    except UserError as error:
+        write_log(f"not kept for the next time: {error}")
+
+
+def _hash(ground: object) -> str:
+    # A key's place in a configuration may be its place on screen, so it is not sorted.
+    return hashlib.sha256(json.dumps(ground).encode()).hexdigest()
+
+
+def _read_model(content: Mapping[str, Any]) -> SeenModel:
+    architecture = Architecture.from_json(content["architecture"])
+    _prove(architecture)
+    return SeenModel(architecture, tuple(content["heads"]))
+
+
+def _read_keys(
+    content: Mapping[str, Any], checkpoint: Checkpoint, architecture: Architecture
+) -> KeyReport:
+    keys = KeyReport(
+        **{
+            **content,
+            "missing": tuple(content["missing"]),
+            "unexpected": tuple(content["unexpected"]),
+        }
+    )
+    shapes = {tensor.name: tensor.shape for tensor in architecture.parameters}
+    for name, key in keys.stored.items():
+        if shapes.get(name, checkpoint.tensors[key].shape) != checkpoint.tensors[key].shape:
+            raise OddContent(f"{name} has another shape in the checkpoint")
+    return keys
+
+
+def _prove(architecture: Architecture) -> None:
+    """Raise ``OddContent`` unless counts are those of the tensors, and formulas give them all."""
+    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    for node in architecture.modules:
+        tensors = architecture.tensors_below(node.path)
+        count = sum(tensor.numel for tensor in tensors if tensor.tied_to is None)
+        if not count == node.parameters == evaluate(node.count_formula, values):
+            raise OddContent(f"the count of {node.path!r} is not {node.count_formula}")
+    for tensor in architecture.parameters:
+        symbolic = tensor.symbolic_shape
+        if symbolic is not None:
+            shape = tuple(evaluate(size, values) for size in symbolic)
+            if shape != tensor.shape:
+                raise OddContent(f"the shape of {tensor.name} is not {symbolic}")
+    if (compute := architecture.compute) is not None:
+        values |= {symbol.letter: symbol.value for symbol in compute.symbols}
+        for module in compute.modules.values():
+            for formula in (module.macs, *(module.input_shape or ()), *(module.output_shape or ())):
+                if formula is not None:
+                    evaluate(formula, values)
+        for formula in compute.peak:
+            evaluate(formula, values)

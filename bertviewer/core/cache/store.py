@@ -1,0 +1,105 @@
+"""A folder of small compressed JSON files, each checked when it is read, the oldest thrown away."""
+
+import contextlib
+import hashlib
+import json
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.files import write_atomically
+from bertviewer.core.log import write_log
+
+SUFFIX = ".json.z"
+MOST_CONTENT = 300_000_000
+"""Bytes of JSON; a model of 1,000 layers takes 12 MB. More than that was not written here."""
+_DIGEST_BYTES = hashlib.sha256().digest_size
+
+
+class OddContent(ValueError):
+    """A file that is there, and is not what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Files by name in a folder, each kept under the key of all that its content follows from.
+
+    A file is the SHA-256 of the rest, and then ``{"key": …, "content": …}``, compressed.
+
+    Attributes:
+        folder: where they lie; it is made with the first of them.
+        most_bytes: how large all of them may be together; those not used for longest go first.
+    """
+
+    folder: Path
+    most_bytes: int
+
+    def read(self, name: str, key: str) -> Any | None:
+        """Return what is kept under that name for that key, ``None`` if there is nothing.
+
+        Raises:
+            OddContent: a file is there, and it is damaged.
+        """
+        path = self._path(name)
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise OddContent(f"{path}: {error.strerror or error}") from error
+        digest, packed = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
+        if hashlib.sha256(packed).digest() != digest:
+            raise OddContent(f"{path}: it was changed")
+        try:
+            unpacking = zlib.decompressobj()
+            text = unpacking.decompress(packed, MOST_CONTENT)
+            if not unpacking.eof:
+                raise OddContent(f"{path}: too large")
+            found = json.loads(text)
+        except (zlib.error, ValueError, RecursionError) as error:
+            raise OddContent(f"{path}: {error}") from error
+        if not isinstance(found, dict) or found.get("key") != key:
+            return None  # of another version, as the file of a preset may be
+        with contextlib.suppress(OSError):  # one that may only be read is never tidied
+            os.utime(path)
+        return found.get("content")
+
+    def write(self, name: str, key: str, content: Any) -> None:
+        """Keep plain data for the next time, in one step.
+
+        Raises:
+            UserError: the folder or the disk does not take it.
+        """
+        text = json.dumps({"key": key, "content": content}, separators=(",", ":"))
+        packed = zlib.compress(text.encode(), 9)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{self.folder}: {error.strerror or error}") from error
+        write_atomically(self._path(name), hashlib.sha256(packed).digest() + packed)
+        self._tidy()
+
+    def remove(self, name: str) -> None:
+        """Throw a file away; that it cannot be is noted in the log."""
+        try:
+            self._path(name).unlink(missing_ok=True)
+        except OSError as error:
+            write_log(f"cannot remove {self._path(name)}: {error}")
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}{SUFFIX}"
+
+    def _tidy(self) -> None:
+        """Remove the files not used for longest until the rest are small enough together."""
+        total = 0
+        try:
+            states = [(path, path.stat()) for path in self.folder.glob(f"*{SUFFIX}")]
+            for path, state in sorted(states, key=lambda entry: -entry[1].st_mtime):
+                total += state.st_size
+                if total > self.most_bytes:
+                    path.unlink(missing_ok=True)
+        except OSError as error:  # another window may tidy at the same time
+            write_log(f"{self.folder}: not tidied: {error}")

@@ -1,0 +1,56 @@
+"""A model built on torch's meta device, and what is read off it: shapes, counts, heads, keys."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.building import build_config, build_on_meta, heads_of
+from bertviewer.core.inspection import inspect_module
+from bertviewer.core.progress import Progress
+from bertviewer.core.source import ModelSource
+from bertviewer.core.source_info import info_of
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.matching import match
+from bertviewer.core.weights.stored import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class MetaModel:
+    """What a source's model is, by transformers itself.
+
+    Attributes:
+        config: transformers' configuration.
+        architecture: its counts have no formulas yet.
+        heads: the names of the tasks that its family has a model for.
+        keys: how a checkpoint fits it, ``None`` without one.
+    """
+
+    config: Any
+    architecture: Architecture
+    heads: tuple[str, ...]
+    keys: KeyReport | None
+
+
+def read_meta_model(
+    source: ModelSource,
+    data: Mapping[str, Any],
+    checkpoint: Checkpoint | None,
+    progress: Progress,
+) -> MetaModel:
+    """Build the model of a checked configuration, and read off it what there is to know.
+
+    Raises:
+        UserError: it cannot be built, or does not fit the checkpoint.
+    """
+    config = build_config(data, source.name)
+    progress(1, 3, "Building the architecture")
+    module = build_on_meta(config, source.task, source.name)
+    progress(2, 3, "Reading modules and tensors")
+    keys = None if checkpoint is None else match(module, checkpoint)
+    # Through JSON and back, so that what is shown is equal to what an export reads again.
+    plain = json.loads(json.dumps(config.to_dict(), default=str))
+    plain.pop("_name_or_path", None)
+    info = info_of(source, keys)
+    return MetaModel(config, inspect_module(module, info, plain), heads_of(config), keys)
