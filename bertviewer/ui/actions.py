@@ -43,6 +43,7 @@ class Commands(Protocol):
     def comparing(self) -> Compares: ...  # noqa: D102
     def set_task(self, name: str) -> None: ...  # noqa: D102
     def choose_report(self) -> None: ...  # noqa: D102
+    def choose_modules(self) -> None: ...  # noqa: D102
     def set_appearance(self, name: str) -> None: ...  # noqa: D102
     def set_device(self, name: str) -> None: ...  # noqa: D102
     def run(self) -> None: ...  # noqa: D102
@@ -84,6 +85,8 @@ ACTIONS = (
            lambda c: c.comparing.choose_file()),
     Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"), "Ctrl+E",
            lambda c: c.choose_report()),
+    Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"), "",
+           lambda c: c.choose_modules()),
     Action("quit", FILE, QT_TRANSLATE_NOOP("actions", "&Quit"), "Ctrl+Q", lambda c: c.close()),
     Action("focusFilter", VIEW, QT_TRANSLATE_NOOP("actions", "&Filter modules"), "Ctrl+F",
            lambda c: c.focus_filter()),
@@ -101,7 +104,7 @@ ACTIONS = (
            lambda c: c.show_about()),
 )  # fmt: skip
 
-NEEDS_A_MODEL = ("compareFolder", "compareFile", "exportPdf", "runSentence")
+NEEDS_A_MODEL = ("compareFolder", "compareFile", "exportPdf", "exportModules", "runSentence")
 DISABLED_AT_FIRST = (*NEEDS_A_MODEL, "cancel", "keepAsA", "enlargeViews")
 
 

@@ -115,6 +115,14 @@ class MainWindow(QMainWindow):
             drawn = draw_run(architecture, run, panel.statistic)
         self.workspace.export(path, drawn)
 
+    def choose_modules(self) -> None:
+        """Ask for a file and write the module tree to it, as ``summary --format csv`` does."""
+        name, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Export modules as CSV"), "modules.csv", self.tr("CSV (*.csv)")
+        )
+        if name:
+            self.workspace.export_modules(Path(name))
+
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
         self._sentence_bar.set_sentence(text, pair)

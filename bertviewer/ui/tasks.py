@@ -237,6 +237,17 @@ def write_report(
     return path
 
 
+def write_modules(path: Path, architecture: Architecture, progress: Progress) -> Path:
+    """Write all modules as CSV; the path comes back."""
+    from bertviewer.core.files import write_atomically
+    from bertviewer.report import formats
+
+    progress(0, 0, "Writing the modules")
+    text = formats.csv(architecture, depth=None, with_parameters=False)
+    write_atomically(path, text.encode())
+    return path
+
+
 def tensor_values(name: str, model: LoadedModel, progress: Progress) -> TensorValues | None:
     """Find where a tensor's values are; ``None`` for a model without weights."""
     from bertviewer.core.tensors import finding

@@ -165,6 +165,13 @@ class Workspace(Runs):
         task = partial(tasks.write_report, path, self.architecture, drawn)
         self._jobs.start("export", task, lambda written: self.exported.emit(str(written)))
 
+    def export_modules(self, path: Path) -> None:
+        """Write every module of the open model as CSV."""
+        if self.architecture is None:
+            return
+        task = partial(tasks.write_modules, path, self.architecture)
+        self._jobs.start("save", task, lambda written: self.saved.emit(str(written)))
+
     def cancel(self) -> None:
         """Stop what is going on."""
         self._jobs.cancel()

@@ -108,7 +108,7 @@ def test_a_command_on_a_terminal(
     monkeypatch.setattr(sys, "stderr", terminal.stream)
     found = printed(*command)
     shown = terminal.shown()
-    assert "\rLoading torch" in shown
+    assert "Reading the configuration" in shown
     assert "\n" not in shown
     assert shown.endswith(" \r")
     if arguments[0] != "run":  # which says how long it took

@@ -45,26 +45,54 @@ application.make_window = hooked
 """
 
 
-def test_the_window_is_painted_before_torch_is_imported(tmp_path: Path) -> None:
+HEAVY = ("torch", "transformers", "numpy", "pyqtgraph", "typst", "sympy", "scipy", "tokenizers")
+"""What takes longer to import than the window may take to come."""
+
+
+def test_a_model_that_was_seen_before_is_there_without_the_libraries(tmp_path: Path) -> None:
     code = (
         START
-        + """
+        + f"""
+heavy = {HEAVY!r}
+def imported():
+    return [name for name in heavy if name in sys.modules]
 def hook(window, lane):
     def painted():
         image = window.grab().toImage()
-        colors = {image.pixel(x, y) for x in range(0, image.width(), 7)
-                  for y in range(0, image.height(), 7)}
-        print(len(colors) > 3, "torch" in sys.modules, "transformers" in sys.modules)
+        colors = {{image.pixel(x, y) for x in range(0, image.width(), 7)
+                  for y in range(0, image.height(), 7)}}
+        print(len(colors) > 3, imported())
     window.painted.connect(painted)
     def opened():
-        print("torch" in sys.modules, window.workspace.architecture.root.parameters)
+        architecture = window.workspace.architecture
+        print(architecture.root.parameters, architecture.compute is not None, imported())
         window.close()
-    window.workspace.architecture_changed.connect(opened)
+    window.workspace.architecture_changed.connect(lambda: QTimer.singleShot(0, opened))
 sys.exit(app.main(["demo"]))
 """
     )
     done = run_python(code, tmp_path)
-    assert done.stdout.splitlines() == ["True False False", "True 22713216"], done.stderr
+    assert done.stdout.splitlines() == ["True []", "22713216 True []"], done.stderr
+    assert done.returncode == 0
+
+
+def test_a_model_that_was_never_seen_waits_for_them_behind_a_window(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text('{"model_type": "bert", "num_hidden_layers": 1}')
+    code = (
+        START
+        + f"""
+def hook(window, lane):
+    window.painted.connect(lambda: print("torch" in sys.modules))
+    def opened():
+        print("torch" in sys.modules, len(window.workspace.architecture.modules))
+        window.close()
+    window.workspace.architecture_changed.connect(opened)
+sys.exit(app.main([{str(file)!r}]))
+"""
+    )
+    done = run_python(code, tmp_path)
+    assert done.stdout.splitlines() == ["False", "True 30"], done.stderr
     assert done.returncode == 0
 
 
@@ -74,6 +102,7 @@ def test_closing_at_any_moment_exits_with_0(tmp_path: Path, moment: str) -> None
         START
         + f"""
 import threading
+from bertviewer.core import libraries
 moment = {moment!r}
 def stuck(progress):
     progress(0, 0, "stuck")
@@ -93,7 +122,11 @@ def hook(window, lane):
     if moment == "painted":
         window.painted.connect(window.close)
     elif moment == "importing":
-        close_at("Loading torch")
+        def look():
+            if libraries.are_loading():
+                window.close()
+        timer = QTimer(window, interval=10, timeout=look)
+        timer.start()
     window.workspace.architecture_changed.connect(lambda: QTimer.singleShot(0, opened))
 sys.exit(app.main(["demo"]))
 """
