@@ -1,9 +1,12 @@
 """``python -m tests.seen``: derives anew what comes with the program of presets and the demo.
 
 To be run after a change of what is derived, and for every new version of torch or transformers
-that ``packaging/constraints.txt`` names.
+that ``packaging/constraints.txt`` names. With ``--check`` nothing is written, and the exit status
+says whether all of it is as it would be.
 """
 
+import argparse
+import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -58,15 +61,26 @@ def _data(source: ModelSource) -> dict[str, Any]:
     return read_configuration(file)
 
 
-def main() -> int:
-    """Write all of them."""
-    for kind in KINDS:
-        shutil.rmtree(shipped(kind).folder, ignore_errors=True)
+def main(arguments: list[str] | None = None) -> int:
+    """Write all of them, or check them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.seen", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
+    is_check = parser.parse_args(arguments).check
+    if not is_check:
+        for kind in KINDS:
+            shutil.rmtree(shipped(kind).folder, ignore_errors=True)
+    wrong = 0
     for source in sources():
+        name = shipped_name(source)
         for kind, (key, content) in made(source).items():
-            shipped(kind).write(shipped_name(source), key, content)
-        sys.stdout.write(f"{shipped_name(source)}\n")
-    return 0
+            store = shipped(kind)
+            if not is_check:
+                store.write(name, key, content)
+            elif store.read(name, key) != json.loads(json.dumps(content)):
+                wrong += 1
+                sys.stdout.write(f"{kind}/{name}: not as it would be\n")
+        sys.stdout.write(f"{name}\n")
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,73 @@
+"""What comes with the program of presets and the demo is what would be derived now."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from bertviewer.core.cache import models
+from bertviewer.core.cache.store import SUFFIX, Store
+from bertviewer.core.presets import preset_names
+from bertviewer.core.resources import resources_folder
+from bertviewer.core.source import parse_source
+from tests import seen
+
+NAMES = (*preset_names(), "demo")
+
+
+@pytest.fixture(autouse=True)
+def _what_comes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shipped(kind: str) -> Store:
+        return Store(resources_folder() / "seen" / kind, models.MOST_BYTES)
+
+    for module in (models, seen):
+        monkeypatch.setattr(module, "shipped", shipped)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_made_again_it_is_the_same(name: str) -> None:
+    """Other heads than the base take minutes: ``python -m tests.seen --check``."""
+    source = parse_source(name)
+    for kind, (key, content) in seen.made(source).items():
+        found = models.shipped(kind).read(models.shipped_name(source), key)
+        assert found == json.loads(json.dumps(content)), f"{kind} of {name}: python -m tests.seen"
+
+
+def test_every_head_of_every_preset_is_there_and_no_other_file() -> None:
+    wanted = {models.shipped_name(source) for source in seen.sources()}
+    folder = resources_folder() / "seen"
+    found = {file.name.removesuffix(SUFFIX) for file in (folder / "architectures").iterdir()}
+    assert found == wanted
+    reports = {file.name.removesuffix(SUFFIX) for file in (folder / "key-reports").iterdir()}
+    assert reports == {name for name in wanted if name.startswith("demo.")}
+
+
+def test_all_of_it_opens_without_torch_and_is_what_torch_says() -> None:
+    code = """
+import sys
+from bertviewer.core.loading import open_model
+from bertviewer.core.source import parse_source
+models = []
+for name in sys.argv[1:]:
+    models.append(open_model(parse_source(*name.rsplit(".", 1))))
+    assert models[-1].architecture.compute is not None, name
+assert "torch" not in sys.modules
+assert "numpy" not in sys.modules
+for model in models:
+    before = model.architecture
+    model.confirm()
+    assert model.architecture is before, model.source
+print(len(models))
+"""
+    names = [models.shipped_name(source) for source in seen.sources()]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *names], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == f"{len(names)}\n", done.stderr
+    assert len(names) > 50
+
+
+def test_it_takes_little_room() -> None:
+    folder = resources_folder() / "seen"
+    assert sum(file.stat().st_size for file in folder.rglob(f"*{SUFFIX}")) < 1_000_000

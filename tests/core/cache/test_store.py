@@ -1,0 +1,152 @@
+"""Small files are kept in one step, checked when they are read, and never too many of them."""
+
+import hashlib
+import json
+import os
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertviewer.core.cache import store as module
+from bertviewer.core.cache.store import SUFFIX, OddContent, Store
+from bertviewer.core.errors import UserError
+
+CONTENT = {"numbers": [1, 2.5, None], "text": "名 \ud800"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "kept", 1_000_000)
+
+
+def the_file(store: Store) -> Path:
+    (file,) = store.folder.glob(f"*{SUFFIX}")
+    return file
+
+
+def signed(packed: bytes) -> bytes:
+    return hashlib.sha256(packed).digest() + packed
+
+
+def test_what_is_written_is_read(store: Store) -> None:
+    assert store.read("name", "key") is None
+    store.write("name", "key", CONTENT)
+    assert store.read("name", "key") == CONTENT
+    assert store.read("other", "key") is None
+
+
+def test_of_another_key_nothing_is_read_and_the_file_stays(store: Store) -> None:
+    store.write("preset", "of this version", CONTENT)
+    assert store.read("preset", "of the next version") is None
+    assert store.read("preset", "of this version") == CONTENT
+
+
+@given(cut=st.integers(0, 200), place=st.integers(0, 200), bit=st.integers(0, 7))
+def test_damage_is_noticed(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, place: int, bit: int
+) -> None:
+    store = Store(tmp_path_factory.mktemp("damaged"), 1_000_000)
+    store.write("name", "key", CONTENT)
+    file = the_file(store)
+    whole = bytearray(file.read_bytes())
+    whole[place % len(whole)] ^= 1 << bit
+    for damaged in (bytes(whole), file.read_bytes()[: cut % len(whole)]):
+        file.write_bytes(damaged)
+        with pytest.raises(OddContent):
+            store.read("name", "key")
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"",
+        b"not packed",
+        zlib.compress(b""),
+        zlib.compress(b"["),
+        zlib.compress(b"[" * 200_000),
+        zlib.compress(b"\xff"),
+        zlib.compress(b"{}" * 10)[:-3],
+    ],
+)
+def test_what_somebody_else_wrote_is_noticed(store: Store, packed: bytes) -> None:
+    store.write("name", "key", CONTENT)
+    the_file(store).write_bytes(signed(packed))
+    with pytest.raises(OddContent):
+        store.read("name", "key")
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "{}", '{"key": 5}', '{"content": {}}'])
+def test_other_json_is_of_no_key(store: Store, text: str) -> None:
+    store.write("name", "key", CONTENT)
+    the_file(store).write_bytes(signed(zlib.compress(text.encode())))
+    assert store.read("name", "key") is None
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_not_unpacked(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write("name", "key", ["x" * 2_000_000])
+    monkeypatch.setattr(module, "MOST_CONTENT", 1_000_000)
+    with pytest.raises(OddContent, match="too large"):
+        store.read("name", "key")
+
+
+def test_a_folder_in_the_files_place_is_odd(store: Store) -> None:
+    (store.folder / f"name{SUFFIX}").mkdir(parents=True)
+    with pytest.raises(OddContent, match="Is a directory"):
+        store.read("name", "key")
+
+
+def test_those_not_used_for_longest_make_room(tmp_path: Path) -> None:
+    small = Store(tmp_path, 1_000_000)
+    for number in range(5):
+        small.write(str(number), "key", os.urandom(5_000).hex())
+        file = tmp_path / f"{number}{SUFFIX}"
+        os.utime(file, (number, number))
+    small.read("0", "key")  # used just now
+    of_three = 100 + 3 * max(file.stat().st_size for file in tmp_path.iterdir())
+    Store(tmp_path, of_three).write("5", "key", os.urandom(5_000).hex())
+    left = {file.name.removesuffix(SUFFIX) for file in tmp_path.iterdir()}
+    assert left == {"0", "4", "5"}
+
+
+def test_a_folder_that_takes_nothing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a file stands where the folder would be")
+    store = Store(tmp_path / "kept", 1_000_000)
+    with pytest.raises(UserError, match=r"kept: (File exists|Not a directory)"):
+        store.write("name", "key", CONTENT)
+    with pytest.raises(OddContent):
+        store.read("name", "key")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
+def test_a_folder_that_may_only_be_read_is_read(store: Store) -> None:
+    store.write("name", "key", CONTENT)
+    store.folder.chmod(0o555)
+    assert store.read("name", "key") == CONTENT
+    with pytest.raises(UserError):
+        store.write("name", "key", CONTENT)
+    store.folder.chmod(0o755)
+
+
+def test_two_at_once_read_and_write_whole_files(store: Store) -> None:
+    contents = [json.loads(json.dumps([number] * 20_000)) for number in range(4)]
+    odd: list[object] = []
+
+    def work(content: object) -> None:
+        for _ in range(20):
+            store.write("name", "key", content)
+            if (found := store.read("name", "key")) not in contents:
+                odd.append(found)
+
+    threads = [threading.Thread(target=work, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert odd == []
+    assert [file.name for file in store.folder.iterdir()] == [f"name{SUFFIX}"]
