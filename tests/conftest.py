@@ -85,6 +85,12 @@ def _nothing_seen_before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
+@pytest.fixture
+def nothing_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give an empty cache to a test that needs a model to be new."""
+    monkeypatch.setattr(models, "user_cache_path", lambda *_, **__: tmp_path / "nothing-seen")
+
+
 @pytest.fixture(scope="session")
 def demo_source() -> ModelSource:
     """Return the pretrained demo model, which the extra ``demo`` installs."""

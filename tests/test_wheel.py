@@ -9,12 +9,14 @@ import tomllib
 import venv
 import zipfile
 from importlib.metadata import Distribution, distributions
+from importlib.metadata import distribution as distribution_of
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from bertviewer import __version__
+from bertviewer.core import demo
 from bertviewer.core.presets import preset_names
 from bertviewer.core.resources import resources_folder
 from bertviewer.core.run.row_statistics import is_compiled
@@ -22,7 +24,7 @@ from tests.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
 CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
-RESOURCES = ("presets", "icons", "report")
+RESOURCES = ("presets", "icons", "report", "seen")
 # Nothing of the checkout and of the tests' own environment may reach the installed program.
 ENVIRONMENT = {
     name: value
@@ -148,9 +150,10 @@ def fresh_environment(folder: Path, wheel: Path) -> Path:
     declared = [
         line
         for line in own.requires or ()
-        if (marker := Requirement(line).marker) is None or marker.evaluate({"extra": "demo"})
+        if (marker := Requirement(line).marker) is None or marker.evaluate({"extra": ""})
     ]
-    for distribution in required(declared).values():
+    # The demo's files alone, without what their package asks for.
+    for distribution in (*required(declared).values(), distribution_of(demo.PACKAGE)):
         for file in distribution.files or ():
             target, link = (
                 Path(str(distribution.locate_file(file.parts[0]))),

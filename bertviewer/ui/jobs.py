@@ -84,6 +84,11 @@ class Jobs(QObject):
         """Do something that nobody waits for, when the worker is idle; anything interrupts it."""
         self._lane.start(task, done, failed)
 
+    def go_on(self) -> None:
+        """Tell of an idle worker once more: there is something new for it."""
+        if not self._lane.busy:
+            self._on_lane_busy(False)
+
     def look(self, view: str, look: Look) -> None:
         """Have something computed for a view, in place of what it wanted before."""
         self._looks.ask(view, look)

@@ -33,4 +33,7 @@ class LazyTabs(QTabWidget, Generic[PageKind]):
         if number not in self.built:
             page = self.built[number] = self._builders[number]()
             self._rooms[number].addWidget(page)
+            # Whoever asked for it sees it at its size now, not in the next turn.
+            page.show()
+            self._rooms[number].activate()
         return self.built[number]

@@ -67,14 +67,13 @@ def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compar
     return compare_models(ours, theirs, progress)
 
 
-def let_it_paint(progress: Progress) -> None:
-    """Leave the processor to the window, which has a new model to show, for a moment."""
-    if libraries.are_loaded():
-        return  # there is nothing to be imported
-    until = time.monotonic() + REST
+def prepare_views_later(progress: Progress) -> None:
+    """Leave the processor to the window, which has a new model to show, and then prepare them."""
+    until = time.monotonic() + (0 if libraries.are_loaded() else REST)
     while time.monotonic() < until:
         progress(0, 0, libraries.LABEL)
         time.sleep(REST / 10)
+    prepare_views()
 
 
 def prepare_views() -> None:
@@ -93,12 +92,16 @@ def prepare_views() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What an open model is by torch and transformers, and where it can be run."""
+    """What an open model is by torch and transformers, and where it can be run.
+
+    ``was_corrected``: what was remembered of it was not true.
+    """
 
     architecture: Architecture
     keys: KeyReport | None
     heads: tuple[str, ...]
     devices: tuple[Device, ...]
+    was_corrected: bool
 
 
 def confirm(model: LoadedModel, progress: Progress) -> Confirmed:
@@ -107,7 +110,9 @@ def confirm(model: LoadedModel, progress: Progress) -> Confirmed:
     from bertviewer.core.run.devices import available_devices
 
     model.confirm(progress)
-    return Confirmed(model.architecture, model.keys, model.heads, available_devices())
+    return Confirmed(
+        model.architecture, model.keys, model.heads, available_devices(), model.was_corrected
+    )
 
 
 def derive_counts(model: LoadedModel, progress: Progress) -> Architecture:
@@ -124,16 +129,22 @@ def run_sentence(
     model: LoadedModel,
     sentence: Sentence,
     random_weights: bool,
-    device: str,
+    device_wish: str,
     progress: Progress,
 ) -> WatchedRun:
-    """Run a sentence through an open model, and keep what it takes to look closer."""
+    """Run a sentence through an open model, and keep what it takes to look closer.
+
+    It runs on the device that is wished for, if there is one of that name.
+    """
     libraries.load(progress)
     from bertviewer.core.run import running
     from bertviewer.core.run.capture import Capture
+    from bertviewer.core.run.device import chosen_device
+    from bertviewer.core.run.devices import available_devices
     from bertviewer.ui.watched_run import WatchedRun
 
     prepare_views()
+    device = chosen_device(device_wish, available_devices())
     kept = Capture("units")
     run = running.run_sentence(
         model, sentence, random_weights, progress, capture=kept, device=device

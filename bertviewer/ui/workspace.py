@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.errors import UserError
 from bertviewer.core.folding import fold
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import Sentence
@@ -21,16 +21,15 @@ from bertviewer.ui import tasks
 from bertviewer.ui.jobs import Jobs
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.looks import Look
+from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
+from bertviewer.ui.unasked import Step, Unasked
 from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loaded_model import LoadedModel
     from bertviewer.report.document import DrawnRun
-
-Step = tuple[Callable[["LoadedModel", Progress], Any], Callable[[Any], None]]
-"""What the worker finds out of an open model when nobody wants anything, and who takes it."""
 
 
 class Workspace(Runs):
@@ -63,14 +62,14 @@ class Workspace(Runs):
         self.device_wish = CPU  # where sentences shall run, if they can
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
-        self._steps: list[Step] = []
         self._jobs = jobs = Jobs(lane, self)
+        self._unasked = Unasked(jobs, self)
+        self._classes = QtClasses(self)
         self.turns = jobs.turns
         jobs.activity_changed.connect(self.activity_changed)
         jobs.progressed.connect(self.progressed)
         jobs.cancelled.connect(self.cancelled)
         jobs.failed.connect(self.failed)
-        jobs.idle.connect(self._step)
 
     @property
     def activity(self) -> str:
@@ -80,7 +79,7 @@ class Workspace(Runs):
     @property
     def is_deriving(self) -> bool:
         """Whether the formulas of the open model are still to come."""
-        return any(done == self._on_derived for _, done in self._steps)
+        return self._unasked.awaits(self._on_derived)
 
     @property
     def device(self) -> str:
@@ -106,7 +105,8 @@ class Workspace(Runs):
         """Run a sentence through the open model."""
         if self._model is None:
             return
-        task = partial(tasks.run_sentence, self._model, sentence, random_weights, self.device)
+        self._classes.make_all()
+        task = partial(tasks.run_sentence, self._model, sentence, random_weights, self.device_wish)
         self._jobs.start("run", task, self._on_run, until_drawn=True)
 
     def check(self, path: str) -> None:
@@ -179,18 +179,28 @@ class Workspace(Runs):
     def _on_opened(self, model: "LoadedModel") -> None:
         self._model = model
         self.source, self.remote = model.source, model.remote
-        self._steps = [(_prepare_views, self._on_views), (tasks.confirm, self._on_confirmed)]
-        self._show(model.architecture, model.keys, model.heads)
+        self._unasked.hold()
+        self._unasked.add(
+            (
+                Step(tasks.prepare_views_later, self._on_views),
+                Step(partial(tasks.confirm, model), self._on_confirmed),
+            )
+        )
+        self._show(model, model.architecture, model.keys, model.heads)
+        self._classes.when_made(self._unasked.release)
 
     def _show(
-        self, architecture: Architecture, keys: KeyReport | None, heads: tuple[str, ...]
+        self,
+        model: "LoadedModel",
+        architecture: Architecture,
+        keys: KeyReport | None,
+        heads: tuple[str, ...],
     ) -> None:
-        """Put a model's structure in place of what was there."""
-        self.keys, self.heads = keys, heads
-        if architecture.compute is None:
+        """Put a model's structure in place of what was there, and have its formulas derived."""
+        if architecture.compute is None and not self.is_deriving:
             derivations = (tasks.derive_counts, tasks.derive_costs)
-            self._steps += [(task, self._on_derived) for task in derivations]
-        self.architecture = architecture
+            self._unasked.add(Step(partial(task, model), self._on_derived) for task in derivations)
+        self.architecture, self.keys, self.heads = architecture, keys, heads
         self.set_tree(fold(architecture))
         self.forget_runs()
         self._jobs.forget_look()
@@ -218,45 +228,16 @@ class Workspace(Runs):
             self.keys = replace(self.keys, missing=run.source.random_tensors)
         self.run_changed.emit()
 
-    def _step(self) -> None:
-        # Whenever there is nothing else to do, and again after something has interrupted it.
-        if self._model is None or not self._steps:
-            return
-        task, done = self._steps[0]
-
-        def finish(result: Any) -> None:
-            self._steps.pop(0)
-            done(result)
-
-        self._jobs.start_unasked(partial(task, self._model), finish, self._on_step_failed)
-
-    def _on_step_failed(self, error: BaseException) -> None:
-        if not isinstance(error, Cancelled):
-            self._steps = []
-            self.failed.emit(error)
-
     def _on_views(self, _: None) -> None:
         self.turns.later(self.views_wanted.emit)
 
     def _on_confirmed(self, found: tasks.Confirmed) -> None:
         self.devices = found.devices
-        shown = self.architecture
-        assert shown is not None
-        if (shown.modules, shown.parameters, self.keys is None) != (
-            found.architecture.modules,
-            found.architecture.parameters,
-            found.keys is None,
-        ):
-            # What was remembered was not true.
-            self._show(found.architecture, found.keys, found.heads)
+        if found.was_corrected and self._model is not None:
+            self._show(self._model, found.architecture, found.keys, found.heads)
         self.confirmed.emit()
 
     def _on_derived(self, architecture: Architecture) -> None:
         self.architecture = architecture
         self.exchange_tree(fold(architecture))
         self.formulas_changed.emit()
-
-
-def _prepare_views(_model: "LoadedModel", progress: Progress) -> None:
-    tasks.let_it_paint(progress)
-    tasks.prepare_views()

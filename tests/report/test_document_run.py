@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.architecture import Architecture
@@ -103,6 +104,7 @@ def test_tensors_that_the_checkpoint_lacks_are_flagged(
     assert lacking["source"]["random_tensors"] == ["classifier.weight", "classifier.bias"]
 
 
+@pytest.mark.usefixtures("nothing_was_seen")
 def test_a_model_without_counting_formulas(qapp: QApplication, tiny_bert_folder: Path) -> None:
     data = opened(tiny_bert_folder).data
     assert all(row["terms"] == [] for row in data["breakdown"])

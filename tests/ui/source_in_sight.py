@@ -1,11 +1,9 @@
 """A short source, and the tab with the source of a module in sight."""
 
-from PySide6.QtWidgets import QTabWidget
-
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_tab import SourceTab
 from bertviewer.ui.source_view import SourceView
-from tests.ui.finding import find
+from tests.ui.finding import find, show_tab
 
 CODE = '''@decorated
 class Kind(Base):
@@ -18,9 +16,5 @@ class Kind(Base):
 
 
 def source_tab(window: MainWindow) -> tuple[SourceTab, SourceView]:
-    tabs = find(window, QTabWidget, "detailTabs")
-    titles = [tabs.tabText(index) for index in range(tabs.count())]
-    tabs.setCurrentIndex(titles.index("Source"))
-    page = tabs.currentWidget()
-    assert isinstance(page, SourceTab)
-    return page, find(window, SourceView, "sourceView")
+    show_tab(window, "Source")
+    return find(window, SourceTab), find(window, SourceView, "sourceView")

@@ -86,6 +86,7 @@ def test_i_as_a_multiple_of_d(demo_window: MainWindow, qtbot: QtBot) -> None:
     assert overview(demo_window).findChildren(QCheckBox) == []
 
 
+@pytest.mark.usefixtures("nothing_was_seen")
 def test_while_formulas_are_derived_and_where_none_is_found(
     window: MainWindow, lane: Lane, formulas_may_come: threading.Event, qtbot: QtBot
 ) -> None:

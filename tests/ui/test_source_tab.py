@@ -120,6 +120,7 @@ def test_the_shortcut_finds_where_one_reads_and_filters_elsewhere(
 ) -> None:
     window = demo_window
     window.activateWindow()
+    source_tab(window)
     tabs, bar = find(window, QTabWidget, "detailTabs"), find(window, FindBar, "findBar")
     tree, filter_ = find(window, QTreeView, "moduleTree"), find(window, QLineEdit, "treeFilter")
     field, titles = find(window, QLineEdit, "findField"), tabs.tabBar()
@@ -158,11 +159,11 @@ def test_a_click_on_its_title_brings_the_keys_to_the_source(
     tabs, tree = find(window, QTabWidget, "detailTabs"), find(window, QTreeView, "moduleTree")
     source = next(n for n in range(tabs.count()) if tabs.tabText(n) == "Source")
     place = tabs.tabBar().tabRect(source).center()
-    view = find(window, SourceView, "sourceView")
     for _ in range(2):  # the first click brings it into sight
         tree.setFocus()
         qtbot.waitUntil(tree.hasFocus)
         qtbot.mouseClick(tabs.tabBar(), Qt.MouseButton.LeftButton, pos=place)
+        view = find(window, SourceView, "sourceView")
         assert view.hasFocus()
     qtbot.keyClick(view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
     assert find(window, QLineEdit, "findField").hasFocus()

@@ -73,9 +73,9 @@ def test_no_name_of_a_file_is_read_as_html(
         window.workspace.select(path)
         for number in range(tabs.count()):
             tabs.setCurrentIndex(number)
-            table = find(window, QTableView, "tensorTable")
-            if table.isVisible():
-                table.selectRow(0)
+            for table in window.findChildren(QTableView, "tensorTable"):
+                if table.isVisible():
+                    table.selectRow(0)
             qtbot.waitUntil(lambda: not lane.busy, timeout=30_000)
             told.update(tips(window))
     foreign = {tip for tip in told if "img" in tip}

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSpinBox,
     QTableView,
-    QTabWidget,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -31,7 +30,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.what_if.figures import FigureTable
 from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import find, is_drawn, show_tab
 
 
 @cache
@@ -219,14 +218,14 @@ def test_a_number_that_no_formula_follows_cannot_be_changed(tab: WhatIfTab) -> N
     assert spin(tab, "V").isEnabled()
 
 
+@pytest.mark.usefixtures("nothing_was_seen")
 def test_it_waits_for_formulas_and_keeps_values_when_they_come(
     window: MainWindow, lane: Lane, formulas_may_come: threading.Event, qtbot: QtBot
 ) -> None:
-    tabs = find(window, QTabWidget, "detailTabs")
-    tab = find(window, WhatIfTab, "whatIfTab")
-    tabs.setCurrentWidget(tab)
     window.open_source(parse_source("demo"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=120_000)
+    show_tab(window, "What if")
+    tab = find(window, WhatIfTab, "whatIfTab")
     assert not spin(tab, "V").isVisible()
     formulas_may_come.set()
     qtbot.waitUntil(lambda: not lane.busy, timeout=120_000)

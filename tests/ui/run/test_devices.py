@@ -26,7 +26,7 @@ def two_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_demo(window: MainWindow, source: ModelSource, qtbot: QtBot) -> None:
     window.open_source(source)
-    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: bool(window.workspace.devices), timeout=OPEN_TIMEOUT)
 
 
 def choices(window: MainWindow) -> dict[str, QAction]:

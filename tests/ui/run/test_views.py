@@ -13,6 +13,8 @@ from tests.ui.finding import bring_view, find, is_drawn
 
 
 def test_a_view_is_built_when_it_is_first_looked_at(window: MainWindow) -> None:
+    assert window.findChildren(RunViews) == []
+    window.workspace.views_wanted.emit()
     assert find(window, RunViews).count() == len(VIEWS)
     (layers,) = window.findChildren(View)
     bring_view(window, "Histogram")
@@ -25,6 +27,7 @@ def test_a_view_is_built_when_it_is_first_looked_at(window: MainWindow) -> None:
 
 def test_it_has_the_colours_that_were_chosen_before(window: MainWindow) -> None:
     window.set_appearance("dark")
+    window.workspace.views_wanted.emit()
     bring_view(window, "Histogram")
     plot = find(find(window, RunViews), HistogramPlot)
     assert plot.theme == DARK

@@ -1,0 +1,64 @@
+"""Work that nobody waits for: done one after the other, whenever the worker has nothing else."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QObject
+
+from bertviewer.core.errors import Cancelled
+from bertviewer.core.progress import Progress
+from bertviewer.ui.jobs import Jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A task, and who takes its result."""
+
+    task: Callable[[Progress], Any]
+    done: Callable[[Any], None]
+
+
+class Unasked(QObject):
+    """Steps that follow one another. One that is interrupted is begun again; an error ends all."""
+
+    def __init__(self, jobs: Jobs, parent: QObject) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._steps: list[Step] = []
+        self._is_held = False
+        jobs.idle.connect(self._go_on)
+
+    def hold(self) -> None:
+        """Forget what was still to be done, and begin nothing until ``release()``."""
+        self._steps = []
+        self._is_held = True
+
+    def release(self) -> None:
+        """Begin, once the worker is idle."""
+        self._is_held = False
+        self._jobs.go_on()
+
+    def add(self, steps: Iterable[Step]) -> None:
+        """Do these when all others are done, and the worker is idle the next time."""
+        self._steps += steps
+
+    def awaits(self, done: Callable[[Any], None]) -> bool:
+        """Tell whether a result is still to come for this one who takes it."""
+        return any(step.done == done for step in self._steps)
+
+    def _go_on(self) -> None:
+        if self._is_held or not self._steps:
+            return
+        step = self._steps[0]
+
+        def finish(result: Any) -> None:
+            self._steps.remove(step)
+            step.done(result)
+
+        self._jobs.start_unasked(step.task, finish, self._on_failed)
+
+    def _on_failed(self, error: BaseException) -> None:
+        if not isinstance(error, Cancelled):
+            self._steps = []
+            self._jobs.failed.emit(error)
