@@ -32,14 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and not sys.warnoptions:
         warnings.simplefilter("ignore")  # words of libraries for programmers
     try:
-        options = command_line.parse(given)
-        if options.command == "window":
-            from bertviewer.ui.application import run_window
-
-            return run_window(options)
-        if arguments is None and sys.stderr is not None:
-            sys.stderr = _kept_apart(sys.stderr)
-        _execute(options)
+        return _carry_out(command_line.parse(given), is_program=arguments is None)
     except UserError as error:
         _say(str(error))
         return 2
@@ -70,7 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
         return 1
-    return 0
+
+
+def _carry_out(options: Namespace, *, is_program: bool) -> int:
+    """Open the window, or carry out a command; ``is_program``: the process ends with it."""
+    if options.command != "window":
+        if is_program and sys.stderr is not None:
+            sys.stderr = _kept_apart(sys.stderr)
+        _execute(options)
+        return 0
+    from bertviewer.ui.application import leave, run_window
+
+    status = run_window(options)
+    if is_program:
+        leave(status)
+    return status
 
 
 def _execute(options: Namespace) -> None:

@@ -37,7 +37,6 @@ def take(folder: str) -> None:
         QAbstractButton,
         QApplication,
         QPushButton,
-        QScrollArea,
         QTableView,
         QTabWidget,
     )
@@ -45,6 +44,7 @@ def take(folder: str) -> None:
     from bertviewer.core.source import parse_source
     from bertviewer.plots.place import Place
     from bertviewer.ui.application import configure, make_window
+    from bertviewer.ui.formula_tab import FormulaTab
     from bertviewer.ui.lane import Lane
     from tests.ui.finding import find, is_drawn
 
@@ -55,7 +55,6 @@ def take(folder: str) -> None:
     window.set_appearance("light")
     window.show()
     tabs = find(window, QTabWidget, "detailTabs")
-    views = find(window, QTabWidget, "runViews")
 
     def wait(condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + TIMEOUT
@@ -92,6 +91,7 @@ def take(folder: str) -> None:
     window.set_sentence(SENTENCE, None)
     window.run()
     wait(lambda: is_drawn(window) and not lane.busy)
+    views = find(window, QTabWidget, "runViews")
     window.workspace.go(Place(token=2))
     picture("activations")
     window.enlarge_views()
@@ -113,8 +113,7 @@ def take(folder: str) -> None:
     open_tab("Formula")
     find(window, QPushButton, "checkButton").click()
     wait(lambda: bool(window.workspace.checks) and not lane.busy)
-    page = tabs.currentWidget()
-    assert isinstance(page, QScrollArea)
+    page = find(window, FormulaTab)
     picture("dark", lambda: page.verticalScrollBar().setValue(page.verticalScrollBar().maximum()))
     window.close()
     lane.stop(10)

@@ -5,6 +5,7 @@ from functools import cache
 from importlib import import_module
 
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.quiet_imports import quiet_imports
 
 LABEL = "Loading torch and transformers"
 PARTS = ("bertviewer.core.backend", "bertviewer.core.meta_model")
@@ -73,6 +74,7 @@ def _thread() -> _Import:
 
 
 def _import() -> None:
-    for part in PARTS:
-        import_module(part)
+    with quiet_imports():
+        for part in PARTS:
+            import_module(part)
     _loaded.set()

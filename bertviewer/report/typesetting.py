@@ -5,6 +5,7 @@ program's own formulas are evaluated as mathematics.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
@@ -43,7 +44,8 @@ def formula_svg(formula: Formula, width: float, size: float, color: str, muted: 
         "data.json": json.dumps(data).encode(),
     }
     # typst's annotations know files in memory under one name for paths only.
-    svg = _compiler().compile(sources, format="svg")  # type: ignore[type-var]
+    compiler = _compiler(with_all_fonts=_FOREIGN.search(str(data)) is not None)
+    svg = compiler.compile(sources, format="svg")  # type: ignore[type-var]
     if not isinstance(svg, bytes):
         raise TypeError("the formula took more than one page")
     return svg
@@ -78,14 +80,21 @@ def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes
 
 
 def prepare() -> None:
-    """Do what only the first formula needs, 0.2 s; any thread may."""
-    _compiler()
+    """Do what only the first formula needs; any thread may."""
+    _compiler(with_all_fonts=False)
+
+
+_FOREIGN = re.compile(r"[^\u0000-\u03ff\u2000-\u2bff]")
+"""What Typst's own fonts may not have: anything but Latin, Greek, and signs."""
 
 
 @cache
-def _compiler() -> typst.Compiler:
-    """One compiler for all formulas: it scans the fonts once."""
-    return typst.Compiler()
+def _compiler(*, with_all_fonts: bool) -> typst.Compiler:
+    """One compiler for all formulas, with Typst's own fonts alone or the system's too.
+
+    To look through the system's takes 0.1 s and more, in which all threads stand still.
+    """
+    return typst.Compiler(ignore_system_fonts=not with_all_fonts)
 
 
 @cache

@@ -8,8 +8,9 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QSettings
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -62,9 +63,20 @@ def run_window(options: argparse.Namespace) -> int:
     if not in_time:
         # The worker is inside a library, in an import or a large file. The user's files are
         # written by rename, so nothing is lost by leaving without it.
-        sys.stdout.flush()
-        os._exit(status)
+        leave(status)
     return status
+
+
+def leave(status: int) -> NoReturn:
+    """End the process after its window, without a word of Python's to torch and Qt.
+
+    They would take each other apart in an order that nobody has tried: now and then that crashes.
+    """
+    QSettings().sync()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(status)
 
 
 def configure(application: QApplication) -> None:

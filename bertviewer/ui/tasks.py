@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bertviewer.core import libraries
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     from bertviewer.ui.watched_run import WatchedRun
 
 
+OVERVIEW = (
+    "bertviewer.core.formulas.catalogue",
+    "bertviewer.core.weights.rebuilding",
+    "bertviewer.report.costs",
+)
 REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
 
@@ -54,7 +60,11 @@ def open_model(source: ModelSource, progress: Progress) -> LoadedModel:
     """Open a model; the first one that was not seen before waits for torch and transformers."""
     from bertviewer.core import loading
 
-    return loading.open_model(source, progress)
+    model = loading.open_model(source, progress)
+    # What its overview is written with, so that the window's thread has it already.
+    for name in OVERVIEW:
+        import_module(name)
+    return model
 
 
 def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Comparison:

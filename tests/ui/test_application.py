@@ -70,7 +70,8 @@ def hook(window, lane):
         print(architecture.root.parameters, architecture.compute is not None, imported())
         window.close()
     window.workspace.architecture_changed.connect(lambda: QTimer.singleShot(0, opened))
-sys.exit(app.main(["demo"]))
+sys.argv[1:] = ["demo"]
+sys.exit(app.main())
 """
     )
     done = run_python(code, tmp_path)
@@ -90,7 +91,8 @@ def hook(window, lane):
         print("torch" in sys.modules, len(window.workspace.architecture.modules))
         window.close()
     window.workspace.architecture_changed.connect(opened)
-sys.exit(app.main([{str(file)!r}]))
+sys.argv[1:] = [{str(file)!r}]
+sys.exit(app.main())
 """
     )
     done = run_python(code, tmp_path)
@@ -130,7 +132,8 @@ def hook(window, lane):
         timer = QTimer(window, interval=10, timeout=look)
         timer.start()
     window.workspace.architecture_changed.connect(lambda: QTimer.singleShot(0, opened))
-sys.exit(app.main(["demo"]))
+sys.argv[1:] = ["demo"]
+sys.exit(app.main())
 """
     )
     done = run_python(code, tmp_path)
@@ -156,7 +159,8 @@ def hook(window, lane):
     timer = QTimer(window, interval=20, timeout=look)
     window.painted.connect(fail)
     window.painted.connect(timer.start)
-sys.exit(app.main(["demo"]))
+sys.argv[1:] = ["demo"]
+sys.exit(app.main())
 """
     )
     done = run_python(code, tmp_path, XDG_STATE_HOME=str(tmp_path / "state"))
@@ -202,7 +206,8 @@ def test_an_interrupt_ends_the_window(tmp_path: Path) -> None:
 import os, signal
 def hook(window, lane):
     window.painted.connect(lambda: os.kill(os.getpid(), signal.SIGINT))
-sys.exit(app.main(["demo"]))
+sys.argv[1:] = ["demo"]
+sys.exit(app.main())
 """
     )
     done = run_python(code, tmp_path)

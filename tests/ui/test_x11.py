@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,43 +38,136 @@ def hook(window, lane):
         timer = QTimer(window, interval=300, timeout=look)
         timer.start()
     window.workspace.run_changed.connect(ran)
-sys.exit(app.main(["demo"]))
+sys.argv[1:] = ["demo"]
+sys.exit(app.main())
 """
 
 
-def wait_for(path: Path, line: str, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 300
-    while line not in path.read_text().splitlines():
-        assert process.poll() is None, path.read_text()
-        assert time.monotonic() < deadline, path.read_text()
-        time.sleep(0.05)
+BEFORE_TORCH = """
+import threading
+from PySide6.QtWidgets import QStatusBar, QTreeView
+from bertviewer.core import libraries
+may_import, import_them = threading.Event(), libraries._import
+def held():
+    may_import.wait(300)
+    import_them()
+libraries._import = held
+def hook(window, lane):
+    workspace, tree = window.workspace, window.findChild(QTreeView, "moduleTree")
+    told = set()
+    def say(*words):
+        if words not in told:
+            told.add(words)
+            print(*words, flush=True)
+    def look():
+        if workspace.architecture is None:
+            return
+        say("opened")
+        if workspace.run is not None:
+            say("ran", len(workspace.run.tokens), "torch" in sys.modules)
+        index = tree.indexAt(tree.viewport().rect().topLeft())
+        rows = []
+        while index.isValid():
+            rows.append(index)
+            index = tree.indexBelow(index)
+        names = [index.data() for index in rows]
+        if "query" in names and "Embeddings" not in names:
+            place = tree.visualRect(rows[names.index("query")]).center()
+            place = tree.viewport().mapToGlobal(place)
+            say("filtered", place.x(), place.y())
+        if workspace.row is not None and workspace.row.node.name == "query":
+            say("selected", "torch" in sys.modules)
+        if workspace.activity == "run" and not may_import.is_set():
+            message = window.findChild(QStatusBar).currentMessage()
+            if message:
+                say("asked:", message)
+                window.grab().save("asked.png")
+                may_import.set()
+    workspace.saved.connect(lambda path: say("saved", "torch" in sys.modules))
+    QTimer(window, interval=50, timeout=look).start()
+sys.argv[1:] = ["demo"]
+sys.exit(app.main())
+"""
+
+
+class Person:
+    """Somebody at a window of the program: the keys, the mouse, and what the window says."""
+
+    def __init__(self, display: str, code: str, folder: Path) -> None:
+        self._environment = os.environ | {
+            "DISPLAY": display,
+            "QT_QPA_PLATFORM": "xcb",
+            "XDG_CONFIG_HOME": str(folder),
+            "XDG_STATE_HOME": str(folder),
+        }
+        self._output = folder / "output"
+        with self._output.open("wb") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", START + code],
+                env=self._environment,
+                cwd=folder,
+                stdout=file,
+            )
+
+    def does(self, *arguments: str) -> None:
+        subprocess.run(["xdotool", *arguments], env=self._environment, check=True)
+
+    def sees(self, words: str) -> str:
+        """Wait for a line that begins with these words, and return the rest of it."""
+        deadline = time.monotonic() + 300
+        while True:
+            text = self._output.read_text()
+            for line in text.splitlines():
+                if line.startswith(words):
+                    return line.removeprefix(words).strip()
+            assert self.process.poll() is None, text
+            assert time.monotonic() < deadline, text
+            time.sleep(0.05)
+
+
+@contextmanager
+def person_at(code: str, folder: Path) -> Iterator[Person]:
+    with virtual_display() as display:
+        person = Person(display, code, folder)
+        try:
+            person.sees("opened")
+            person.does("search", "--sync", "--name", "demo — bertviewer", "windowfocus")
+            yield person
+            person.does("key", "ctrl+q")
+            assert person.process.wait(60) == 0
+        finally:
+            person.process.kill()
+            person.process.wait()
 
 
 def test_keys_alone_do_the_main_job(tmp_path: Path) -> None:
-    output = tmp_path / "output"
-    with virtual_display() as display, output.open("wb") as file:
-        environment = os.environ | {
-            "DISPLAY": display,
-            "QT_QPA_PLATFORM": "xcb",
-            "XDG_CONFIG_HOME": str(tmp_path),
-            "XDG_STATE_HOME": str(tmp_path),
-        }
-        process = subprocess.Popen(
-            [sys.executable, "-c", START + REPORT], env=environment, cwd=tmp_path, stdout=file
-        )
+    with person_at(REPORT, tmp_path) as person:
+        person.does("key", "ctrl+l")
+        person.does("type", "hello world")
+        person.does("key", "Return")
+        person.sees("ran 4")
 
-        def keys(*arguments: str) -> None:
-            subprocess.run(["xdotool", *arguments], env=environment, check=True)
 
-        try:
-            wait_for(output, "opened", process)
-            keys("search", "--sync", "--name", "demo — bertviewer", "windowfocus")
-            keys("key", "ctrl+l")
-            keys("type", "hello world")
-            keys("key", "Return")
-            wait_for(output, "ran 4", process)
-            keys("key", "ctrl+q")
-            assert process.wait(60) == 0
-        finally:
-            process.kill()
-            process.wait()
+def test_before_torch_is_imported_all_but_a_run_is_there_and_that_follows(tmp_path: Path) -> None:
+    with person_at(BEFORE_TORCH, tmp_path) as person:
+        person.does("key", "ctrl+f")
+        person.does("type", "query")
+        x, y = person.sees("filtered").split()
+        person.does("mousemove", x, y, "click", "1")
+        assert person.sees("selected") == "False"
+        person.does("key", "alt+f")
+        person.does("key", "v")
+        person.does("search", "--sync", "--name", "Export modules as CSV", "windowfocus")
+        person.does("type", str(tmp_path / "modules.csv"))
+        person.does("key", "Return")
+        assert person.sees("saved") == "False"
+        header, *rows = (tmp_path / "modules.csv").read_text().splitlines()
+        assert header.startswith("path,class,depth,parameters")
+        assert any(row.startswith("encoder.layer.5.attention.self.query,Linear,") for row in rows)
+        person.does("search", "--name", "demo — bertviewer", "windowfocus")
+        person.does("key", "ctrl+l")
+        person.does("type", "hello world")
+        person.does("key", "Return")
+        message = person.sees("asked:")
+        assert message == "Loading torch and transformers …, your run follows"
+        assert person.sees("ran 4") == "True"
