@@ -229,7 +229,8 @@ class Workspace(Runs):
         self.run_changed.emit()
 
     def _on_views(self, _: None) -> None:
-        self.turns.later(self.views_wanted.emit)
+        # At once, before the worker goes on: it would take turns with what is built now.
+        self.views_wanted.emit()
 
     def _on_confirmed(self, found: tasks.Confirmed) -> None:
         self.devices = found.devices
