@@ -111,7 +111,7 @@ class ModuleTreeModel(QAbstractItemModel):
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
         """Return the index of a child; Qt calls it."""
         # Asked for thousands of times: hasIndex() would take twice as long.
-        children = () if parent.column() > 0 else self._children(parent)
+        children = self._children(parent)
         if not (0 <= row < len(children) and 0 <= column < COLUMNS):
             return QModelIndex()
         return self.createIndex(row, column, children[row])
@@ -127,11 +127,11 @@ class ModuleTreeModel(QAbstractItemModel):
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         """Return how many children a row has; Qt calls it."""
-        return 0 if parent.column() > 0 else len(self._children(parent))
+        return len(self._children(parent))
 
     def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008
         """Return whether a row has children; Qt calls it, more often than anything else."""
-        return parent.column() <= 0 and bool(self._children(parent))
+        return bool(self._children(parent))
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         """Return the number of columns; Qt calls it."""
@@ -212,7 +212,10 @@ class ModuleTreeModel(QAbstractItemModel):
                 siblings.append(number)
 
     def _children(self, parent: Index) -> list[int]:
-        return self._items[parent.internalId()].children if parent.isValid() else self._top
+        column = parent.column()  # -1 for the invisible root
+        if column == 0:
+            return self._items[parent.internalId()].children
+        return self._top if column < 0 else []
 
     def _below(self, number: int) -> list[int]:
         return self._top if number < 0 else self._items[number].children

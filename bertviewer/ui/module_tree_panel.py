@@ -27,7 +27,7 @@ class ModuleTreePanel(QWidget):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(FILTER_DELAY)
-        self._timer.timeout.connect(self._apply_filter)
+        self._timer.timeout.connect(lambda: self.apply_filter(self._filter.text().strip()))
         self._filter.textChanged.connect(self._timer.start)
 
         self._view = self._make_view()
@@ -41,6 +41,16 @@ class ModuleTreePanel(QWidget):
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.row_changed.connect(self._on_row)
         workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
+
+    def apply_filter(self, text: str) -> None:
+        """Show the modules with this text in their paths or classes alone; all for an empty one."""
+        # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
+        self._model.set_filter(text)
+        if text:
+            self._view.expandAll()
+        else:
+            self._expand_down_to_layers()
+        self._on_row()
 
     def _make_view(self) -> QTreeView:
         view = QTreeView()
@@ -94,13 +104,3 @@ class ModuleTreePanel(QWidget):
         row = self._model.tree_row(current)
         if row is not None:
             self._workspace.select(row.key)
-
-    def _apply_filter(self) -> None:
-        text = self._filter.text().strip()
-        # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
-        self._model.set_filter(text)
-        if text:
-            self._view.expandAll()
-        else:
-            self._expand_down_to_layers()
-        self._on_row()

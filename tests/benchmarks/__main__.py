@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from tests.benchmarks.derive import derive_all
+from tests.benchmarks.layers import layers
 from tests.benchmarks.run import run_ratios
 from tests.benchmarks.tensors import tensors
 from tests.benchmarks.what_if import what_if
@@ -17,6 +18,7 @@ from tests.benchmarks.window import window
 
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "derive": derive_all,
+    "layers": layers,
     "run": run_ratios,
     "tensors": tensors,
     "what_if": what_if,
