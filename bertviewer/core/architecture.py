@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bertviewer.core.costs.compute import Compute
+from bertviewer.core.garbage import no_search_for_garbage
 from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.special_floats import decoded, encoded
 from bertviewer.core.symbols import Symbol
@@ -115,12 +116,15 @@ class Architecture:
         # quadratic in models of hundreds of layers.
         children: dict[str, list[ModuleNode]] = {}
         below: dict[str, list[TensorInfo]] = {}
+        around: dict[str, list[list[TensorInfo]]] = {}  # the lists that an owner's tensors are in
         for node in self.modules:
-            if node.parent is not None:
-                children.setdefault(node.parent, []).append(node)
+            if (parent := node.parent) is not None:
+                children.setdefault(parent, []).append(node)
         for tensor in self.parameters:
-            for path in ancestors(tensor.owner):
-                below.setdefault(path, []).append(tensor)
+            if (owner := tensor.owner) not in around:
+                around[owner] = [below.setdefault(path, []) for path in ancestors(owner)]
+            for tensors in around[owner]:
+                tensors.append(tensor)
         object.__setattr__(self, "_children", children)
         object.__setattr__(self, "_below", below)
 
@@ -180,6 +184,7 @@ class Architecture:
         }
 
     @classmethod
+    @no_search_for_garbage()
     def from_json(cls, data: Mapping[str, Any]) -> "Architecture":
         """Read what ``to_json`` gave.
 

@@ -3,10 +3,10 @@
 The tree in the window, the text summary and the report's table all draw these rows.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.garbage import no_search_for_garbage
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,9 @@ class TreeRow:
         return sum(m.share for m in self.members) if self.members else self.node.share
 
 
+@no_search_for_garbage()
 def fold(architecture: Architecture) -> TreeRow:
     """Return the root row of the folded tree."""
-    children: dict[str | None, list[ModuleNode]] = defaultdict(list)
-    for node in architecture.modules:
-        children[node.parent].append(node)
     shapes = {
         tensor.owner: tensor.shape
         for tensor in reversed(architecture.parameters)
@@ -77,7 +75,7 @@ def fold(architecture: Architecture) -> TreeRow:
     def row(node: ModuleNode) -> TreeRow:
         rows: list[TreeRow] = []
         pending: list[TreeRow] = []
-        for child in children[node.path]:
+        for child in architecture.children(node.path):
             made = row(child)
             if child.repeat is None:
                 rows.append(made)

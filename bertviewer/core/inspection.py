@@ -6,51 +6,31 @@ from typing import Any
 
 from torch import nn
 
-from bertviewer.core.architecture import (
-    Architecture,
-    ModuleNode,
-    Repeat,
-    Scalar,
-    TensorInfo,
-    ancestors,
-)
-from bertviewer.core.formulas.catalogue import maths_of
+from bertviewer.core.architecture import Architecture, ModuleNode, Repeat, Scalar, TensorInfo
+from bertviewer.core.formulas.catalogue import all_maths
+from bertviewer.core.garbage import no_search_for_garbage
 from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.symbols import symbols_of
 
+_SCALARS = (str, int, float, type(None))
+_NOT_ITS_OWN = frozenset({*vars(nn.Module()), "call_super_init", "dump_patches"})
+"""What torch gives every module."""
 
+
+@no_search_for_garbage()
 def inspect_module(
     module: nn.Module, source: SourceInfo, config: Mapping[str, Any]
 ) -> Architecture:
     """Return the structure of ``module``; counting formulas are plain numbers until derived."""
     tensors = tuple(_tensors(module))
-    counts = _counts_by_module(tensors)
-    repeats = _repeats(module)
-    total = counts[""].parameters
-    nodes = []
-    for path, child in module.named_modules():
-        count = counts.get(path, _Count())
-        nodes.append(
-            ModuleNode(
-                path=path,
-                class_name=type(child).__name__,
-                depth=path.count(".") + 1 if path else 0,
-                parameters=count.parameters,
-                own_parameters=count.own,
-                trainable=count.trainable,
-                share=count.parameters / total if total else 0.0,
-                repeat=repeats.get(path),
-                attributes=_attributes(child),
-                count_formula=str(count.parameters),
-                forward_formula=None,
-                class_module=type(child).__module__,
-            )
-        )
-    plain = Architecture(source, config, symbols_of(config), tuple(nodes), tensors)
-    return replace(
-        plain,
-        modules=tuple(replace(node, forward_formula=maths_of(node, plain)) for node in nodes),
+    parts = _parts(module, tensors)
+    total = parts[0].parameters
+    plain = Architecture(
+        source, config, symbols_of(config), tuple(part.node(total) for part in parts), tensors
     )
+    maths = all_maths(plain)
+    nodes = tuple(part.node(total, maths[part.path]) for part in parts)
+    return replace(plain, modules=nodes)
 
 
 def _tensors(module: nn.Module) -> Iterator[TensorInfo]:
@@ -66,80 +46,107 @@ def _tensors(module: nn.Module) -> Iterator[TensorInfo]:
         )
 
 
-class _Count:
-    """What is counted in one module while the tensors are walked."""
+class _Part:
+    """A module while the model is walked through.
 
-    __slots__ = ("own", "parameters", "trainable")
+    ``children`` are named as the module names them; one that stands in several places is the same
+    part in each, and belongs where it is met first. Equal signatures stand for equal structures.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("attributes", "children", "class_", "own", "parameters", "path", "repeat",
+                 "signature", "trainable")  # fmt: skip
+
+    def __init__(self, path: str, module: nn.Module) -> None:
+        self.path = path
+        self.class_ = type(module)
+        self.attributes = _attributes(module)
+        self.children: list[tuple[str, _Part]] = []
         self.parameters = self.own = self.trainable = 0
+        self.repeat: Repeat | None = None
+        self.signature = -1
+
+    def below(self, name: str) -> str:
+        """Return the path of a child."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def count(self, tensors: list[TensorInfo]) -> None:
+        """Add up what is in its own tensors, and in the children that belong here."""
+        for tensor in tensors:
+            if tensor.tied_to is None:
+                numel = tensor.numel
+                self.own += numel
+                self.trainable += numel if tensor.trainable else 0
+        self.parameters = self.own
+        for name, child in self.children:
+            if child.path == self.below(name):
+                self.parameters += child.parameters
+                self.trainable += child.trainable
+
+    def find_repeats(self) -> None:
+        """Find the runs of equal children with consecutive numbers for names, two or more long."""
+        run: list[tuple[str, _Part]] = []
+        for name, child in (*self.children, ("", None)):
+            if child is not None and run and name.isdecimal():
+                last, before = run[-1]
+                if int(name) == int(last) + 1 and child.signature == before.signature:
+                    run.append((name, child))
+                    continue
+            if len(run) > 1:
+                repeat = Repeat(int(run[0][0]), int(run[-1][0]), len(run))
+                for number, member in run:
+                    if member.path == self.below(number):
+                        member.repeat = repeat
+            run = [(name, child)] if child is not None and name.isdecimal() else []
+
+    def node(self, total: int, maths: str | None = None) -> ModuleNode:
+        """Return the module as plain data, in a model of ``total`` elements."""
+        return ModuleNode(
+            path=self.path,
+            class_name=self.class_.__name__,
+            depth=self.path.count(".") + 1 if self.path else 0,
+            parameters=self.parameters,
+            own_parameters=self.own,
+            trainable=self.trainable,
+            share=self.parameters / total if total else 0.0,
+            repeat=self.repeat,
+            attributes=self.attributes,
+            count_formula=str(self.parameters),
+            forward_formula=maths,
+            class_module=self.class_.__module__,
+        )
 
 
-def _counts_by_module(tensors: tuple[TensorInfo, ...]) -> dict[str, _Count]:
-    counts: dict[str, _Count] = {"": _Count()}
+def _parts(module: nn.Module, tensors: tuple[TensorInfo, ...]) -> list[_Part]:
+    """Walk through all modules once, in the order of ``named_modules()``."""
+    own: dict[str, list[TensorInfo]] = {}
     for tensor in tensors:
-        if tensor.tied_to is not None:
-            continue
-        counts.setdefault(tensor.owner, _Count()).own += tensor.numel
-        for path in ancestors(tensor.owner):
-            count = counts.setdefault(path, _Count())
-            count.parameters += tensor.numel
-            count.trainable += tensor.numel if tensor.trainable else 0
-    return counts
+        own.setdefault(tensor.owner, []).append(tensor)
+    parts: dict[int, _Part] = {}
+    signatures: dict[object, int] = {}
+
+    def walk(module: nn.Module, path: str) -> _Part:
+        part = parts[id(module)] = _Part(path, module)
+        for name, child in module.named_children():
+            part.children.append((name, parts.get(id(child)) or walk(child, part.below(name))))
+        its_own = own.get(path, [])
+        part.count(its_own)
+        structure = (
+            part.class_,
+            module.extra_repr(),
+            tuple((t.name.rpartition(".")[2], t.shape, t.dtype, t.trainable) for t in its_own),
+            tuple((name, child.signature) for name, child in part.children),
+        )
+        part.signature = signatures.setdefault(structure, len(signatures))
+        part.find_repeats()
+        return part
+
+    walk(module, "")
+    return list(parts.values())
 
 
 def _attributes(module: nn.Module) -> dict[str, Scalar]:
     return {
         name: value
         for name, value in vars(module).items()
-        if not name.startswith("_")
-        and name not in ("training", "call_super_init", "dump_patches")
-        and isinstance(value, str | int | float | None)
+        if name not in _NOT_ITS_OWN and isinstance(value, _SCALARS) and not name.startswith("_")
     }
-
-
-def _repeats(module: nn.Module) -> dict[str, Repeat]:
-    """Find the runs of equal siblings with consecutive numbers for names, two or more long."""
-    found: dict[str, Repeat] = {}
-    signatures = _signatures(module)
-    for path, parent in module.named_modules():
-        run: list[str] = []
-        for name, child in [*parent.named_children(), ("", None)]:
-            same = (
-                bool(run)
-                and name.isdecimal()
-                and int(name) == int(run[-1]) + 1
-                and signatures.get(id(child)) == signatures[id(parent.get_submodule(run[-1]))]
-            )
-            if same:
-                run.append(name)
-                continue
-            if len(run) > 1:
-                repeat = Repeat(int(run[0]), int(run[-1]), len(run))
-                found.update((f"{path}.{n}" if path else n, repeat) for n in run)
-            run = [name] if name.isdecimal() else []
-    return found
-
-
-def _signatures(module: nn.Module) -> dict[int, int]:
-    """Number the modules so that structurally equal ones get the same number."""
-    numbers: dict[object, int] = {}
-    signatures: dict[int, int] = {}
-
-    def sign(child: nn.Module) -> int:
-        # A module that stands in several places is signed once.
-        if id(child) not in signatures:
-            structure = (
-                type(child),
-                child.extra_repr(),
-                tuple(
-                    (name, tuple(p.shape), p.dtype, p.requires_grad)
-                    for name, p in child.named_parameters(recurse=False)
-                ),
-                tuple((name, sign(below)) for name, below in child.named_children()),
-            )
-            signatures[id(child)] = numbers.setdefault(structure, len(numbers))
-        return signatures[id(child)]
-
-    sign(module)
-    return signatures

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from bertviewer.core.garbage import no_search_for_garbage
+
 SWITCH_INTERVAL = 0.001  # seconds for which a thread keeps the lock when another one wants it
 
 
@@ -26,17 +28,15 @@ def quiet_imports() -> Iterator[None]:
     stay as long as the program, and to look through them after every few runs would stop the
     window for a third of a second.
     """
-    was_enabled, interval = gc.isenabled(), sys.getswitchinterval()
-    gc.disable()
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
-        _load_torch_library()
-        yield
+        with no_search_for_garbage():
+            _load_torch_library()
+            yield
+            gc.freeze()
     finally:
         sys.setswitchinterval(interval)
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
 
 
 def _load_torch_library() -> None:

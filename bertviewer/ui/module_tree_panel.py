@@ -1,10 +1,10 @@
 """The module tree with its filter field."""
 
-from PySide6.QtCore import QModelIndex, QSortFilterProxyModel, Qt, QTimer
+from PySide6.QtCore import QModelIndex, QTimer
 from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from bertviewer.core.folding import TreeRow
-from bertviewer.ui.module_tree import FILTER_ROLE, MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
+from bertviewer.ui.module_tree import MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tree_columns import TreeColumns
 from bertviewer.ui.workspace import Workspace
@@ -19,14 +19,6 @@ class ModuleTreePanel(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self._model = ModuleTreeModel(self)
-        self._is_filtering = False
-        self._proxy = QSortFilterProxyModel(self)
-        self._proxy.setSourceModel(self._model)
-        # Keeps the ancestors of every match.
-        self._proxy.setRecursiveFilteringEnabled(True)
-        self._proxy.setFilterRole(FILTER_ROLE)
-        self._proxy.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-
         self._filter = QLineEdit()
         self._filter.setObjectName("treeFilter")
         self._filter.setClearButtonEnabled(True)
@@ -35,7 +27,7 @@ class ModuleTreePanel(QWidget):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(FILTER_DELAY)
-        self._timer.timeout.connect(self._apply_filter)
+        self._timer.timeout.connect(lambda: self.apply_filter(self._filter.text().strip()))
         self._filter.textChanged.connect(self._timer.start)
 
         self._view = self._make_view()
@@ -50,11 +42,21 @@ class ModuleTreePanel(QWidget):
         workspace.row_changed.connect(self._on_row)
         workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
 
+    def apply_filter(self, text: str) -> None:
+        """Show the modules with this text in their paths or classes alone; all for an empty one."""
+        # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
+        self._model.set_filter(text)
+        if text:
+            self._view.expandAll()
+        else:
+            self._expand_down_to_layers()
+        self._on_row()
+
     def _make_view(self) -> QTreeView:
         view = QTreeView()
         view.setObjectName("moduleTree")
         view.setAccessibleName(self.tr("Modules of the model"))
-        view.setModel(self._proxy)
+        view.setModel(self._model)
         view.setUniformRowHeights(True)
         view.setAlternatingRowColors(True)
         view.setItemDelegateForColumn(SHARE, ShareBarDelegate(view))
@@ -74,7 +76,7 @@ class ModuleTreePanel(QWidget):
 
         def expand(row: TreeRow) -> None:
             if not row.is_folded:
-                self._view.expand(self._proxy.mapFromSource(self._model.index_of(row.key)))
+                self._view.expand(self._model.index_of(row.key))
                 for child in row.children:
                     expand(child)
 
@@ -93,28 +95,12 @@ class ModuleTreePanel(QWidget):
     def _on_row(self) -> None:
         if (row := self._workspace.row) is None:
             return
-        index = self._proxy.mapFromSource(self._model.index_of(row.key))
+        index = self._model.index_of(row.key)
         if index.isValid() and index.siblingAtColumn(MODULE) != self._view.currentIndex():
             self._view.setCurrentIndex(index)
             self._view.scrollTo(index)
 
     def _on_current(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        # Rows that the filter takes away hand the cursor on; that is nobody's choice.
-        if self._is_filtering:
-            return
-        row = self._model.tree_row(self._proxy.mapToSource(current))
+        row = self._model.tree_row(current)
         if row is not None:
             self._workspace.select(row.key)
-
-    def _apply_filter(self) -> None:
-        text = self._filter.text().strip()
-        self._is_filtering = True
-        self._proxy.setFilterFixedString(text)
-        self._view.setCurrentIndex(QModelIndex())
-        self._is_filtering = False
-        if text:
-            self._view.expandAll()
-        else:
-            self._view.collapseAll()
-            self._expand_down_to_layers()
-        self._on_row()

@@ -71,7 +71,9 @@ def find(row: TreeRow, key: str) -> TreeRow | None:
     """Return the row with that key in a tree, ``None`` if there is none."""
     if row.key == key:
         return row
-    for child in (*row.members, *(() if row.is_folded else row.children)):
-        if (found := find(child, key)) is not None:
-            return found
+    # All keys below a module begin with its path: a thousand layers are passed by, not searched.
+    if row.is_folded or key.startswith(row.node.path):
+        for child in row.members or row.children:
+            if (found := find(child, key)) is not None:
+                return found
     return None

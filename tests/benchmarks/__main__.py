@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from tests.benchmarks.derive import derive_all
+from tests.benchmarks.layers import layers
 from tests.benchmarks.run import run_ratios
 from tests.benchmarks.start import start
 from tests.benchmarks.tensors import tensors
@@ -18,6 +19,7 @@ from tests.benchmarks.window import window
 
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "derive": derive_all,
+    "layers": layers,
     "run": run_ratios,
     "start": start,
     "tensors": tensors,

@@ -2,15 +2,24 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 
-from bertviewer.core.folding import fold
+from bertviewer.core.folding import TreeRow, fold
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import ModelSource, parse_source
-from bertviewer.ui.module_tree import OUTPUT_SHAPE, PARAMETERS, SHARE, SHARE_ROLE, ModuleTreeModel
+from bertviewer.ui.module_tree import (
+    COLUMNS,
+    OUTPUT_SHAPE,
+    PARAMETERS,
+    SHARE,
+    SHARE_ROLE,
+    ModuleTreeModel,
+)
 from bertviewer.ui.tables import Column, Row, TableModel
 from bertviewer.ui.tensors.tensor_table import TensorTableModel
-from tests.core.opened import derived
+from tests.core.opened import derived, plain
+
+NOWHERE = QModelIndex()
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "transformer-base", "albert-base-v2"])
@@ -19,8 +28,13 @@ def test_the_tree_is_a_sound_model(qtmodeltester: ModelTester, name: str) -> Non
     qtmodeltester.check(model)
     model.set_tree(fold(open_model(parse_source(name)).architecture))
     qtmodeltester.check(model)
+    for text in ("attention", "no such module", ""):
+        model.set_filter(text)
+        qtmodeltester.check(model)
     model.set_tree(None)
     qtmodeltester.check(model)
+    assert model.rowCount() == 0
+    model.set_filter("attention")
     assert model.rowCount() == 0
 
 
@@ -36,6 +50,64 @@ def test_layers_are_folded_into_one_row() -> None:
     layer = model.index_of("encoder.layer.7")
     assert layer.parent() == folded
     assert model.index_of("no such row") == QModelIndex()
+
+
+def shown(model: ModuleTreeModel, parent: QModelIndex = NOWHERE) -> list[str]:
+    """Return the keys of all rows below one, from the top on."""
+    keys = []
+    for number in range(model.rowCount(parent)):
+        index = model.index(number, 0, parent)
+        row = model.tree_row(index)
+        assert row is not None
+        assert index.parent() == parent
+        assert model.index_of(row.key) == index
+        assert model.hasChildren(index) == (model.rowCount(index) > 0)
+        keys += [row.key, *shown(model, index)]
+    return keys
+
+
+@pytest.mark.parametrize(
+    "text", ["query", "LAYERNORM", "layer.1", "12 × bertlayer", "BertModel", "[0–11]", "zzz", ""]
+)
+def test_a_filter_leaves_matches_and_what_is_above_them(text: str) -> None:
+    model = ModuleTreeModel()
+    architecture = plain("bert-base-uncased")
+    tree = fold(architecture)
+    model.set_tree(tree)
+    found = shown(model)
+    assert len(found) == len(architecture.modules) + 1
+
+    def matches(row: TreeRow) -> list[str]:
+        below = [key for child in row.members or row.children for key in matches(child)]
+        is_match = text.lower() in f"{row.key} {row.class_label}".lower()
+        return [row.key, *below] if is_match or below else []
+
+    model.set_filter(text)
+    assert shown(model) == matches(tree)
+    model.set_filter("")
+    assert shown(model) == found
+
+
+def test_a_row_that_the_filter_hides_has_no_place() -> None:
+    model = ModuleTreeModel()
+    model.set_tree(fold(plain("bert-base-uncased")))
+    model.set_filter("encoder.layer.7.output")
+    assert not model.index_of("encoder.layer.6").isValid()
+    layer = model.index_of("encoder.layer.7")
+    assert layer.row() == 0
+    assert model.rowCount(layer.parent()) == 1
+    assert model.rowCount(layer) == 1
+    model.set_tree(fold(plain("gpt2")))
+    assert model.index_of("h.6").row() == 6
+
+
+def test_all_texts_of_a_column_are_known() -> None:
+    model = ModuleTreeModel()
+    model.set_tree(fold(plain("bert-base-uncased")))
+    keys = shown(model)
+    for column in range(1, COLUMNS):
+        texts = {model.index_of(key).siblingAtColumn(column).data() for key in keys}
+        assert model.texts(column) | {""} == texts | {""}
 
 
 def test_output_shapes_come_with_a_run(demo_source: ModelSource) -> None:

@@ -1,7 +1,7 @@
 """All columns of the module tree are in sight, and stay where a person puts them."""
 
 import pytest
-from PySide6.QtCore import QAbstractProxyModel, QModelIndex, Qt
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QHeaderView, QTreeView
 from pytestqt.qtbot import QtBot
 
@@ -84,8 +84,6 @@ def widths(view: QTreeView) -> list[int]:
 def needed(view: QTreeView, column: int) -> int:
     """The widest text of a column."""
     model = view.model()
-    if isinstance(model, QAbstractProxyModel):
-        model = model.sourceModel()
     assert isinstance(model, ModuleTreeModel)
     return max(map(view.fontMetrics().horizontalAdvance, model.texts(column)), default=0)
 

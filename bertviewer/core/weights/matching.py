@@ -25,8 +25,8 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
     Raises:
         UserError: it holds none of the module's tensors, or one of another shape.
     """
-    places = _places(module, checkpoint)
     parameters = dict(module.named_parameters(remove_duplicate=False))
+    places = _places(module, parameters, checkpoint)
     tied = _tied(parameters)
     held = {tied.get(name, name) for names in places.values() for name in names}
     firsts = [name for name in parameters if name not in tied]
@@ -55,10 +55,11 @@ def where(checkpoint: Checkpoint) -> Path:
     return first if len(checkpoint.files) == 1 else first.parent
 
 
-def _places(module: nn.Module, checkpoint: Checkpoint) -> dict[str, tuple[str, ...]]:
+def _places(
+    module: nn.Module, parameters: Mapping[str, Tensor], checkpoint: Checkpoint
+) -> dict[str, tuple[str, ...]]:
     """Return the names in the module that each key becomes; none for one that is not used."""
-    expected: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=False))
-    expected.update(module.named_buffers(remove_duplicate=False))
+    expected = {**parameters, **dict(module.named_buffers(remove_duplicate=False))}
     transforms = get_model_conversion_mapping(module)
     renamings = [t for t in transforms if isinstance(t, WeightRenaming)]
     converters = [t for t in transforms if isinstance(t, WeightConverter)]

@@ -1,0 +1,37 @@
+"""Modules of a kind: equal in all that a formula may ask of them."""
+
+from collections.abc import Hashable
+
+from bertviewer.core.architecture import Architecture, ancestors
+
+LAYER_NUMBER = "layer_idx"
+"""The attribute of a module that says in which layer it is. No formula asks for it."""
+
+
+def kinds(architecture: Architecture) -> dict[str, int]:
+    """Return the number of each module's kind by its path.
+
+    Two modules are of a kind if they and all below them have the same names, classes, attributes
+    and tensors; a layer's own number does not count. A thousand layers have the kinds of one.
+    """
+    tensors: dict[str, list[Hashable]] = {node.path: [] for node in architecture.modules}
+    for tensor in architecture.parameters:
+        # A module that stands in two places has tensors in both, and is a node in one.
+        path = next(path for path in ancestors(tensor.owner) if path in tensors)
+        skip = len(path) + 1 if path else 0
+        tensors[path].append((tensor.name[skip:], tensor.shape, tensor.tied_to))
+    numbers: dict[Hashable, int] = {}
+    found: dict[str, int] = {}
+    for node in reversed(architecture.modules):  # what is below a module stands after it
+        attributes = node.attributes
+        if LAYER_NUMBER in attributes:
+            attributes = {n: v for n, v in attributes.items() if n != LAYER_NUMBER}
+        kind = (
+            "" if node.repeat else node.name,
+            node.class_name,
+            repr(attributes),  # 1, 1.0 and True are equal, and written in other ways
+            tuple(tensors[node.path]),
+            tuple((child.name, found[child.path]) for child in architecture.children(node.path)),
+        )
+        found[node.path] = numbers.setdefault(kind, len(numbers))
+    return found
