@@ -1,6 +1,7 @@
 """Wires the program together: one entry point, its exit statuses, and its log."""
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -72,8 +73,12 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
             sys.stderr = _kept_apart(sys.stderr)
         _execute(options)
         return 0
-    from bertviewer.ui.application import leave, run_window
+    from bertviewer.core.garbage import no_search_for_garbage
 
+    with no_search_for_garbage():
+        from bertviewer.ui.application import leave, run_window
+
+        gc.freeze()  # what is imported stays
     status = run_window(options)
     if is_program:
         leave(status)

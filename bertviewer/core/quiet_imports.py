@@ -6,7 +6,6 @@ largest library, 0.2 to 0.4 s, without letting go of its lock. And a thread that
 waits for 5 ms each time, which adds up.
 """
 
-import ctypes
 import gc
 import os
 import sys
@@ -52,6 +51,8 @@ def _load_torch_library() -> None:
     spec = find_spec("torch")  # finds it, and does not import it
     if spec is None or spec.origin is None:
         return
+    import ctypes
+
     try:
         dlopen = ctypes.CDLL(None).dlopen
     except (OSError, AttributeError):  # a system that keeps it elsewhere

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -47,6 +46,8 @@ def _probe() -> None:
     """Let Qt try in a process of its own: Wayland and rarer platforms have no cheaper question."""
     if getattr(sys, "frozen", False):
         return  # a bundle has no interpreter to try it with
+    import subprocess
+
     code = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
     try:
         tried = subprocess.run(
