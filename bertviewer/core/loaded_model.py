@@ -14,7 +14,6 @@ from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import ModelSource
 from bertviewer.core.weights.keys import KeyReport
-from bertviewer.core.weights.pickle_consent import consented_checkpoint
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
 if TYPE_CHECKING:
@@ -203,6 +202,8 @@ class LoadedModel:
             self._set_source(weights="random")
             return module
         if self.source.kind == "pickle":
+            from bertviewer.core.weights.pickle_consent import consented_checkpoint
+
             consented_checkpoint(self.source, allowed=False)  # says what it takes
         if self.remote is not None:
             raise UserError(self.remote.why_no_weights)

@@ -12,7 +12,6 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import ModelSource
 from bertviewer.core.source_info import SourceInfo, info_of
 from bertviewer.core.weights.finding import check_inside, find_checkpoint
-from bertviewer.core.weights.pickle_consent import consented_checkpoint
 from bertviewer.core.weights.rebuilding import rebuilt
 from bertviewer.core.weights.stored import Checkpoint
 from bertviewer.core.weights.structure import structure
@@ -82,4 +81,6 @@ def _find_checkpoint(source: ModelSource, progress: Progress) -> Checkpoint | No
         return find_checkpoint(source.path)
     if not source.pickle_allowed and source.config_file is not None:
         return None  # the architecture is shown, and its weights when somebody agrees
+    from bertviewer.core.weights.pickle_consent import consented_checkpoint
+
     return find_checkpoint(consented_checkpoint(source, source.pickle_allowed, progress))

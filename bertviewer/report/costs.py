@@ -11,9 +11,9 @@ from bertviewer.core.costs.memory_use import (
     weights_bytes,
 )
 from bertviewer.core.counting.count_steps import CountSteps, CountTerm, steps_of
+from bertviewer.core.letter_values import letter_values
 from bertviewer.core.numerals import MINUS
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.walk.shapes import letter_values
 
 MEGA, MEBI = 10**6, 2**20
 FLOAT32_BYTES = 4

@@ -12,9 +12,9 @@ from bertviewer.core.counting.count_steps import count_steps, readable
 from bertviewer.core.counting.grouping import Relation, relations, substituted
 from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.folding import TreeRow
+from bertviewer.core.letter_values import letter_values
 from bertviewer.core.shape_text import shape_text
 from bertviewer.core.symbols import Symbol
-from bertviewer.core.walk.shapes import letter_values
 from bertviewer.report.costs import cost_of, memory_sizes, peak_text, sentence_text, size_text
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.facts import Fact, FactGroup

@@ -1,7 +1,8 @@
 """The versions that decide what a model looks like, without importing what they are of."""
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 
 from bertviewer import __version__
 
@@ -16,10 +17,25 @@ def versions() -> dict[str, str]:
     What stands after a plus, as in ``2.13.0+cpu``, says how a library was built: the same modules
     come of all builds.
     """
-    found = {"bertviewer": f"{__version__} format {FORMAT}"}
-    for package in ("torch", "transformers"):
-        try:
-            found[package] = version(package).partition("+")[0]
-        except PackageNotFoundError:  # as in a bundle that was made without its metadata
-            found[package] = ""
-    return found
+    libraries = ("torch", "transformers")
+    found = {package: _version(package).partition("+")[0] for package in libraries}
+    return {"bertviewer": f"{__version__} format {FORMAT}", **found}
+
+
+def _version(package: str) -> str:
+    """Return a package's version, empty if it is not known.
+
+    The folder of its metadata has it in its name. To have importlib read what is inside takes
+    longer than to read a model.
+    """
+    spec = find_spec(package)
+    if spec is not None and spec.origin is not None:
+        names = [path.stem for path in Path(spec.origin).parents[1].glob(f"{package}-*.dist-info")]
+        if len(names) == 1:
+            return names[0].removeprefix(f"{package}-")
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:  # as in a bundle that was made without its metadata
+        return ""

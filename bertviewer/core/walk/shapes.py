@@ -2,39 +2,12 @@
 
 from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.run.activation_run import ActivationRun, Token
+from bertviewer.core.letter_values import letter_values, two_sides
+from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.plans import PROJECTIONS, PlanStep
 from bertviewer.core.walk.walk import WalkShape
 
 Pair = tuple[WalkShape | None, WalkShape | None]
-
-
-def letter_values(architecture: Architecture, run: ActivationRun | None = None) -> dict[str, int]:
-    """Return a value for each letter of a model's formulas.
-
-    Args:
-        architecture: the model.
-        run: its last run; B, S and S_d are that run's, else those that costs are given for.
-    """
-    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
-    if architecture.compute is not None:
-        values |= {symbol.letter: symbol.value for symbol in architecture.compute.symbols}
-    if run is not None:
-        source, target = _two_sides(architecture, run)
-        values |= {"B": 1, "S": len(source)} | ({"S_d": len(target)} if target else {})
-    return values
-
-
-def _two_sides(
-    architecture: Architecture, run: ActivationRun
-) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    """Return what the encoder and what the decoder reads; all for the one where there is one."""
-    if not architecture.config.get("is_encoder_decoder"):
-        return run.tokens, ()
-    return (
-        tuple(token for token in run.tokens if not token.segment),
-        tuple(token for token in run.tokens if token.segment),
-    )
 
 
 class Shapes:
@@ -51,7 +24,7 @@ class Shapes:
         self._width: str | None = None
         self._length = "S"
         self._sizes = letter_values(architecture, run)
-        self._tokens, self._target = _two_sides(architecture, run) if run else ((), ())
+        self._tokens, self._target = two_sides(architecture, run) if run else ((), ())
 
     @property
     def ids(self) -> tuple[int, ...]:
