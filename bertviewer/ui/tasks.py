@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bertviewer.core.architecture import Architecture, TensorInfo
     from bertviewer.core.check_step import Check
     from bertviewer.core.comparing.comparison import Comparison
+    from bertviewer.core.folding import TreeRow
     from bertviewer.core.hub.cache import CachedModel
     from bertviewer.core.hub.opening import HubModel
     from bertviewer.core.loaded_model import LoadedModel
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from bertviewer.core.tensors.survey_data import Survey
     from bertviewer.core.tensors.token_index import TokenIndex
     from bertviewer.core.tensors.values import TensorValues
-    from bertviewer.core.weights.keys import KeyReport
     from bertviewer.core.weights.reading import Span
     from bertviewer.plots.attentions import Attended, HeadFigures
     from bertviewer.plots.layers import Measured
@@ -56,7 +56,23 @@ REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
 
 
-def open_model(source: ModelSource, progress: Progress) -> LoadedModel:
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An open model, and its tree."""
+
+    model: LoadedModel
+    tree: TreeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """An architecture with more formulas than it had, and its tree."""
+
+    architecture: Architecture
+    tree: TreeRow
+
+
+def open_model(source: ModelSource, progress: Progress) -> Opened:
     """Open a model; the first one that was not seen before waits for torch and transformers."""
     from bertviewer.core import loading
 
@@ -64,7 +80,7 @@ def open_model(source: ModelSource, progress: Progress) -> LoadedModel:
     # What its overview is written with, so that the window's thread has it already.
     for name in OVERVIEW:
         import_module(name)
-    return model
+    return Opened(model, _tree(model.architecture))
 
 
 def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Comparison:
@@ -102,16 +118,10 @@ def prepare_views() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What an open model is by torch and transformers, and where it can be run.
+    """Where an open model can be run; and the model anew, if what was remembered was not true."""
 
-    ``was_corrected``: what was remembered of it was not true.
-    """
-
-    architecture: Architecture
-    keys: KeyReport | None
-    heads: tuple[str, ...]
     devices: tuple[Device, ...]
-    was_corrected: bool
+    corrected: Opened | None
 
 
 def confirm(model: LoadedModel, progress: Progress) -> Confirmed:
@@ -120,19 +130,28 @@ def confirm(model: LoadedModel, progress: Progress) -> Confirmed:
     from bertviewer.core.run.devices import available_devices
 
     model.confirm(progress)
-    return Confirmed(
-        model.architecture, model.keys, model.heads, available_devices(), model.was_corrected
-    )
+    corrected = Opened(model, _tree(model.architecture)) if model.was_corrected else None
+    return Confirmed(available_devices(), corrected)
 
 
-def derive_counts(model: LoadedModel, progress: Progress) -> Architecture:
+def derive_counts(model: LoadedModel, progress: Progress) -> Derived:
     """Derive the counting formulas of an open model."""
-    return model.with_counts(progress)
+    return _derived(model.with_counts(progress))
 
 
-def derive_costs(model: LoadedModel, progress: Progress) -> Architecture:
+def derive_costs(model: LoadedModel, progress: Progress) -> Derived:
     """Derive the formulas of what a forward pass costs, once the counts have theirs."""
-    return model.with_costs(progress)
+    return _derived(model.with_costs(progress))
+
+
+def _derived(architecture: Architecture) -> Derived:
+    return Derived(architecture, _tree(architecture))
+
+
+def _tree(architecture: Architecture) -> TreeRow:
+    from bertviewer.core.folding import fold
+
+    return fold(architecture)
 
 
 def run_sentence(

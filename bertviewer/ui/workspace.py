@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import UserError
-from bertviewer.core.folding import fold
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.device import CPU, Device, chosen_device
@@ -176,8 +175,8 @@ class Workspace(Runs):
         """Stop what is going on."""
         self._jobs.cancel()
 
-    def _on_opened(self, model: "LoadedModel") -> None:
-        self._model = model
+    def _on_opened(self, opened: tasks.Opened) -> None:
+        self._model = model = opened.model
         self.source, self.remote = model.source, model.remote
         self._unasked.hold()
         self._unasked.add(
@@ -186,22 +185,17 @@ class Workspace(Runs):
                 Step(partial(tasks.confirm, model), self._on_confirmed),
             )
         )
-        self._show(model, model.architecture, model.keys, model.heads)
+        self._show(opened)
         self._classes.when_made(self._unasked.release)
 
-    def _show(
-        self,
-        model: "LoadedModel",
-        architecture: Architecture,
-        keys: KeyReport | None,
-        heads: tuple[str, ...],
-    ) -> None:
+    def _show(self, opened: tasks.Opened) -> None:
         """Put a model's structure in place of what was there, and have its formulas derived."""
-        if architecture.compute is None and not self.is_deriving:
+        model = opened.model
+        self.architecture, self.keys, self.heads = model.architecture, model.keys, model.heads
+        if model.architecture.compute is None and not self.is_deriving:
             derivations = (tasks.derive_counts, tasks.derive_costs)
             self._unasked.add(Step(partial(task, model), self._on_derived) for task in derivations)
-        self.architecture, self.keys, self.heads = architecture, keys, heads
-        self.set_tree(fold(architecture))
+        self.set_tree(opened.tree)
         self.forget_runs()
         self._jobs.forget_look()
         self.architecture_changed.emit()
@@ -234,11 +228,11 @@ class Workspace(Runs):
 
     def _on_confirmed(self, found: tasks.Confirmed) -> None:
         self.devices = found.devices
-        if found.was_corrected and self._model is not None:
-            self._show(self._model, found.architecture, found.keys, found.heads)
+        if found.corrected is not None:
+            self._show(found.corrected)
         self.confirmed.emit()
 
-    def _on_derived(self, architecture: Architecture) -> None:
-        self.architecture = architecture
-        self.exchange_tree(fold(architecture))
+    def _on_derived(self, derived: tasks.Derived) -> None:
+        self.architecture = derived.architecture
+        self.exchange_tree(derived.tree)
         self.formulas_changed.emit()

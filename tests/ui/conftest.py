@@ -10,7 +10,7 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.folding import fold
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import parse_source
@@ -51,7 +51,7 @@ def formulas_may_come(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> Iterator[t
     may_come = threading.Event()
     derive = tasks.derive_counts
 
-    def wait_and_derive(model: LoadedModel, progress: Progress) -> Architecture:
+    def wait_and_derive(model: LoadedModel, progress: Progress) -> tasks.Derived:
         assert may_come.wait(OPEN_TIMEOUT / 1000)
         return derive(model, progress)
 
@@ -64,7 +64,7 @@ def formulas_may_come(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> Iterator[t
 @pytest.fixture(scope="session")
 def opened_demo() -> Iterator[LoadedModel]:
     """Return the demo model, opened once with its formulas and weights; nobody may change these."""
-    opened = tasks.open_model(parse_source("demo"), no_progress)
+    opened = tasks.open_model(parse_source("demo"), no_progress).model
     opened.with_formulas()
     opened.tokenizer()
     module = opened.module(random_weights=False)
@@ -83,7 +83,8 @@ def demo_window(
 ) -> MainWindow:
     """Return the main window with the demo model open and its formulas derived."""
     # A model of the test's own around the same weights.
-    opened = copy.copy(opened_demo)
+    model = copy.copy(opened_demo)
+    opened = tasks.Opened(model, fold(model.architecture))
     with monkeypatch.context() as patch:
         patch.setattr(tasks, "open_model", lambda _source, _progress: opened)
         window.open_source(parse_source("demo"))

@@ -7,6 +7,8 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.folding import fold
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
@@ -17,8 +19,11 @@ from tests.ui.run.layers_window import run
 
 @pytest.fixture(autouse=True)
 def _no_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
+    def derive(model: LoadedModel, _progress: object) -> tasks.Derived:
+        return tasks.Derived(model.architecture, fold(model.architecture))
+
     for name in ("derive_counts", "derive_costs"):
-        monkeypatch.setattr(tasks, name, lambda model, _progress: model.architecture)
+        monkeypatch.setattr(tasks, name, derive)
 
 
 @pytest.fixture

@@ -1,0 +1,203 @@
+"""The window with a model that was seen before, while torch is still being imported."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLabel, QPushButton, QStatusBar, QTableView, QToolButton, QTreeView
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core import libraries
+from bertviewer.core.cache import models
+from bertviewer.core.cache.models import SeenModel, keep_model
+from bertviewer.core.configuration import read_configuration
+from bertviewer.core.loading import open_model
+from bertviewer.core.source import parse_source
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.source_view import SourceView
+from bertviewer.ui.tensors.distribution_page import DistributionPage
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, is_drawn, last_run, show_tab
+from tests.ui.tensors.tensor_window import HISTOGRAM, QUERY, choose, view
+
+FOLLOWS = "Loading torch and transformers …, your run follows"
+
+
+@pytest.fixture
+def seen(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a model that was seen before, with its formulas."""
+    monkeypatch.setattr(models, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    open_model(parse_source(str(tiny_bert_folder))).with_formulas()
+    return tiny_bert_folder
+
+
+@pytest.fixture
+def may_import(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Have the import of the libraries, which the tests have done, wait for this."""
+    may_import, loaded = threading.Event(), threading.Event()
+
+    def held() -> None:
+        assert may_import.wait(OPEN_TIMEOUT / 1000)
+        loaded.set()
+
+    monkeypatch.setattr(libraries, "_loaded", loaded)
+    monkeypatch.setattr(libraries, "_import", held)
+    libraries._thread.cache_clear()
+    yield may_import
+    may_import.set()
+    if libraries.are_loading():
+        libraries._thread().join()
+    libraries._thread.cache_clear()
+
+
+@pytest.fixture
+def opened(
+    seen: Path, may_import: threading.Event, window: MainWindow, lane: Lane, qtbot: QtBot
+) -> Iterator[MainWindow]:
+    """Return the window with the model in it, waiting for the libraries."""
+    window.open_named(str(seen))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    assert not libraries.are_loaded()
+    yield window
+    may_import.set()
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+
+
+def loaded(window: MainWindow, may_import: threading.Event, qtbot: QtBot) -> None:
+    may_import.set()
+    qtbot.waitUntil(lambda: bool(window.workspace.devices), timeout=OPEN_TIMEOUT)
+    assert libraries.are_loaded()
+
+
+def message(window: MainWindow) -> str:
+    return find(window, QStatusBar).currentMessage()
+
+
+def test_the_tree_its_formulas_and_its_overview_are_there(
+    opened: MainWindow, may_import: threading.Event, qtbot: QtBot
+) -> None:
+    architecture = opened.workspace.architecture
+    assert architecture is not None
+    assert architecture.compute is not None
+    assert not opened.workspace.is_deriving
+    tree = find(opened, QTreeView, "moduleTree").model()
+    assert tree.index(0, 0).data() == "BertModel"
+    texts = [label.text() for label in opened.findChildren(QLabel)]
+    assert "Count, in symbols" in texts
+    assert "deriving…" not in texts
+    loaded(opened, may_import, qtbot)
+    assert opened.workspace.architecture is architecture
+
+
+def test_values_are_read_at_once_and_what_torch_computes_comes_later(
+    opened: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot
+) -> None:
+    show_tab(opened, "Tensors")
+    opened.workspace.select(QUERY.rpartition(".")[0])
+    table = find(opened, QTableView, "tensorTable")
+    table.selectRow(0)
+    values = find(opened, QTableView, "valuesTable")
+    qtbot.waitUntil(lambda: values.model() is not None and values.model().rowCount() == 32)
+    assert values.model().index(0, 0).data()
+    assert not libraries.are_loaded()
+    find(opened, QToolButton, f"tensorView{HISTOGRAM}").click()
+    find(opened, QToolButton, "tensorView0").click()  # nothing of it holds up what needs no torch
+    table.selectRow(1)
+    title = find(opened, QLabel, "tensorTitle")
+    qtbot.waitUntil(lambda: "query.bias" in title.text())
+    assert values.model().index(0, 0).data()
+    assert not libraries.are_loaded()
+    loaded(opened, may_import, qtbot)
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    choose(opened, lane, qtbot, QUERY)
+    view(opened, lane, qtbot, HISTOGRAM)
+    statistics, _ = find(opened, DistributionPage).asking.result
+    assert statistics.count == 32 * 32
+
+
+def test_a_run_waits_is_announced_and_comes(
+    opened: MainWindow, may_import: threading.Event, qtbot: QtBot
+) -> None:
+    opened.set_sentence("the cat", None)
+    find(opened, QPushButton, "runButton").click()
+    assert message(opened) == FOLLOWS
+    qtbot.wait(150)
+    assert message(opened) == FOLLOWS
+    assert opened.workspace.run is None
+    may_import.set()
+    qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
+    assert len(last_run(opened).tokens) == 4
+    assert message(opened) == ""
+
+
+def test_waiting_can_be_cancelled(
+    opened: MainWindow, may_import: threading.Event, qtbot: QtBot
+) -> None:
+    opened.set_sentence("the cat", None)
+    find(opened, QPushButton, "runButton").click()
+    find(opened, QPushButton, "cancelButton").click()
+    qtbot.waitUntil(lambda: not opened.workspace.activity, timeout=OPEN_TIMEOUT)
+    assert not libraries.are_loaded()
+    assert message(opened) == ""
+    find(opened, QPushButton, "runButton").click()
+    may_import.set()
+    qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
+
+
+def test_the_source_of_a_class_comes_with_the_libraries(
+    opened: MainWindow, may_import: threading.Event, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("bertviewer.ui.source_tab.source_of", lambda *_: ())
+        show_tab(opened, "Source")
+    texts = [label.text() for label in opened.findChildren(QLabel)]
+    assert "The source is shown as soon as torch and transformers are loaded." in texts
+    loaded(opened, may_import, qtbot)
+    assert find(opened, SourceView, "sourceView").toPlainText().count("class BertModel(") == 1
+
+
+def test_what_was_remembered_wrongly_is_put_right(
+    seen: Path, window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
+    source = parse_source(str(seen))
+    model = open_model(source)
+    lie = tuple(replace(node, class_name="Another") for node in model.architecture.modules)
+    lying = SeenModel(replace(model.architecture, modules=lie), model.heads)
+    assert source.config_file is not None
+    keep_model(source, read_configuration(source.config_file), lying)
+    shown: list[str] = []
+    workspace = window.workspace
+
+    def note() -> None:
+        assert workspace.architecture is not None
+        shown.append(workspace.architecture.root.class_name)
+
+    workspace.architecture_changed.connect(note)
+    window.open_named(str(seen))
+    qtbot.waitUntil(lambda: bool(workspace.devices), timeout=OPEN_TIMEOUT)
+    assert shown == ["Another", "BertModel"]
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    assert workspace.architecture is not None
+    assert workspace.architecture.compute is not None  # derived anew
+    assert open_model(source).architecture.root.class_name == "BertModel"
+
+
+def test_a_library_that_cannot_be_imported_is_told_and_the_tree_stays(
+    seen: Path, window: MainWindow, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    def fail() -> None:
+        raise ImportError("libtorch_cpu.so: cannot open shared object file")
+
+    monkeypatch.setattr(libraries, "_loaded", threading.Event())
+    monkeypatch.setattr(libraries, "_import", fail)
+    libraries._thread.cache_clear()
+    failures: list[BaseException] = []
+    window.workspace.failed.connect(failures.append)
+    window.open_named(str(seen))
+    qtbot.waitUntil(lambda: bool(failures), timeout=OPEN_TIMEOUT)
+    assert "cannot open shared object file" in str(failures[0])
+    assert window.workspace.architecture is not None
+    libraries._thread.cache_clear()
