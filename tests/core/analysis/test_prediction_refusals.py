@@ -115,8 +115,10 @@ def test_layers_before_one_that_gives_nan_still_tell(
     it = opened(family, "masked-lm" if family == "bert" else "pretraining")
     plain = at(it, 1)
     last = it.module.base_model.get_submodule(layers)[-1]
+    # Not in the queries: on some processors torch's fused attention takes a NaN for a number.
+    *_, parameter = last.parameters()
     with torch.no_grad():
-        next(last.parameters()).view(-1)[0] = value
+        parameter.view(-1)[0] = value
     found = at(ran(it.model), 1)
     assert found.no_layers == ""
     assert found.layers[:-1] == plain.layers[:-1]
