@@ -95,6 +95,31 @@ class ModuleNode:
         return self.path.rpartition(".")[0] if self.path else None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Index:
+    """The modules directly below each path, and the tensors in it and in all below it."""
+
+    modules: tuple[ModuleNode, ...]
+    parameters: tuple[TensorInfo, ...]
+    children: Mapping[str, list[ModuleNode]]
+    below: Mapping[str, list[TensorInfo]]
+
+
+def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...]) -> _Index:
+    children: dict[str, list[ModuleNode]] = {}
+    below: dict[str, list[TensorInfo]] = {}
+    around: dict[str, list[list[TensorInfo]]] = {}  # the lists that an owner's tensors are in
+    for node in modules:
+        if (parent := node.parent) is not None:
+            children.setdefault(parent, []).append(node)
+    for tensor in parameters:
+        if (owner := tensor.owner) not in around:
+            around[owner] = [below.setdefault(path, []) for path in ancestors(owner)]
+        for tensors in around[owner]:
+            tensors.append(tensor)
+    return _Index(modules, parameters, children, below)
+
+
 @dataclass(frozen=True, slots=True)
 class Architecture:
     """A model's whole structure: modules, tensors, configuration and symbols.
@@ -108,25 +133,13 @@ class Architecture:
     modules: tuple[ModuleNode, ...]
     parameters: tuple[TensorInfo, ...]
     compute: Compute | None = None
-    _children: Mapping[str, list[ModuleNode]] = field(init=False, repr=False, compare=False)
-    _below: Mapping[str, list[TensorInfo]] = field(init=False, repr=False, compare=False)
+    _index: "_Index | None" = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Every module asks for its children and its tensors, so a search for each would be
-        # quadratic in models of hundreds of layers.
-        children: dict[str, list[ModuleNode]] = {}
-        below: dict[str, list[TensorInfo]] = {}
-        around: dict[str, list[list[TensorInfo]]] = {}  # the lists that an owner's tensors are in
-        for node in self.modules:
-            if (parent := node.parent) is not None:
-                children.setdefault(parent, []).append(node)
-        for tensor in self.parameters:
-            if (owner := tensor.owner) not in around:
-                around[owner] = [below.setdefault(path, []) for path in ancestors(owner)]
-            for tensors in around[owner]:
-                tensors.append(tensor)
-        object.__setattr__(self, "_children", children)
-        object.__setattr__(self, "_below", below)
+        # The same modules and tensors, of another source or with more formulas, have the same.
+        index = self._index
+        if index is None or (index.modules, index.parameters) != (self.modules, self.parameters):
+            object.__setattr__(self, "_index", _index_of(self.modules, self.parameters))
 
     @property
     def root(self) -> ModuleNode:
@@ -148,11 +161,13 @@ class Architecture:
 
     def children(self, path: str) -> tuple[ModuleNode, ...]:
         """Return the modules directly below ``path``, in order."""
-        return tuple(self._children.get(path, ()))
+        assert self._index is not None  # since __post_init__
+        return tuple(self._index.children.get(path, ()))
 
     def tensors_below(self, path: str) -> tuple[TensorInfo, ...]:
         """Return the tensors in the module at ``path`` and in all modules below it."""
-        return tuple(self._below.get(path, ()))
+        assert self._index is not None
+        return tuple(self._index.below.get(path, ()))
 
     def to_json(self) -> dict[str, Any]:
         """Return the document ``bertviewer.architecture/1``: plain dicts, lists and scalars."""

@@ -54,6 +54,7 @@ class LoadedModel:
         self.remote = remote
         self.was_corrected = False
         self._data = data
+        self._is_kept = config is None  # it was seen before
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
         self._device = "cpu"
@@ -81,6 +82,7 @@ class LoadedModel:
             self.was_corrected = True
             self.architecture, self.heads = found.architecture, found.heads
             self.keys = found.keys
+            self._is_kept = False
             self.keep()
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
@@ -104,6 +106,7 @@ class LoadedModel:
         from bertviewer.core import deriving
 
         self.architecture = deriving.with_costs(self.architecture, self.source, progress)
+        self._is_kept = False
         self.keep()
         return self.architecture
 
@@ -160,8 +163,9 @@ class LoadedModel:
         return None
 
     def keep(self) -> None:
-        """Write what is known of it for the next time, when it is opened without torch."""
-        if self._data is not None:
+        """Write what is known of it, unless it is there already, to open it without torch."""
+        if self._data is not None and not self._is_kept:
+            self._is_kept = True
             keep_model(self.source, self._data, SeenModel(self.architecture, self.heads))
             if self.checkpoint is not None and self.keys is not None:
                 keep_keys(self.source, self._data, self.checkpoint, self.keys)

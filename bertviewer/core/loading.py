@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     pass
 
 
-def open_model(source: ModelSource, progress: Progress = no_progress) -> LoadedModel:
+def open_model(
+    source: ModelSource, progress: Progress = no_progress, *, keep: bool = True
+) -> LoadedModel:
     """Read the configuration, and find out what the model is made of; no weights are read.
 
     Of a checkpoint only the headers are read, and every file is checked. What was found out before
-    of the same configuration and the same headers is not found out again.
+    of the same configuration and the same headers is not found out again; what is found out now
+    is kept for the next time, unless the caller has more urgent things to do before.
 
     Raises:
         UserError: the configuration or a file is bad, the two do not belong together, or the
@@ -70,7 +73,8 @@ def open_model(source: ModelSource, progress: Progress = no_progress) -> LoadedM
         source, found.config, architecture, checkpoint, found.keys,
         heads=found.heads, remote=remote, data=data,
     )  # fmt: skip
-    model.keep()
+    if keep:
+        model.keep()
     return model
 
 

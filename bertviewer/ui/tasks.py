@@ -76,7 +76,7 @@ def open_model(source: ModelSource, progress: Progress) -> Opened:
     """Open a model; the first one that was not seen before waits for torch and transformers."""
     from bertviewer.core import loading
 
-    model = loading.open_model(source, progress)
+    model = loading.open_model(source, progress, keep=False)  # the tree comes first
     # What its overview is written with, so that the window's thread has it already.
     for name in OVERVIEW:
         import_module(name)
@@ -130,6 +130,7 @@ def confirm(model: LoadedModel, progress: Progress) -> Confirmed:
     from bertviewer.core.run.devices import available_devices
 
     model.confirm(progress)
+    model.keep()
     corrected = Opened(model, _tree(model.architecture)) if model.was_corrected else None
     return Confirmed(available_devices(), corrected)
 

@@ -84,7 +84,7 @@ IMPORT = "import time, torch; from transformers import BertModel; print(time.tim
 
 BUILD = """
 import time, torch, json, sys
-from transformers import AutoModel, AutoConfig
+from transformers import AutoModel, AutoConfig, BertModel
 config = AutoConfig.for_model(**json.load(open(sys.argv[1])))
 start = time.time()
 with torch.device("meta"):
@@ -106,8 +106,8 @@ def start(rounds: int = ROUNDS) -> dict[str, float]:
 
     Returns:
         Seconds, medians: from the start of the process until the window, or the tree in it, is
-        painted, or the command has ended; and ratios to the bare window, to the import of torch
-        and BertModel, and to the build of a model of 1,000 layers.
+        painted, or the command has ended; what a model of 1,000 layers takes beyond import and
+        build; and ratios to the bare window, and to the import of torch and BertModel.
     """
     with tempfile.TemporaryDirectory(prefix="bertviewer-start-") as place:
         folder = Path(place)
@@ -155,6 +155,11 @@ def _ratios(figures: Mapping[str, float]) -> dict[str, float]:
     ratios = {f"{name}: ratio to the bare window": figures[name] / bare for name in quick}
     for name in ("tree, first", "summary, first"):
         ratios[f"{name}: ratio to the import"] = figures[name] / library
+    for name in ("tree", "summary"):
+        needed = library + figures["1,000 layers, build"]
+        ratios[f"1,000 layers, {name}, after import and build"] = (
+            figures[f"1,000 layers, {name}, first"] - needed
+        )
     return ratios
 
 

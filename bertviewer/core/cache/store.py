@@ -74,7 +74,7 @@ class Store:
             UserError: the folder or the disk does not take it.
         """
         text = json.dumps({"key": key, "content": content}, separators=(",", ":"))
-        packed = zlib.compress(text.encode(), 9)
+        packed = zlib.compress(text.encode())
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
