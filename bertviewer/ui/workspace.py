@@ -161,6 +161,7 @@ class Workspace(Runs):
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
         if self.architecture is None:
             return
+        self._classes.make_all()
         task = partial(tasks.write_report, path, self.architecture, drawn)
         self._jobs.start("export", task, lambda written: self.exported.emit(str(written)))
 

@@ -79,6 +79,42 @@ main()
 """
 """The program itself, until its window is painted, or the tree of a model in it."""
 
+GAPS = """
+import os, sys, time
+from bertviewer.app import main
+from bertviewer.ui import application
+from PySide6.QtCore import QTimer
+
+ticks = []
+
+def watched(lane, make=application.make_window):
+    from bertviewer.core.run.activation_run import Sentence
+    window = make(lane)
+    workspace = window.workspace
+    timer = QTimer(window, interval=2)
+    timer.timeout.connect(lambda: ticks.append(time.perf_counter()))
+
+    def end():
+        print(max(after - before for before, after in zip(ticks, ticks[1:])), flush=True)
+        os._exit(0)
+
+    def on_run():
+        if workspace.run is not None:
+            QTimer.singleShot(1000, end)
+
+    def run():
+        workspace.run_sentence(Sentence("The cat sat on the mat."), True)
+
+    window.painted.connect(timer.start)
+    workspace.confirmed.connect(lambda: QTimer.singleShot(200, run))
+    workspace.run_changed.connect(on_run)
+    return window
+
+application.make_window = watched
+main(["bert-base-uncased"])
+"""
+"""From the first picture through the imports to a first run: the longest time without events."""
+
 IMPORT = "import time, torch; from transformers import BertModel; print(time.time())"
 """What no start of an unknown model can do without."""
 
@@ -106,8 +142,9 @@ def start(rounds: int = ROUNDS) -> dict[str, float]:
 
     Returns:
         Seconds, medians: from the start of the process until the window, or the tree in it, is
-        painted, or the command has ended; what a model of 1,000 layers takes beyond import and
-        build; and ratios to the bare window, and to the import of torch and BertModel.
+        painted, or the command has ended; the longest time without events from the first picture
+        through the imports to the end of a first run; what a model of 1,000 layers takes beyond
+        import and build; and ratios to the bare window, and to the import of torch and BertModel.
     """
     with tempfile.TemporaryDirectory(prefix="bertviewer-start-") as place:
         folder = Path(place)
@@ -135,6 +172,7 @@ def start(rounds: int = ROUNDS) -> dict[str, float]:
         }
         seconds: dict[str, list[float]] = {name: [] for name in starts}
         builds: list[float] = []
+        gaps: list[float] = []
         for number in range(rounds + 1):
             for name, how in starts.items():
                 cache = folder / f"cache-{number}-{name}" if how.is_first else folder / "cache"
@@ -143,8 +181,11 @@ def start(rounds: int = ROUNDS) -> dict[str, float]:
                     seconds[name].append(took)
             began, ended = _output(("-c", BUILD, long), folder / "cache").split()
             builds.append(float(ended) - float(began))
+            gaps.append(float(_output(("-c", GAPS), folder / "cache").split()[-1]))
     figures = {name: statistics.median(values) for name, values in seconds.items()}
     figures["1,000 layers, build"] = statistics.median(builds)
+    figures["gap, first picture to first run"] = statistics.median(gaps[1:])
+    figures["gap, first picture to first run, largest"] = max(gaps[1:])
     return figures | _ratios(figures)
 
 
