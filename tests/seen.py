@@ -38,7 +38,7 @@ def sources() -> Iterator[ModelSource]:
     libraries.load()
     for name in (*preset_names(), "demo"):
         base = parse_source(name)
-        for head in read_meta_model(base, _data(base), None, no_progress).heads:
+        for head in read_meta_model(base, _data(base), None, None, no_progress).heads:
             yield parse_source(name, head)
 
 
@@ -46,7 +46,7 @@ def made(source: ModelSource) -> Mapping[str, tuple[str, Any]]:
     """Return the key and the content of each file of a source, derived anew."""
     data = _data(source)
     checkpoint = None if source.kind == "preset" else find_checkpoint(source.path)
-    found = read_meta_model(source, data, checkpoint, no_progress)
+    found = read_meta_model(source, data, checkpoint, None, no_progress)
     counted = with_counts(found.architecture, source, no_progress)
     seen = SeenModel(with_costs(counted, source, no_progress), found.heads)
     files = {"architectures": (model_key(source, data), model_content(seen))}

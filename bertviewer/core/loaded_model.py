@@ -50,6 +50,7 @@ class LoadedModel:
         self.architecture = architecture
         self.checkpoint = checkpoint
         self.keys = keys
+        self._keys_found = keys  # by names alone, before any weights were loaded
         self.heads = heads
         self.remote = remote
         self.was_corrected = False
@@ -72,17 +73,14 @@ class LoadedModel:
         libraries.load(progress)
         from bertviewer.core.meta_model import read_meta_model
 
-        if self.source.kind == "demo":
-            check_demo_weights(self.source.path)
-        found = read_meta_model(self.source, self._data, self.checkpoint, progress)
-        self.config = found.config
         seen = SeenModel(self.architecture, self.heads)
-        if self.keys != found.keys or not seen.is_like(found.architecture, found.heads):
+        found = read_meta_model(self.source, self._data, self.checkpoint, seen, progress)
+        self.config = found.config
+        if not found.was_seen or found.keys != self.keys:
             write_log(f"{self.source.name}: not what was remembered of it")
-            self.was_corrected = True
+            self.was_corrected, self._is_kept = True, False
             self.architecture, self.heads = found.architecture, found.heads
-            self.keys = found.keys
-            self._is_kept = False
+            self.keys = self._keys_found = found.keys
             self.keep()
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
@@ -167,8 +165,8 @@ class LoadedModel:
         if self._data is not None and not self._is_kept:
             self._is_kept = True
             keep_model(self.source, self._data, SeenModel(self.architecture, self.heads))
-            if self.checkpoint is not None and self.keys is not None:
-                keep_keys(self.source, self._data, self.checkpoint, self.keys)
+            if self.checkpoint is not None and self._keys_found is not None:
+                keep_keys(self.source, self._data, self.checkpoint, self._keys_found)
 
     def _move(self, module: "nn.Module", device: str) -> None:
         from bertviewer.core.run.failures import words_of

@@ -1,12 +1,10 @@
 """Opens models: a source becomes a ``LoadedModel``, without torch if it was seen before."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bertviewer.core import libraries
 from bertviewer.core.cache.models import recall_keys, recall_model
 from bertviewer.core.configuration import read_configuration
-from bertviewer.core.demo import check_demo_weights
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import ModelSource
@@ -16,9 +14,6 @@ from bertviewer.core.weights.rebuilding import rebuilt
 from bertviewer.core.weights.stored import Checkpoint
 from bertviewer.core.weights.structure import structure
 from bertviewer.core.weights.structure_model import StructureModel
-
-if TYPE_CHECKING:
-    pass
 
 
 def open_model(
@@ -62,15 +57,10 @@ def open_model(
     libraries.load(progress)
     from bertviewer.core.meta_model import read_meta_model
 
-    if source.kind == "demo":
-        check_demo_weights(source.path)
-    found = read_meta_model(source, data, checkpoint, progress)
-    architecture = found.architecture
-    if seen is not None and seen.is_like(architecture, found.heads):
-        # Another checkpoint had this configuration, and its formulas are there.
-        architecture = replace(seen.architecture, source=architecture.source)
+    # Another checkpoint may have had this configuration, and its formulas are there.
+    found = read_meta_model(source, data, checkpoint, seen, progress)
     model = LoadedModel(
-        source, found.config, architecture, checkpoint, found.keys,
+        source, found.config, found.architecture, checkpoint, found.keys,
         heads=found.heads, remote=remote, data=data,
     )  # fmt: skip
     if keep:

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.building import build_config, build_on_meta, heads_of
+from bertviewer.core.cache.models import SeenModel
+from bertviewer.core.demo import check_demo_weights
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.progress import Progress
 from bertviewer.core.source import ModelSource
@@ -22,28 +24,34 @@ class MetaModel:
 
     Attributes:
         config: transformers' configuration.
-        architecture: its counts have no formulas yet.
+        architecture: it has the formulas of what was seen before, if that was the same, or none.
         heads: the names of the tasks that its family has a model for.
         keys: how a checkpoint fits it, ``None`` without one.
+        was_seen: whether it is the same as what was seen before.
     """
 
     config: Any
     architecture: Architecture
     heads: tuple[str, ...]
     keys: KeyReport | None
+    was_seen: bool
 
 
 def read_meta_model(
     source: ModelSource,
     data: Mapping[str, Any],
     checkpoint: Checkpoint | None,
+    seen: SeenModel | None,
     progress: Progress,
 ) -> MetaModel:
     """Build the model of a checked configuration, and read off it what there is to know.
 
     Raises:
-        UserError: it cannot be built, or does not fit the checkpoint.
+        UserError: it cannot be built, does not fit the checkpoint, or the demo's weights are not
+            the published ones.
     """
+    if source.kind == "demo":
+        check_demo_weights(source.path)
     config = build_config(data, source.name)
     progress(1, 3, "Building the architecture")
     module = build_on_meta(config, source.task, source.name)
@@ -52,5 +60,8 @@ def read_meta_model(
     # Through JSON and back, so that what is shown is equal to what an export reads again.
     plain = json.loads(json.dumps(config.to_dict(), default=str))
     plain.pop("_name_or_path", None)
-    info = info_of(source, keys)
-    return MetaModel(config, inspect_module(module, info, plain), heads_of(config), keys)
+    architecture, heads = inspect_module(module, info_of(source, keys), plain), heads_of(config)
+    was_seen = seen is not None and seen.is_like(architecture, heads)
+    if seen is not None and was_seen:
+        architecture = replace(seen.architecture, source=architecture.source)
+    return MetaModel(config, architecture, heads, keys, was_seen)

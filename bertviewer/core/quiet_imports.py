@@ -23,9 +23,9 @@ SWITCH_INTERVAL = 0.001  # seconds for which a thread keeps the lock when anothe
 def quiet_imports() -> Iterator[None]:
     """Import torch and what comes with it inside of this.
 
-    All objects that are there at the end are taken out of the search for garbage for good: they
-    stay as long as the program, and to look through them after every few runs would stop the
-    window for a third of a second.
+    All objects that are there at the end are taken out of the search for garbage for good; they
+    are still freed when nothing refers to them. Most stay as long as the program, and to look
+    through them after every few runs would stop the window for a third of a second.
     """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_INTERVAL)

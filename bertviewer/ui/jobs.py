@@ -86,7 +86,7 @@ class Jobs(QObject):
 
     def go_on(self) -> None:
         """Tell of an idle worker once more: there is something new for it."""
-        if not self._lane.busy:
+        if not self._lane.busy and not self.activity:
             self._on_lane_busy(False)
 
     def look(self, view: str, look: Look) -> None:

@@ -32,6 +32,11 @@ class Job:
         """Make the task's next call of ``progress`` raise ``Cancelled``, or never begin it."""
         self._cancelled.set()
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it is to end."""
+        return self._cancelled.is_set()
+
     def check(self) -> None:
         """Raise ``Cancelled`` if the job was cancelled."""
         if self._cancelled.is_set():
@@ -47,6 +52,7 @@ class Lane(QObject):
 
     progressed = Signal(int, int, str)
     busy_changed = Signal(bool)
+    _reported = Signal(object, int, int, str)
     _ended = Signal(object, object, object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -55,6 +61,7 @@ class Lane(QObject):
         self._current: Job | None = None
         self._waiting: Job | None = None
         self._stopped = False
+        self._reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
         self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
         # A daemon: a task deep inside a library must not keep a closed program alive.
         self._thread = threading.Thread(target=self._work, name="bertviewer-lane", daemon=True)
@@ -131,9 +138,14 @@ class Lane(QObject):
             now = time.monotonic()
             if now - last >= REPORT_EVERY and not self._stopped:
                 last = now
-                self.progressed.emit(done, total, label)
+                self._reported.emit(job, done, total, label)
 
         return report
+
+    def _on_reported(self, job: Job, done: int, total: int, label: str) -> None:
+        # What a job has told before it was cancelled says nothing of the one that follows.
+        if job is self._current and not job.is_cancelled and not self._stopped:
+            self.progressed.emit(done, total, label)
 
     def _on_ended(self, job: Job, result: Any, error: BaseException | None) -> None:
         if self._stopped:
@@ -146,7 +158,16 @@ class Lane(QObject):
             else:
                 job.failed(error)
         finally:
-            if self._current is None and following is not None:
-                self._take_up(following)
-            elif self._current is None:
+            if following is not None:
+                self._follow(following)
+            elif not self.busy:
                 self.busy_changed.emit(False)
+
+    def _follow(self, following: Job) -> None:
+        """Take up the job that waited, whatever was started when the one before it ended."""
+        if self._current is None:
+            self._take_up(following)
+        else:
+            self._current.cancel()
+            self._give_up_waiting()
+            self._waiting = following

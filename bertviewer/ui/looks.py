@@ -54,8 +54,9 @@ class Looks:
 
     def start(self) -> bool:
         """Take up the next wish; return whether there was one. The lane must have time for it."""
-        has_torch = libraries.are_loaded()
-        ready = (view for view, look in self._waiting.items() if has_torch or not look.needs_torch)
+        # Where torch cannot be imported, the look itself tells why.
+        may_start = libraries.are_settled()
+        ready = (view for view, look in self._waiting.items() if may_start or not look.needs_torch)
         if (view := next(ready, None)) is None:
             return False
         look = self._waiting.pop(view)

@@ -71,7 +71,7 @@ class MainWindow(QMainWindow):
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.confirmed.connect(self._show_devices)
+        workspace.devices_changed.connect(self._show_devices)
         workspace.views_wanted.connect(self._build_run_panel)
         workspace.run_changed.connect(self._on_run)
         workspace.activity_changed.connect(self._update_menus)

@@ -67,6 +67,7 @@ class ModuleTreePanel(QWidget):
 
     def _on_architecture(self) -> None:
         self._filter.clear()
+        self._timer.stop()  # the new tree is whole
         self._model.set_tree(self._workspace.tree)
         self._columns.fit()
         self._expand_down_to_layers()

@@ -19,7 +19,8 @@ class SourceTab(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        workspace.confirmed.connect(self._on_confirmed)
+        for signal in (workspace.devices_changed, workspace.confirmed):
+            signal.connect(self._look_again)
         self._shown: tuple[str, str] | None = None
         self._name = heading_label("", points=2)
         self._place = plain_label("")
@@ -51,7 +52,7 @@ class SourceTab(QWidget):
         self._place.setText(self._describe(found[0]) if found else self._missing(*wanted))
         self._view.show_source([(self._heading(n, piece), piece) for n, piece in enumerate(found)])
 
-    def _on_confirmed(self) -> None:
+    def _look_again(self) -> None:
         """Look again: the libraries that classes are read from may not have been there."""
         if self.isVisible():
             self.refresh()

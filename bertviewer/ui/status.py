@@ -4,19 +4,10 @@ from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
 from bertviewer.core import libraries
 from bertviewer.core.numerals import count_text
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.workspace import Workspace
 
 MESSAGE_TIME = 10_000  # milliseconds that the end of a report stays in sight
-FOLLOWS = {
-    "run": QT_TRANSLATE_NOOP("Status", "Loading torch and transformers …, your run follows"),
-    "check": QT_TRANSLATE_NOOP("Status", "Loading torch and transformers …, your check follows"),
-    "compare": QT_TRANSLATE_NOOP(
-        "Status", "Loading torch and transformers …, your comparison follows"
-    ),
-}
-"""What a person waits for that torch has to be there for first."""
 
 
 class Status(QStatusBar):
@@ -55,11 +46,11 @@ class Status(QStatusBar):
         activity = self._workspace.activity
         if not activity:
             self.clearMessage()
-        elif activity in FOLLOWS and not libraries.are_loaded():
-            self.showMessage(self.tr(FOLLOWS[activity]))
+        elif activity == "run" and not libraries.are_loaded():
+            self.showMessage(self.tr("Loading torch and transformers …, your run follows"))
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
-        if label == libraries.LABEL and self._workspace.activity in FOLLOWS:
+        if label == libraries.LABEL and self._workspace.activity == "run":
             return  # it is said already, and that the wish is kept
         # Deriving formulas goes on in the background, and is nobody's activity.
         # A download is told where it was asked for.

@@ -1,7 +1,6 @@
 """What the window has done in the background: plain functions for the lane.
 
-torch and transformers are imported inside them, so in the worker thread and after the window
-is on screen.
+What they need is imported inside them: nothing of it has to be there for the window to come.
 """
 
 from __future__ import annotations
@@ -52,6 +51,7 @@ OVERVIEW = (
     "bertviewer.core.weights.rebuilding",
     "bertviewer.report.costs",
 )
+VIEWS = ("bertviewer.ui.run.run_panel", "bertviewer.ui.tensors.inspector")
 REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
 
@@ -62,6 +62,14 @@ class Opened:
 
     model: LoadedModel
     tree: TreeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run, and the model anew if it was not what was shown."""
+
+    watched: WatchedRun
+    corrected: Opened | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,6 @@ def open_model(source: ModelSource, progress: Progress) -> Opened:
 
 def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Comparison:
     """Open two models once more, which takes no weights, and compare them."""
-    libraries.load(progress)
     from bertviewer.core import loading
     from bertviewer.core.comparing.comparing import compare_models
 
@@ -97,7 +104,7 @@ def prepare_views_later(progress: Progress) -> None:
     """Leave the processor to the window, which has a new model to show, and then prepare them."""
     until = time.monotonic() + (0 if libraries.are_loaded() else REST)
     while time.monotonic() < until:
-        progress(0, 0, libraries.LABEL)
+        progress(0, 0, "")
         time.sleep(REST / 10)
     prepare_views()
 
@@ -107,32 +114,34 @@ def prepare_views() -> None:
 
     Here, in a worker's thread, and not when the window wants its first plot or formula.
     """
+    for name in VIEWS:
+        import_module(name)
     from bertviewer.report import typesetting
-    from bertviewer.ui.run import run_panel
-    from bertviewer.ui.tensors import inspector
 
-    assert run_panel is not None
-    assert inspector is not None
     typesetting.prepare()
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmed:
-    """Where an open model can be run; and the model anew, if what was remembered was not true."""
-
-    devices: tuple[Device, ...]
-    corrected: Opened | None
-
-
-def confirm(model: LoadedModel, progress: Progress) -> Confirmed:
-    """Import torch and transformers, and build a model that was opened without them."""
+def load_libraries(progress: Progress) -> tuple[Device, ...]:
+    """Import torch and transformers, and return where they can run a model."""
     libraries.load(progress)
     from bertviewer.core.run.devices import available_devices
 
+    return available_devices()
+
+
+def confirm(model: LoadedModel, progress: Progress) -> Opened | None:
+    """Build a model that was opened without torch; it comes back if it is not what was shown."""
     model.confirm(progress)
     model.keep()
-    corrected = Opened(model, _tree(model.architecture)) if model.was_corrected else None
-    return Confirmed(available_devices(), corrected)
+    return _correction(model)
+
+
+def _correction(model: LoadedModel) -> Opened | None:
+    """Return a model that is not what was remembered of it, for the first who asks."""
+    if not model.was_corrected:
+        return None
+    model.was_corrected = False
+    return Opened(model, _tree(model.architecture))
 
 
 def derive_counts(model: LoadedModel, progress: Progress) -> Derived:
@@ -161,7 +170,7 @@ def run_sentence(
     random_weights: bool,
     device_wish: str,
     progress: Progress,
-) -> WatchedRun:
+) -> Ran:
     """Run a sentence through an open model, and keep what it takes to look closer.
 
     It runs on the device that is wished for, if there is one of that name.
@@ -179,7 +188,7 @@ def run_sentence(
     run = running.run_sentence(
         model, sentence, random_weights, progress, capture=kept, device=device
     )
-    return WatchedRun(run, kept)
+    return Ran(WatchedRun(run, kept), _correction(model))
 
 
 def check_module(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> Check:

@@ -13,14 +13,15 @@ from bertviewer.ui.jobs import Jobs
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A task, and who takes its result."""
+    """A task, and who takes its result; ``is_needed``: without it those after it are of no use."""
 
     task: Callable[[Progress], Any]
     done: Callable[[Any], None]
+    is_needed: bool = True
 
 
 class Unasked(QObject):
-    """Steps that follow one another. One that is interrupted is begun again; an error ends all."""
+    """Steps that follow one another. One that is interrupted is begun again."""
 
     def __init__(self, jobs: Jobs, parent: QObject) -> None:
         super().__init__(parent)
@@ -56,9 +57,9 @@ class Unasked(QObject):
             self._steps.remove(step)
             step.done(result)
 
-        self._jobs.start_unasked(step.task, finish, self._on_failed)
+        def fail(error: BaseException) -> None:
+            if not isinstance(error, Cancelled):
+                self._steps = [] if step.is_needed else self._steps[1:]
+                self._jobs.failed.emit(error)
 
-    def _on_failed(self, error: BaseException) -> None:
-        if not isinstance(error, Cancelled):
-            self._steps = []
-            self._jobs.failed.emit(error)
+        self._jobs.start_unasked(step.task, finish, fail)

@@ -41,6 +41,7 @@ class Workspace(Runs):
     architecture_changed = Signal()
     formulas_changed = Signal()
     confirmed = Signal()
+    devices_changed = Signal()
     views_wanted = Signal()
     activity_changed = Signal()
     progressed = Signal(int, int, str)
@@ -182,7 +183,8 @@ class Workspace(Runs):
         self._unasked.hold()
         self._unasked.add(
             (
-                Step(tasks.prepare_views_later, self._on_views),
+                Step(tasks.prepare_views_later, self._on_views, is_needed=False),
+                Step(tasks.load_libraries, self._on_libraries),
                 Step(partial(tasks.confirm, model), self._on_confirmed),
             )
         )
@@ -204,11 +206,13 @@ class Workspace(Runs):
         self.run_changed.emit()
         self.row_changed.emit()
 
-    def _on_run(self, watched: WatchedRun) -> None:
+    def _on_run(self, ran: tasks.Ran) -> None:
         from bertviewer.core.analysis.prediction_data import mask_places  # needs numpy
 
+        if ran.corrected is not None:
+            self._show(ran.corrected)
         self.views_wanted.emit()
-        run = watched.run
+        watched, run = ran.watched, ran.watched.run
         # The first word is more of an example than the mark at the sentence's beginning; a mask
         # is there to be guessed.
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
@@ -227,10 +231,13 @@ class Workspace(Runs):
         # At once, before the worker goes on: it would take turns with what is built now.
         self.views_wanted.emit()
 
-    def _on_confirmed(self, found: tasks.Confirmed) -> None:
-        self.devices = found.devices
-        if found.corrected is not None:
-            self._show(found.corrected)
+    def _on_libraries(self, devices: tuple[Device, ...]) -> None:
+        self.devices = devices
+        self.devices_changed.emit()
+
+    def _on_confirmed(self, corrected: tasks.Opened | None) -> None:
+        if corrected is not None:
+            self._show(corrected)
         self.confirmed.emit()
 
     def _on_derived(self, derived: tasks.Derived) -> None:

@@ -16,7 +16,7 @@ def plain(name: str, task: str = "base") -> Architecture:
     source = parse_source(name, task)
     assert source.config_file is not None
     data = read_configuration(source.config_file)
-    return read_meta_model(source, data, None, no_progress).architecture
+    return read_meta_model(source, data, None, None, no_progress).architecture
 
 
 @cache

@@ -19,9 +19,10 @@ from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_view import SourceView
 from bertviewer.ui.tensors.distribution_page import DistributionPage
+from bertviewer.ui.tensors.heatmap_page import HeatmapPage
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
-from tests.ui.tensors.tensor_window import HISTOGRAM, QUERY, choose, view
+from tests.ui.tensors.tensor_window import HEATMAP, HISTOGRAM, QUERY, choose, view
 
 FOLLOWS = "Loading torch and transformers …, your run follows"
 
@@ -56,20 +57,24 @@ def may_import(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 @pytest.fixture
 def opened(
     seen: Path, may_import: threading.Event, window: MainWindow, lane: Lane, qtbot: QtBot
-) -> Iterator[MainWindow]:
+) -> MainWindow:
     """Return the window with the model in it, waiting for the libraries."""
     window.open_named(str(seen))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     assert not libraries.are_loaded()
-    yield window
-    may_import.set()
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    return window
 
 
-def loaded(window: MainWindow, may_import: threading.Event, qtbot: QtBot) -> None:
+def loaded(window: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot) -> None:
+    """Let the libraries come, and wait for all that follows; each test ends with it."""
     may_import.set()
     qtbot.waitUntil(lambda: bool(window.workspace.devices), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: is_at_rest(window, lane), timeout=OPEN_TIMEOUT)
     assert libraries.are_loaded()
+
+
+def is_at_rest(window: MainWindow, lane: Lane) -> bool:
+    return not lane.busy and not window.workspace.activity and not window.workspace.turns.pending
 
 
 def message(window: MainWindow) -> str:
@@ -77,7 +82,7 @@ def message(window: MainWindow) -> str:
 
 
 def test_the_tree_its_formulas_and_its_overview_are_there(
-    opened: MainWindow, may_import: threading.Event, qtbot: QtBot
+    opened: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot
 ) -> None:
     architecture = opened.workspace.architecture
     assert architecture is not None
@@ -88,7 +93,7 @@ def test_the_tree_its_formulas_and_its_overview_are_there(
     texts = [label.text() for label in opened.findChildren(QLabel)]
     assert "Count, in symbols" in texts
     assert "deriving…" not in texts
-    loaded(opened, may_import, qtbot)
+    loaded(opened, may_import, lane, qtbot)
     assert opened.workspace.architecture is architecture
 
 
@@ -103,6 +108,9 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     qtbot.waitUntil(lambda: values.model() is not None and values.model().rowCount() == 32)
     assert values.model().index(0, 0).data()
     assert not libraries.are_loaded()
+    find(opened, QToolButton, f"tensorView{HEATMAP}").click()
+    qtbot.waitUntil(lambda: find(opened, HeatmapPage).asking.result is not None)
+    assert not libraries.are_loaded()
     find(opened, QToolButton, f"tensorView{HISTOGRAM}").click()
     find(opened, QToolButton, "tensorView0").click()  # nothing of it holds up what needs no torch
     table.selectRow(1)
@@ -110,7 +118,7 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     qtbot.waitUntil(lambda: "query.bias" in title.text())
     assert values.model().index(0, 0).data()
     assert not libraries.are_loaded()
-    loaded(opened, may_import, qtbot)
+    loaded(opened, may_import, lane, qtbot)
     qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
     choose(opened, lane, qtbot, QUERY)
     view(opened, lane, qtbot, HISTOGRAM)
@@ -119,22 +127,26 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
 
 
 def test_a_run_waits_is_announced_and_comes(
-    opened: MainWindow, may_import: threading.Event, qtbot: QtBot
+    opened: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot
 ) -> None:
     opened.set_sentence("the cat", None)
     find(opened, QPushButton, "runButton").click()
     assert message(opened) == FOLLOWS
-    qtbot.wait(150)
+    # What the worker tells of its waiting does not take its place.
+    labels: list[str] = []
+    opened.workspace.progressed.connect(lambda _done, _total, label: labels.append(label))
+    qtbot.waitUntil(lambda: libraries.LABEL in labels, timeout=OPEN_TIMEOUT)
     assert message(opened) == FOLLOWS
     assert opened.workspace.run is None
     may_import.set()
     qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
     assert len(last_run(opened).tokens) == 4
     assert message(opened) == ""
+    loaded(opened, may_import, lane, qtbot)
 
 
 def test_waiting_can_be_cancelled(
-    opened: MainWindow, may_import: threading.Event, qtbot: QtBot
+    opened: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot
 ) -> None:
     opened.set_sentence("the cat", None)
     find(opened, QPushButton, "runButton").click()
@@ -145,17 +157,22 @@ def test_waiting_can_be_cancelled(
     find(opened, QPushButton, "runButton").click()
     may_import.set()
     qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
+    loaded(opened, may_import, lane, qtbot)
 
 
 def test_the_source_of_a_class_comes_with_the_libraries(
-    opened: MainWindow, may_import: threading.Event, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+    opened: MainWindow,
+    may_import: threading.Event,
+    lane: Lane,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("bertviewer.ui.source_tab.source_of", lambda *_: ())
         show_tab(opened, "Source")
     texts = [label.text() for label in opened.findChildren(QLabel)]
     assert "The source is shown as soon as torch and transformers are loaded." in texts
-    loaded(opened, may_import, qtbot)
+    loaded(opened, may_import, lane, qtbot)
     assert find(opened, SourceView, "sourceView").toPlainText().count("class BertModel(") == 1
 
 
@@ -176,8 +193,10 @@ def test_what_was_remembered_wrongly_is_put_right(
         shown.append(workspace.architecture.root.class_name)
 
     workspace.architecture_changed.connect(note)
+    confirmed: list[bool] = []
+    workspace.confirmed.connect(lambda: confirmed.append(True))
     window.open_named(str(seen))
-    qtbot.waitUntil(lambda: bool(workspace.devices), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: bool(confirmed), timeout=OPEN_TIMEOUT)
     assert shown == ["Another", "BertModel"]
     qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
     assert workspace.architecture is not None
@@ -185,19 +204,34 @@ def test_what_was_remembered_wrongly_is_put_right(
     assert open_model(source).architecture.root.class_name == "BertModel"
 
 
-def test_a_library_that_cannot_be_imported_is_told_and_the_tree_stays(
-    seen: Path, window: MainWindow, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
-) -> None:
+@pytest.fixture
+def no_import(seen: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have the import of the libraries fail, once the model has been seen."""
+
     def fail() -> None:
         raise ImportError("libtorch_cpu.so: cannot open shared object file")
 
     monkeypatch.setattr(libraries, "_loaded", threading.Event())
+    monkeypatch.setattr(libraries, "_failed", threading.Event())
     monkeypatch.setattr(libraries, "_import", fail)
     libraries._thread.cache_clear()
+    yield
+    libraries._thread.cache_clear()
+
+
+@pytest.mark.usefixtures("no_import")
+def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
+    seen: Path, window: MainWindow, lane: Lane, qtbot: QtBot
+) -> None:
     failures: list[BaseException] = []
     window.workspace.failed.connect(failures.append)
     window.open_named(str(seen))
     qtbot.waitUntil(lambda: bool(failures), timeout=OPEN_TIMEOUT)
     assert "cannot open shared object file" in str(failures[0])
     assert window.workspace.architecture is not None
-    libraries._thread.cache_clear()
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    show_tab(window, "Tensors")
+    choose(window, lane, qtbot, QUERY)
+    assert find(window, QTableView, "valuesTable").model().index(0, 0).data()
+    view(window, lane, qtbot, HISTOGRAM)
+    assert "cannot open shared object file" in find(window, DistributionPage).asking.error

@@ -100,3 +100,33 @@ def test_an_end_that_was_on_its_way_when_the_lane_was_stopped_is_not_told(qtbot:
     assert lane.stop(PATIENCE / 1000)
     qtbot.wait(1)
     assert told == []
+
+
+def test_what_is_started_when_a_job_ends_gives_way_to_the_one_that_waited(
+    lane: Lane, qtbot: QtBot
+) -> None:
+    ends: list[str] = []
+    has_begun, goes_on = threading.Event(), threading.Event()
+
+    def first(progress: Progress) -> None:
+        has_begun.set()
+        assert goes_on.wait(PATIENCE / 1000)
+
+    def unasked(progress: Progress) -> None:
+        while True:
+            progress(0, 0, "unasked")
+            time.sleep(0.001)
+
+    def start_another(_: object) -> None:
+        ends.append("first")
+        lane.start(unasked, ends.append, lambda error: ends.append(type(error).__name__))
+
+    lane.start(first, start_another, lambda error: ends.append(f"first {error!r}"))
+    assert has_begun.wait(PATIENCE / 1000)
+    wished = "wished"
+    lane.start(lambda _: wished, ends.append, lambda error: ends.append(f"{wished} {error!r}"))
+    goes_on.set()
+    qtbot.waitUntil(lambda: wished in ends)
+    assert ends[-1] == wished
+    assert "Cancelled" in ends
+    qtbot.waitUntil(lambda: not lane.busy)

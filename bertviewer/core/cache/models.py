@@ -2,9 +2,10 @@
 
 What is kept hangs on all that it follows from: the configuration, the head, the versions of the
 libraries and, of a checkpoint, the name, type, shape and place of every tensor. No torch is needed
-to find it.
-A file is believed only as far as it proves itself: formulas have to give the counts and shapes,
-and those of stored tensors have to be the checkpoint's. Presets and the demo come with theirs.
+to find it. A file that was damaged is noticed, and so is one whose counts are not those of its
+tensors, whose formulas do not give counts and shapes, or whose tensors are not the checkpoint's.
+What else may be wrong in it, as a class's name, is noticed when the model is built: see
+``LoadedModel.confirm``. Presets and the demo come with theirs.
 """
 
 import hashlib
@@ -119,7 +120,7 @@ def keys_content(keys: KeyReport) -> dict[str, Any]:
 
 def shipped(kind: str) -> Store:
     """Return the folder of what comes with the program, under ``MODEL.TASK`` as name."""
-    return Store(resources_folder() / "seen" / kind, MOST_BYTES)
+    return Store(resources_folder() / "seen" / kind, None)
 
 
 def shipped_name(source: ModelSource) -> str:

@@ -4,18 +4,21 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.files import write_atomically
+from bertviewer.core.files import PREFIX, write_atomically
 from bertviewer.core.log import write_log
+from bertviewer.core.small_file import read_small_file
 
 SUFFIX = ".json.z"
 MOST_CONTENT = 300_000_000
 """Bytes of JSON; a model of 1,000 layers takes 12 MB. More than that was not written here."""
+ABANDONED = 86_400  # seconds
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -32,10 +35,11 @@ class Store:
     Attributes:
         folder: where they lie; it is made with the first of them.
         most_bytes: how large all of them may be together; those not used for longest go first.
+            ``None`` for what came with the program, which is only read.
     """
 
     folder: Path
-    most_bytes: int
+    most_bytes: int | None
 
     def read(self, name: str, key: str) -> Any | None:
         """Return what is kept under that name for that key, ``None`` if there is nothing.
@@ -44,12 +48,13 @@ class Store:
             OddContent: a file is there, and it is damaged.
         """
         path = self._path(name)
-        try:
-            raw = path.read_bytes()
-        except FileNotFoundError:
+        if not path.is_file():
             return None
-        except OSError as error:
-            raise OddContent(f"{path}: {error.strerror or error}") from error
+        try:
+            raw = read_small_file(path, MOST_CONTENT, "what was seen before")
+        except UserError as error:  # perhaps a moment's trouble: no reason to throw it away
+            write_log(str(error))
+            return None
         digest, packed = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if hashlib.sha256(packed).digest() != digest:
             raise OddContent(f"{path}: it was changed")
@@ -63,8 +68,9 @@ class Store:
             raise OddContent(f"{path}: {error}") from error
         if not isinstance(found, dict) or found.get("key") != key:
             return None  # of another version, as the file of a preset may be
-        with contextlib.suppress(OSError):  # one that may only be read is never tidied
-            os.utime(path)
+        if self.most_bytes is not None:
+            with contextlib.suppress(OSError):  # a folder that may only be read is never tidied
+                os.utime(path)
         return found.get("content")
 
     def write(self, name: str, key: str, content: Any) -> None:
@@ -80,10 +86,13 @@ class Store:
         except OSError as error:
             raise UserError(f"{self.folder}: {error.strerror or error}") from error
         write_atomically(self._path(name), hashlib.sha256(packed).digest() + packed)
-        self._tidy()
+        if self.most_bytes is not None:
+            self._tidy(self.most_bytes)
 
     def remove(self, name: str) -> None:
         """Throw a file away; that it cannot be is noted in the log."""
+        if self.most_bytes is None:
+            return
         try:
             self._path(name).unlink(missing_ok=True)
         except OSError as error:
@@ -92,14 +101,17 @@ class Store:
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}{SUFFIX}"
 
-    def _tidy(self) -> None:
+    def _tidy(self, most_bytes: int) -> None:
         """Remove the files not used for longest until the rest are small enough together."""
         total = 0
         try:
+            for path in self.folder.glob(f"{PREFIX}*"):  # left by a program that was ended
+                if time.time() - path.stat().st_mtime > ABANDONED:
+                    path.unlink(missing_ok=True)
             states = [(path, path.stat()) for path in self.folder.glob(f"*{SUFFIX}")]
             for path, state in sorted(states, key=lambda entry: -entry[1].st_mtime):
                 total += state.st_size
-                if total > self.most_bytes:
+                if total > most_bytes:
                     path.unlink(missing_ok=True)
         except OSError as error:  # another window may tidy at the same time
             write_log(f"{self.folder}: not tidied: {error}")

@@ -1,8 +1,8 @@
 """Text to tokens: which tokenizer a model has, and how many tokens it takes."""
 
 import inspect
-import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
 from bertviewer.core.architecture import Architecture
@@ -109,7 +109,10 @@ def with_decoder(
 def _takes(name: str, architecture: Architecture) -> bool:
     """Tell whether the model's forward has an argument of that name; if unknown, it has."""
     root = architecture.root
-    kind = getattr(sys.modules.get(root.class_module), root.class_name, None)
+    # A model that was seen before is opened without its class.
+    is_known = root.class_module.startswith(("transformers.models.", "bertviewer.core."))
+    module = import_module(root.class_module) if is_known else None
+    kind = getattr(module, root.class_name, None)
     forward = getattr(kind, "forward", None)
     return forward is None or name in inspect.signature(forward).parameters
 

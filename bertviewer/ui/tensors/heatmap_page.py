@@ -26,6 +26,8 @@ LEAST = 8
 class HeatmapPage(Page):
     """The map of a region; the wheel goes nearer, a drag moves it, and a button shows all."""
 
+    needs_torch = False
+
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._region: tuple[Span, Span] = (0, 0), (0, 0)

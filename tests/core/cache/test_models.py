@@ -1,6 +1,9 @@
 """A model that was seen before is known again; nothing is believed that does not prove itself."""
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -325,3 +328,75 @@ def test_torch_is_asked_for_once_a_model_is_new(
     assert len(asked) == 1
     opened(folder)
     assert len(asked) == 1
+
+
+def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
+    folder: Path, building: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bertviewer.core.weights import pretrained
+
+    load = pretrained.load_pretrained
+
+    def and_one_is_missing(*arguments: Any) -> Any:
+        module, _ = load(*arguments)
+        return module, ("pooler.dense.bias",)
+
+    monkeypatch.setattr(pretrained, "load_pretrained", and_one_is_missing)
+    model = opened(folder)
+    model.module(random_weights=False)
+    assert model.keys is not None
+    assert "pooler.dense.bias" in model.keys.missing
+    model.with_formulas()
+    again = opened(folder)
+    assert again.keys is not None
+    assert "pooler.dense.bias" not in again.keys.missing
+    again.confirm()
+    assert not again.was_corrected
+
+
+def test_a_wrong_key_report_costs_no_formulas(
+    folder: Path, cache: Path, building: list[str]
+) -> None:
+    derived = opened(folder).with_formulas()
+    change(cache, "key-reports", unexpected=["made.up"])
+    model = opened(folder)
+    assert model.keys is not None
+    assert "made.up" in model.keys.unexpected
+    model.confirm()
+    assert model.was_corrected
+    assert "made.up" not in model.keys.unexpected
+    assert model.architecture == derived
+
+
+@pytest.mark.parametrize("family", ["umt5", "vit"])
+def test_a_sentence_is_run_alike_before_and_after(family: str, tmp_path: Path) -> None:
+    """What a class takes is asked of it; one that was seen before may not be imported yet."""
+    code = """
+import json, sys
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading import open_model
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.source import parse_source
+model = open_model(parse_source(*sys.argv[1:]))
+try:
+    print([token.id for token in run_sentence(model, Sentence("hello world"), True).tokens])
+except UserError as error:
+    print(error)
+"""
+    file = tmp_path / "config.json"
+    sizes: dict[str, Any] = {"model_type": "vit", "hidden_size": 16, "num_hidden_layers": 1,
+                             "num_attention_heads": 2, "intermediate_size": 16}  # fmt: skip
+    if family == "umt5":
+        sizes = {"model_type": "umt5", "vocab_size": 300, "d_model": 16, "d_kv": 8, "d_ff": 16,
+                 "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}  # fmt: skip
+    file.write_text(json.dumps(sizes))
+    task = "token-classification" if family == "umt5" else "base"
+    command = [sys.executable, "-c", code, str(file), task]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    first, second = (
+        subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+        for _ in range(2)
+    )
+    assert first == second
+    assert first.startswith("[") if family == "umt5" else "does not read text" in first

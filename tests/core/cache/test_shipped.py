@@ -19,7 +19,7 @@ NAMES = (*preset_names(), "demo")
 @pytest.fixture(autouse=True)
 def _what_comes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def shipped(kind: str) -> Store:
-        return Store(resources_folder() / "seen" / kind, models.MOST_BYTES)
+        return Store(resources_folder() / "seen" / kind, None)
 
     for module in (models, seen):
         monkeypatch.setattr(module, "shipped", shipped)

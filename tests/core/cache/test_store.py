@@ -95,10 +95,56 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_not_unpacked(
         store.read("name", "key")
 
 
-def test_a_folder_in_the_files_place_is_odd(store: Store) -> None:
-    (store.folder / f"name{SUFFIX}").mkdir(parents=True)
-    with pytest.raises(OddContent, match="Is a directory"):
-        store.read("name", "key")
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device", "huge"])
+def test_what_is_no_file_of_ours_is_not_even_opened(store: Store, kind: str) -> None:
+    store.folder.mkdir()
+    path = store.folder / f"name{SUFFIX}"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.touch()
+        os.truncate(path, module.MOST_CONTENT + 1)
+    assert store.read("name", "key") is None
+
+
+def test_a_moments_trouble_is_no_reason_to_throw_a_file_away(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write("name", "key", CONTENT)
+    with monkeypatch.context() as patch:
+
+        def too_many(*_: object) -> None:
+            raise UserError("Too many open files")
+
+        patch.setattr(module, "read_small_file", too_many)
+        assert store.read("name", "key") is None
+    assert store.read("name", "key") == CONTENT
+
+
+def test_what_came_with_the_program_is_only_read(store: Store) -> None:
+    store.write("name", "key", CONTENT)
+    os.utime(the_file(store), (1, 1))
+    fixed = Store(store.folder, None)
+    assert fixed.read("name", "key") == CONTENT
+    fixed.remove("name")
+    assert the_file(store).stat().st_mtime == 1
+    store.read("name", "key")
+    assert the_file(store).stat().st_mtime > 1
+
+
+def test_what_a_program_that_was_ended_left_is_removed(store: Store) -> None:
+    store.folder.mkdir()
+    old, new = store.folder / ".bertviewer-old", store.folder / ".bertviewer-new"
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (1, 1))
+    store.write("name", "key", CONTENT)
+    assert not old.exists()
+    assert new.exists()
 
 
 def test_those_not_used_for_longest_make_room(tmp_path: Path) -> None:
@@ -119,8 +165,7 @@ def test_a_folder_that_takes_nothing_is_told(tmp_path: Path) -> None:
     store = Store(tmp_path / "kept", 1_000_000)
     with pytest.raises(UserError, match=r"kept: (File exists|Not a directory)"):
         store.write("name", "key", CONTENT)
-    with pytest.raises(OddContent):
-        store.read("name", "key")
+    assert store.read("name", "key") is None
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")

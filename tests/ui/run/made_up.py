@@ -10,6 +10,7 @@ from bertviewer.core.architecture import ModuleNode
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.ui.run.view import View
+from bertviewer.ui.tasks import Ran
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 from tests.core.analysis.runs import run_of, tokens_of
@@ -65,7 +66,7 @@ class Sight:
 
     def run(self, run: ActivationRun) -> None:
         """Make a run the last one."""
-        self.workspace._on_run(WatchedRun(run, cast(Any, None)))
+        self.workspace._on_run(Ran(WatchedRun(run, cast(Any, None)), None))
         self.draw()
 
     def keep(self, run: ActivationRun) -> None:

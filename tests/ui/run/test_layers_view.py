@@ -20,6 +20,7 @@ from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.part_measures import PartMeasures
+from bertviewer.ui.tasks import Ran
 from bertviewer.ui.watched_run import WatchedRun
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
@@ -64,7 +65,7 @@ def test_nan_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
             else module
             for module in whole.modules
         )
-        ran.workspace._on_run(WatchedRun(replace(whole, modules=modules), watched.kept))
+        ran.workspace._on_run(Ran(WatchedRun(replace(whole, modules=modules), watched.kept), None))
         settle(ran, lane, qtbot)
         return titles(ran)[0]
 
