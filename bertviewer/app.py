@@ -75,6 +75,9 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
         return 0
     from bertviewer.core.garbage import no_search_for_garbage
 
+    if is_program:
+        # An exception amid Qt's own beginnings would be lost in them, or abort the process.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     with no_search_for_garbage():
         from bertviewer.ui.application import leave, run_window
 

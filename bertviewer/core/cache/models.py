@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from platformdirs import user_cache_path
 
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.cache.conformity import conforms
 from bertviewer.core.cache.store import OddContent, Store
 from bertviewer.core.cache.versions import versions
 from bertviewer.core.errors import UserError
@@ -66,7 +67,11 @@ class SeenModel:
 
 def recall_model(source: ModelSource, data: Mapping[str, Any]) -> SeenModel | None:
     """Return what is known of a source's model with the configuration ``data``, if anything."""
-    return _recall("architectures", source, model_key(source, data), _read_model)
+
+    def read(content: Mapping[str, Any]) -> SeenModel:
+        return _read_model(content, data)
+
+    return _recall("architectures", source, model_key(source, data), read)
 
 
 def keep_model(source: ModelSource, data: Mapping[str, Any], seen: SeenModel) -> None:
@@ -161,10 +166,14 @@ def _hash(ground: object) -> str:
     return hashlib.sha256(json.dumps(ground).encode()).hexdigest()
 
 
-def _read_model(content: Mapping[str, Any]) -> SeenModel:
-    architecture = Architecture.from_json(content["architecture"])
-    _prove(architecture)
-    return SeenModel(architecture, tuple(content["heads"]))
+def _read_model(content: Mapping[str, Any], data: Mapping[str, Any]) -> SeenModel:
+    seen = SeenModel(Architecture.from_json(content["architecture"]), tuple(content["heads"]))
+    if not conforms(seen, SeenModel):
+        raise OddContent("it holds something else than a model")
+    if seen.architecture.config.get("model_type") != data.get("model_type"):
+        raise OddContent("it is of another family")
+    _prove(seen.architecture)
+    return seen
 
 
 def _read_keys(
@@ -177,6 +186,8 @@ def _read_keys(
             "unexpected": tuple(content["unexpected"]),
         }
     )
+    if not conforms(keys, KeyReport):
+        raise OddContent("it holds something else than a key report")
     shapes = {tensor.name: tensor.shape for tensor in architecture.parameters}
     for name, key in keys.stored.items():
         if shapes.get(name, checkpoint.tensors[key].shape) != checkpoint.tensors[key].shape:
@@ -187,11 +198,17 @@ def _read_keys(
 def _prove(architecture: Architecture) -> None:
     """Raise ``OddContent`` unless counts are those of the tensors, and formulas give them all."""
     values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    total = architecture.root.parameters
     for node in architecture.modules:
-        tensors = architecture.tensors_below(node.path)
-        count = sum(tensor.numel for tensor in tensors if tensor.tied_to is None)
+        tensors = [t for t in architecture.tensors_below(node.path) if t.tied_to is None]
+        count = sum(tensor.numel for tensor in tensors)
         if not count == node.parameters == evaluate(node.count_formula, values):
             raise OddContent(f"the count of {node.path!r} is not {node.count_formula}")
+        own = sum(tensor.numel for tensor in tensors if tensor.owner == node.path)
+        trainable = sum(tensor.numel for tensor in tensors if tensor.trainable)
+        share = count / total if total else 0.0
+        if (own, trainable, share) != (node.own_parameters, node.trainable, node.share):
+            raise OddContent(f"the parts of {node.path!r} are not those of its tensors")
     for tensor in architecture.parameters:
         symbolic = tensor.symbolic_shape
         if symbolic is not None:

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import time
 import zlib
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from bertviewer.core.log import write_log
 from bertviewer.core.small_file import read_small_file
 
 SUFFIX = ".json.z"
-MOST_CONTENT = 300_000_000
-"""Bytes of JSON; a model of 1,000 layers takes 12 MB. More than that was not written here."""
+MOST_CONTENT = 50_000_000
+"""Bytes of JSON; a model of 1,000 layers takes 12 MB. More than that is not kept, nor read."""
 ABANDONED = 86_400  # seconds
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -80,12 +81,16 @@ class Store:
             UserError: the folder or the disk does not take it.
         """
         text = json.dumps({"key": key, "content": content}, separators=(",", ":"))
+        path = self._path(name)
+        if len(text) > MOST_CONTENT:
+            raise UserError(f"{path}: too large to be kept")
         packed = zlib.compress(text.encode())
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            _clear(path)
         except OSError as error:
             raise UserError(f"{self.folder}: {error.strerror or error}") from error
-        write_atomically(self._path(name), hashlib.sha256(packed).digest() + packed)
+        write_atomically(path, hashlib.sha256(packed).digest() + packed)
         if self.most_bytes is not None:
             self._tidy(self.most_bytes)
 
@@ -115,3 +120,11 @@ class Store:
                     path.unlink(missing_ok=True)
         except OSError as error:  # another window may tidy at the same time
             write_log(f"{self.folder}: not tidied: {error}")
+
+
+def _clear(path: Path) -> None:
+    """Remove what stands in a file's place and is none: a link would be followed by what writes."""
+    if path.is_symlink() or (path.exists() and not path.is_file() and not path.is_dir()):
+        path.unlink()
+    elif path.is_dir():
+        shutil.rmtree(path)

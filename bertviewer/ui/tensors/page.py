@@ -5,6 +5,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from bertviewer.core import libraries
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.tensors.asking import Asking, ModelTask
 from bertviewer.ui.tensors.notice import Notice
@@ -115,7 +116,9 @@ class Page(QWidget):
         """Draw in other colours."""
 
     def _on_late(self) -> None:
-        self._notice.say(self.tr("computing…"), self.tr("Cancel"), is_computing=True)
+        is_for_torch = self.needs_torch and not libraries.are_settled()
+        words = self.tr("Loading torch …") if is_for_torch else self.tr("computing…")
+        self._notice.say(words, self.tr("Cancel"), is_computing=True)
         self._pages.setCurrentIndex(0)
 
     def _on_pressed(self) -> None:

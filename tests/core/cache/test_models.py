@@ -260,6 +260,10 @@ def change_architecture(cache: Path, architecture: Architecture) -> None:
         ("key-reports", {"stored": {"pooler.dense.bias": "no such key"}}),
         ("key-reports", {"stored": {"pooler.dense.bias": "pooler.dense.weight"}}),
         ("key-reports", {"missing": None}),
+        ("key-reports", {"missing": [5]}),
+        ("key-reports", {"files": None}),
+        ("key-reports", {"renamed": ["x"]}),
+        ("key-reports", {"stored_dtypes": {"F32": "x"}}),
         ("key-reports", {"more": 1}),
     ],
 )
@@ -400,3 +404,41 @@ except UserError as error:
     )
     assert first == second
     assert first.startswith("[") if family == "umt5" else "does not read text" in first
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        ("", "config", None),
+        ("", "modules", []),
+        ("", "symbols", {"D": {"key": None, "value": 16, "meaning": ""}}),
+        ("", "config", {"model_type": "gpt2"}),
+        ("modules", "class", None),
+        ("modules", "share", "x"),
+        ("modules", "share", 99.0),
+        ("modules", "attributes", None),
+        ("modules", "attributes", {"eps": []}),
+        ("modules", "trainable", 1),
+        ("modules", "own_parameters", 1),
+        ("modules", "repeat", {"first": 0, "last": "x", "count": 2}),
+        ("parameters", "dtype", None),
+        ("parameters", "shape", ["x"]),
+        ("parameters", "trainable", False),
+        ("compute", "peak_fixed", None),
+        ("compute", "variables", {"D": 5}),
+        ("compute", "peak_elements", [5]),
+    ],
+)
+def test_a_field_of_another_type_or_count_is_noticed(
+    folder: Path, cache: Path, lie: tuple[str, str, Any], building: list[str]
+) -> None:
+    part, field, value = lie
+    model = opened(folder)
+    first = model.with_formulas() if part == "compute" else model.architecture
+    document = model_content(SeenModel(first, ("base",)))["architecture"]
+    place = document[part] if part else document
+    (place[-1] if isinstance(place, list) else place)[field] = value
+    change(cache, "architectures", architecture=document)
+    again = opened(folder)
+    assert len(building) == 2
+    assert (again.with_formulas() if part == "compute" else again.architecture) == first

@@ -111,6 +111,34 @@ def test_what_is_no_file_of_ours_is_not_even_opened(store: Store, kind: str) -> 
     assert store.read("name", "key") is None
 
 
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link"])
+def test_what_is_in_a_files_place_is_removed_and_no_link_is_followed(
+    store: Store, tmp_path: Path, kind: str
+) -> None:
+    store.folder.mkdir()
+    path, other = store.folder / f"name{SUFFIX}", tmp_path / "somebody's"
+    other.write_text("somebody's")
+    if kind == "folder":
+        (path / "full").mkdir(parents=True)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(other)
+    store.write("name", "key", CONTENT)
+    assert store.read("name", "key") == CONTENT
+    assert not path.is_symlink()
+    assert other.read_text() == "somebody's"
+
+
+def test_what_would_not_be_read_again_is_not_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_CONTENT", 100)
+    with pytest.raises(UserError, match="too large to be kept"):
+        store.write("name", "key", ["x" * 100])
+    assert not store.folder.exists()
+
+
 def test_a_moments_trouble_is_no_reason_to_throw_a_file_away(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
