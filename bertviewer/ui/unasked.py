@@ -54,12 +54,13 @@ class Unasked(QObject):
         step = self._steps[0]
 
         def finish(result: Any) -> None:
-            self._steps.remove(step)
+            self._steps = [other for other in self._steps if other is not step]
             step.done(result)
 
         def fail(error: BaseException) -> None:
             if not isinstance(error, Cancelled):
-                self._steps = [] if step.is_needed else self._steps[1:]
+                others = [other for other in self._steps if other is not step]
+                self._steps = [] if step.is_needed else others
                 self._jobs.failed.emit(error)
 
         self._jobs.start_unasked(step.task, finish, fail)

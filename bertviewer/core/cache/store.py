@@ -49,12 +49,12 @@ class Store:
             OddContent: a file is there, and it is damaged.
         """
         path = self._path(name)
-        if not path.is_file():
-            return None
         try:
+            if not path.is_file():
+                return None
             raw = read_small_file(path, MOST_CONTENT, "what was seen before")
-        except UserError as error:  # perhaps a moment's trouble: no reason to throw it away
-            write_log(str(error))
+        except (OSError, UserError) as error:  # perhaps for a moment: no reason to throw it away
+            write_log(f"not read: {error}")
             return None
         digest, packed = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if hashlib.sha256(packed).digest() != digest:

@@ -150,6 +150,12 @@ def test_a_moments_trouble_is_no_reason_to_throw_a_file_away(
 
         patch.setattr(module, "read_small_file", too_many)
         assert store.read("name", "key") is None
+
+        def not_allowed(*_: object) -> None:
+            raise PermissionError("a folder that nobody may look into")
+
+        patch.setattr(Path, "is_file", not_allowed)
+        assert store.read("name", "key") is None
     assert store.read("name", "key") == CONTENT
 
 
