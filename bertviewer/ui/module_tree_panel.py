@@ -4,6 +4,7 @@ from PySide6.QtCore import QModelIndex, QTimer
 from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from bertviewer.core.folding import TreeRow
+from bertviewer.core.garbage import no_search_for_garbage
 from bertviewer.ui.module_tree import MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tree_columns import TreeColumns
@@ -42,6 +43,7 @@ class ModuleTreePanel(QWidget):
         workspace.row_changed.connect(self._on_row)
         workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
 
+    @no_search_for_garbage()
     def apply_filter(self, text: str) -> None:
         """Show the modules with this text in their paths or classes alone; all for an empty one."""
         # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
