@@ -17,7 +17,7 @@ def run_python(code: str, tmp_path: Path, **environment: str) -> subprocess.Comp
         "QT_QPA_PLATFORM": "offscreen",
         "XDG_CONFIG_HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "state"),
-        # What another test opened was seen before; what comes with the program is all that was here.
+        # A test must not find what another one opened: only what came with the program.
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
     }
     values = {k: v for k, v in (os.environ | settings | environment).items() if v}
