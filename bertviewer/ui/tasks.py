@@ -121,8 +121,9 @@ def prepare_views() -> None:
     typesetting.prepare()
 
 
-def load_libraries(progress: Progress) -> tuple[Device, ...]:
-    """Import torch and transformers, and return where they can run a model."""
+def load_libraries(model: LoadedModel, progress: Progress) -> tuple[Device, ...]:
+    """Import what a model is run with, and return where that can be."""
+    model.prepare_tokenizer()
     libraries.load(progress)
     from bertviewer.core.run.devices import available_devices
 

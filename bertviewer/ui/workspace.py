@@ -184,7 +184,7 @@ class Workspace(Runs):
         self._unasked.add(
             (
                 Step(tasks.prepare_views_later, self._on_views, is_needed=False),
-                Step(tasks.load_libraries, self._on_libraries),
+                Step(partial(tasks.load_libraries, model), self._on_libraries),
                 Step(partial(tasks.confirm, model), self._on_confirmed),
             )
         )
