@@ -1,5 +1,6 @@
 """What is damaged, and what is then done with it: each target is a folder with one bad file."""
 
+import json
 import random
 import shutil
 from collections.abc import Callable, Mapping
@@ -12,18 +13,22 @@ from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import parse_source
+from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.core.weights import pickle_child
 from bertviewer.core.weights.pickle_contents import read_contents
 from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
+
+PLAIN = ("vocab.txt", "special_tokens_map.json", "added_tokens.json")
+"""What lies beside a tokenizer that has no tokenizer.json."""
 
 Damage = Callable[[bytes, random.Random], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file that is damaged, how, and what makes use of it."""
+    """Files one of which is damaged, how, and what makes use of them."""
 
-    file: str
+    files: tuple[str, ...]
     damage: Damage
     use: Callable[[Path], object]
 
@@ -48,6 +53,13 @@ def sound_folder(folder: Path) -> None:
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     fast = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
     fast.save_pretrained(folder)
+    plain = folder / "plain"
+    plain.mkdir()
+    shutil.copy(folder / "vocab.txt", plain)
+    (plain / "special_tokens_map.json").write_text(
+        json.dumps({"unk_token": "[UNK]", "mask_token": {"content": "[MASK]", "lstrip": True}})
+    )
+    (plain / "added_tokens.json").write_text(json.dumps({"<new>": 40, "<other>": 41}))
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
     shards = folder / "shards"
     model.save_pretrained(shards, max_shard_size="3KB")
@@ -70,6 +82,10 @@ def _run(folder: Path) -> object:
     return run_sentence(open_model(parse_source(str(folder))), Sentence("a cab", "bed"))
 
 
+def _tokenize(folder: Path) -> object:
+    return ModelTokenizer(folder, {"model_type": "bert"}).tokenize(Sentence("a cab", "bed"))
+
+
 def _unpickle(folder: Path) -> object:
     """Do what the window does to a pickle, but in this process instead of one for each case."""
     file = folder / "pytorch_model.bin"
@@ -80,15 +96,20 @@ def _unpickle(folder: Path) -> object:
 
 
 TARGETS: Mapping[str, Target] = {
-    "config": Target("config.json", one_of(mutated, mutated_json, mutated_json), _open),
-    "tokenizer": Target("tokenizer.json", one_of(mutated, mutated_json, mutated_json), _run),
-    "safetensors": Target("model.safetensors", mutated_safetensors, _load),
+    "config": Target(("config.json",), one_of(mutated, mutated_json, mutated_json), _open),
+    "tokenizer": Target(("tokenizer.json",), one_of(mutated, mutated_json, mutated_json), _run),
+    "settings": Target(
+        ("tokenizer_config.json", *(f"plain/{name}" for name in PLAIN)),
+        one_of(mutated, *3 * (mutated_json,)),
+        lambda folder: (_tokenize(folder), _tokenize(folder / "plain")),
+    ),
+    "safetensors": Target(("model.safetensors",), mutated_safetensors, _load),
     "index": Target(
-        "shards/model.safetensors.index.json",
+        ("shards/model.safetensors.index.json",),
         one_of(mutated, mutated_json, mutated_json),
         lambda folder: _load(folder / "shards"),
     ),
-    "pickle": Target("pytorch_model.bin", mutated, _unpickle),
+    "pickle": Target(("pytorch_model.bin",), mutated, _unpickle),
 }
 
 
@@ -97,6 +118,7 @@ def damaged_folder(sound: Path, folder: Path, name: str, number: int) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(sound, folder)
     target = TARGETS[name]
-    file = folder / target.file
-    file.write_bytes(target.damage(file.read_bytes(), random.Random(f"{name} {number}")))
+    chance = random.Random(f"{name} {number}")
+    file = folder / (target.files[0] if len(target.files) == 1 else chance.choice(target.files))
+    file.write_bytes(target.damage(file.read_bytes(), chance))
     return file

@@ -52,9 +52,8 @@ def _looked_up(node: ast.AST) -> set[str]:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
         return set()
     is_of_arguments = "kwargs" in ast.unparse(node.func.value)
-    first = node.args[0]
-    is_name = isinstance(first, ast.Constant) and isinstance(first.value, str)
-    return {first.value} if is_of_arguments and is_name else set()
+    first = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+    return {first} if is_of_arguments and isinstance(first, str) else set()
 
 
 CLASSES = _classes()
