@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.library_words import plain_words
 from bertviewer.core.run.forwards import is_stand_in
 
 MOST_SAID = 200
@@ -79,7 +80,7 @@ def failing_module(error: BaseException) -> nn.Module | None:
 
 def words_of(error: BaseException) -> str:
     """Return what an error of a library says, in one line of at most ``MOST_SAID`` characters."""
-    said = " ".join(str(error).split())
+    said = plain_words(error)
     if isinstance(error, IndexError) and said == "index out of range in self":
         said = "it looks up a row that one of its tables does not have"
     if not said:
