@@ -177,7 +177,7 @@ class LoadedModel:
                 keep_keys(self.source, self._data, self.checkpoint, self._keys_found)
 
     def _move(self, module: "nn.Module", device: str) -> None:
-        from bertviewer.core.library_errors import words_of
+        from bertviewer.core.library_words import words_of
 
         try:
             module.to(device)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building import build_config, heads_of, plain_config
+from bertviewer.core.configuration import read_configuration
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence
@@ -21,6 +23,7 @@ from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
 PLAIN = ("vocab.txt", "special_tokens_map.json", "added_tokens.json")
 """What lies beside a tokenizer that has no tokenizer.json."""
 
+BACKBONES = ("backbone", "use_timm_backbone", "use_pretrained_backbone", "backbone_config")
 Damage = Callable[[bytes, random.Random], bytes]
 
 
@@ -95,7 +98,27 @@ def _unpickle(folder: Path) -> object:
     return None
 
 
+def _misnamed(_content: bytes, chance: random.Random) -> bytes:
+    """Return a configuration of any type, with a value under a name that its class has."""
+    model_type = chance.choice(list(transformers.CONFIG_MAPPING))
+    kind = transformers.CONFIG_MAPPING[model_type]
+    config: dict[str, object] = {"model_type": model_type}
+    nested = list(getattr(kind, "sub_configs", {}))
+    table = config
+    if nested and chance.random() < 0.3:
+        table = config[chance.choice(nested)] = {}
+    table[chance.choice((*dir(kind), *BACKBONES))] = chance.choice((5, "x", [], {}, None, True))
+    return json.dumps(config).encode()
+
+
+def _configure(folder: Path) -> object:
+    """Do all that is done with a configuration before a model is built, which takes far longer."""
+    config = build_config(read_configuration(folder / "config.json"), "fuzz")
+    return plain_config(config, "fuzz"), heads_of(config)
+
+
 TARGETS: Mapping[str, Target] = {
+    "names": Target(("config.json",), _misnamed, _configure),
     "config": Target(("config.json",), one_of(mutated, mutated_json, mutated_json), _open),
     "tokenizer": Target(("tokenizer.json",), one_of(mutated, mutated_json, mutated_json), _run),
     "settings": Target(

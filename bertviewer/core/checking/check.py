@@ -12,6 +12,7 @@ from bertviewer.core.checking.layer_steps import LAYER_STEPS
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError
+from bertviewer.core.library_words import named_words
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
@@ -95,7 +96,7 @@ def check_module(
 
 
 def _line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return named_words(error)
 
 
 def _too_large(capture: Capture) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.library_errors import words_of
+from bertviewer.core.library_words import words_of
 from bertviewer.core.run.forwards import is_stand_in
 
 # On the CPU, on Windows' and on MPS torch has no class for it.

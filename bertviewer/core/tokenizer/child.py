@@ -21,7 +21,7 @@ from bertviewer.core.child_process import (
     limit_seconds,
 )
 from bertviewer.core.errors import UserError
-from bertviewer.core.library_errors import words_of
+from bertviewer.core.library_words import words_of
 from bertviewer.core.tokenizer import TOO_MUCH
 
 ROOM = 3_000_000_000
