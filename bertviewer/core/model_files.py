@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.run.tokenizer_files import READ_BY_TRANSFORMERS, TEMPLATES
 from bertviewer.core.source import PICKLES, ModelSource
+from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
 from bertviewer.core.weights.finding import INDEX, SINGLE
 
-NAMES = ("config.json", SINGLE, INDEX, *PICKLES, *READ_BY_TRANSFORMERS)
+NAMES = ("config.json", SINGLE, INDEX, *PICKLES, *READ_BY_TRANSFORMERS, "chat_template.jinja")
+TEMPLATES = "additional_chat_templates"
 ENDINGS = (".json", ".safetensors", ".bin")
 """Of all other files that are a model's in a folder of its own: shards, settings of generation."""
 

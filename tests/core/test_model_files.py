@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bertviewer.core.run.tokenizer_files import READ_BY_TRANSFORMERS
 
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
@@ -15,6 +14,7 @@ from bertviewer.core.files import check_writable, save
 from bertviewer.core.presets import find_preset
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.tasks import find_task
+from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS
 from tests.cli.commands import ROOT
 
 OWN = (
