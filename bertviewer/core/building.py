@@ -64,8 +64,22 @@ def auto_class(config: Any, task: Task, name: str) -> Any:
     auto = getattr(transformers, task.auto_class)
     # Public API has no question for this; asking the mapping keeps the error ours and plain.
     if type(config) not in auto._model_mapping:
-        raise UserError(f"{name}: {config.model_type} has no head for the task {task.name!r}")
+        raise UserError(
+            f"{name}: {config.model_type} has no head for the task {task.name!r}{_instead(config)}"
+        )
     return auto
+
+
+def _instead(config: Any) -> str:
+    """Return which heads a family has; a decoder's stands under pretraining, and is named."""
+    causal = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    next_token = causal.get(config.model_type)
+    heads = [
+        f"{task.name} (the next token)" if kind.__name__ == next_token else task.name
+        for task, kind in _classes(config)
+        if task.name != "base"
+    ]
+    return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no head at all"
 
 
 def heads_of(config: Any) -> tuple[str, ...]:

@@ -77,4 +77,4 @@ def _find_checkpoint(source: ModelSource, progress: Progress) -> Checkpoint | No
         return None  # the architecture is shown, and its weights when somebody agrees
     from bertviewer.core.weights.pickle_consent import consented_checkpoint
 
-    return find_checkpoint(consented_checkpoint(source, source.pickle_allowed, progress))
+    return consented_checkpoint(source, source.pickle_allowed, progress)

@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.building import build_config, build_random, heads_of
+from bertviewer.core.building import auto_class, build_config, build_random, heads_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
@@ -75,3 +75,30 @@ def test_heads_of_a_family() -> None:
     assert "pretraining" in gpt2
     assert "masked-lm" not in gpt2
     assert heads_of(build_config({"model_type": "transformer-base"}, "x")) == ("base",)
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "has"),
+    [
+        (
+            "gpt2",
+            "masked-lm",
+            "heads for: sequence-classification, pretraining (the next token), "
+            "token-classification, question-answering",
+        ),
+        (
+            "roberta",
+            "next-sentence",
+            "heads for: masked-lm, sequence-classification, pretraining, token-classification, "
+            "question-answering",
+        ),
+        ("vit", "masked-lm", "no head at all"),
+    ],
+)
+def test_a_head_that_is_not_there_is_told_with_those_that_are(
+    family: str, task: str, has: str
+) -> None:
+    config = transformers.AutoConfig.for_model(family)
+    with pytest.raises(UserError) as raised:
+        auto_class(config, find_task(task), "mine")
+    assert str(raised.value) == f"mine: {family} has no head for the task {task!r}; it has {has}"

@@ -104,7 +104,7 @@ def model_key(source: ModelSource, data: Mapping[str, Any]) -> str:
 
 def keys_key(source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoint) -> str:
     """Return the hash of all that a key report follows from."""
-    files = {file.path.name: file.nbytes for file in checkpoint.files}
+    files = {file.own.name: file.nbytes for file in checkpoint.files}
     tensors = [
         [key, one.dtype, one.shape, one.file.name, one.offset]
         for key, one in checkpoint.tensors.items()

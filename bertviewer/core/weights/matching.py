@@ -35,7 +35,7 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
     names = {key: names[0] for key, names in places.items() if names}
     merged = {name for name, count in Counter(names.values()).items() if count > 1}
     return KeyReport(
-        files={file.path.name: file.nbytes for file in checkpoint.files},
+        files={file.own.name: file.nbytes for file in checkpoint.files},
         stored_dtypes=Counter(tensor.dtype for tensor in checkpoint.tensors.values()),
         dtype=_dtype(parameters[firsts[0]]),
         tensors=len(firsts),
@@ -51,7 +51,7 @@ def match(module: nn.Module, checkpoint: Checkpoint) -> KeyReport:
 
 def where(checkpoint: Checkpoint) -> Path:
     """Return what a message names: the one file, or the folder of several."""
-    first = checkpoint.files[0].path
+    first = checkpoint.files[0].own
     return first if len(checkpoint.files) == 1 else first.parent
 
 

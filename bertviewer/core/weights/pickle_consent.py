@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -20,6 +20,7 @@ from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.pickle_contents import PickleContents, read_contents
 from bertviewer.core.weights.pickle_converting import convert_pickle
 from bertviewer.core.weights.pickle_files import pickle_files
+from bertviewer.core.weights.stored import Checkpoint
 
 KEPT_BYTES = 20_000_000_000
 """Converted weights are kept up to so many bytes; those not used for longest go first."""
@@ -29,8 +30,8 @@ BLOCK = 4_000_000
 
 def consented_checkpoint(
     source: ModelSource, allowed: bool, progress: Progress = no_progress
-) -> Path:
-    """Return a folder with the source's pickled weights as safetensors, and with nothing else.
+) -> Checkpoint:
+    """Return the source's pickled weights as the safetensors files that were made from them.
 
     Args:
         source: of the kind ``pickle``; its path is a folder, a file or an index.
@@ -44,7 +45,15 @@ def consented_checkpoint(
     files = pickle_files(source.path)
     if not allowed:
         raise UserError(refusal_of(source))
-    return kept_checkpoint(source.path, digest(files, progress), progress)
+    folder = kept_checkpoint(source.path, digest(files, progress), progress)
+    checkpoint = find_checkpoint(folder)
+    assert checkpoint is not None
+    made = sorted(checkpoint.files, key=lambda file: file.path.name)  # numbered as they were read
+    own = tuple(
+        replace(file, nbytes=pickle.stat().st_size, pickle=pickle)
+        for file, pickle in zip(made, files, strict=True)
+    )
+    return replace(checkpoint, files=own)
 
 
 def refusal_of(source: ModelSource) -> str:

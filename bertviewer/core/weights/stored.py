@@ -70,10 +70,22 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """One file of a checkpoint, and its size in bytes."""
+    """One file of a checkpoint.
+
+    Attributes:
+        path: the file that is read.
+        nbytes: its size; that of the pickle, if it was made from one.
+        pickle: the file of the model that it was made from, ``None`` if it is the model's own.
+    """
 
     path: Path
     nbytes: int
+    pickle: Path | None = None
+
+    @property
+    def own(self) -> Path:
+        """The model's own file, by which it is called."""
+        return self.pickle or self.path
 
 
 @dataclass(frozen=True, slots=True)

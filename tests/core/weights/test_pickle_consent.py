@@ -66,6 +66,30 @@ class TestConsent:
         assert set(found) == set(expected)
         assert all(torch.equal(found[name], expected[name]) for name in expected)
 
+    def test_it_is_called_by_the_name_of_the_pickle(self, folder: Path) -> None:
+        pickle = folder / "pytorch_model.bin"
+        keys = open_model(allowed(parse_source(str(folder)))).keys
+        assert keys is not None
+        assert keys.files == {pickle.name: pickle.stat().st_size}
+
+    def test_so_are_several(self, folder: Path) -> None:
+        tensors = torch.load(folder / "pytorch_model.bin")
+        (folder / "pytorch_model.bin").unlink()
+        weight_map: dict[str, str] = {}
+        for number, names in enumerate((list(tensors)[:5], list(tensors)[5:])):
+            # They are read in the order of the index, which need not be that of their names.
+            name = f"pytorch_model-{2 - number}.bin"
+            torch.save({key: tensors[key] for key in names}, folder / name)
+            weight_map |= dict.fromkeys(names, name)
+        (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": weight_map}))
+        checkpoint = consented_checkpoint(parse_source(str(folder)), allowed=True)
+        assert [file.own.name for file in checkpoint.files] == [
+            "pytorch_model-2.bin",
+            "pytorch_model-1.bin",
+        ]
+        own = {file.path: file.own.name for file in checkpoint.files}
+        assert {name: own[tensor.file] for name, tensor in checkpoint.tensors.items()} == weight_map
+
     def test_the_architecture_opens_without_it(self, folder: Path, cache: Path) -> None:
         model = open_model(parse_source(str(folder)))
         assert model.architecture.source.weights == "none"
