@@ -21,6 +21,7 @@ from bertviewer.core.log import write_log
 from bertviewer.core.resources import resources_folder
 from bertviewer.core.run.text import optional_sentence
 from bertviewer.core.source import default_source_name, parse_source
+from bertviewer.core.tokenizer.process import tokenizer_process
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import checked_display
@@ -73,6 +74,7 @@ def leave(status: int) -> NoReturn:
     They would take each other apart in an order that nobody has tried: now and then that crashes.
     """
     QSettings().sync()
+    tokenizer_process().stop()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

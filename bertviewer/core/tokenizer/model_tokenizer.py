@@ -85,7 +85,8 @@ class ModelTokenizer:
     def _open(self, child: Child, progress: Progress) -> None:
         """Have a child read it."""
         problem = f"{self._folder}: the tokenizer cannot be read"
-        with tempfile.TemporaryDirectory(dir=child.folder) as copy:
+        place = tempfile.TemporaryDirectory(dir=child.folder, ignore_cleanup_errors=True)
+        with place as copy:
             own_code = write_private_copy(self._folder, self._config, Path(copy))
             request = {
                 "do": "open",

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -45,18 +45,25 @@ class Child:
     """A child process that was started, and a thread that reads its answers."""
 
     def __init__(self) -> None:
-        self._copies = tempfile.TemporaryDirectory(prefix="bertviewer-")
-        self.folder = Path(self._copies.name).resolve()
-        """Where what it is to read is copied to: it can read nothing else."""
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at its end
-        self._process = child_process.start(
-            TOKENIZER_CHILD,
-            [str(self.folder), str(WORK_SECONDS)],
-            self.folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-        )
+        """Start it.
+
+        Raises:
+            OSError: there is no room for its files, or the system starts no more processes.
+        """
+        with ExitStack() as held:
+            copies = tempfile.TemporaryDirectory(prefix="bertviewer-", ignore_cleanup_errors=True)
+            self.folder = Path(held.enter_context(copies)).resolve()
+            """Where what it is to read is copied to: it can read nothing else."""
+            self._errors: IO[bytes] = held.enter_context(tempfile.TemporaryFile())
+            self._process = child_process.start(
+                TOKENIZER_CHILD,
+                [str(self.folder), str(WORK_SECONDS)],
+                self.folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+            )
+            self._held = held.pop_all()
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._is_ready = False
         self._abandoned: float | None = None
@@ -118,8 +125,7 @@ class Child:
         assert self._process.stdin is not None
         with suppress(OSError):  # what was not sent any more
             self._process.stdin.close()
-        self._errors.close()
-        self._copies.cleanup()
+        self._held.close()
 
     def _line(self, seconds: float, progress: Progress, label: str) -> bytes:
         until = time.monotonic() + seconds
@@ -175,31 +181,35 @@ class TokenizerProcess:
         while not self._turn.acquire(timeout=_POLL):
             progress(0, 0, LABEL)
         try:
-            if self._child is not None and not self._child.is_free(progress):
-                self._drop()
-            self._child = self._child or Child()
-            yield self._child
+            child = self._child
+            if child is None or not child.is_free(progress):
+                self.stop()
+                child = self._child = Child()
+            yield child
         except DiedError as error:
-            self._drop()
+            self.stop()
             raise UserError(str(error)) from error
+        except OSError as error:
+            # No room for its files, or no more processes.
+            raise UserError(f"tokenizers cannot be read: {error.strerror or error}") from error
         finally:
             self._turn.release()
 
     def start(self) -> None:
         """Start the child, whose imports take a second, without waiting for it."""
         if self._turn.acquire(blocking=False):
-            self._child = self._child or Child()
-            self._turn.release()
+            try:
+                self._child = self._child or Child()
+            except OSError:
+                pass  # whoever asks tries again, and is told
+            finally:
+                self._turn.release()
 
     def stop(self) -> None:
-        """End the child; who asks again has another one started."""
-        with self._turn:
-            self._drop()
-
-    def _drop(self) -> None:
-        if self._child is not None:
-            self._child.end()
-        self._child = None
+        """End the child, whoever waits for it; who asks again has another one started."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
 
 
 @cache

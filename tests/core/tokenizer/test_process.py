@@ -174,6 +174,30 @@ def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
         assert list(child.folder.iterdir()) == []  # the copies are gone too
 
 
+def test_where_no_process_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_process: None
+) -> None:
+    monkeypatch.setattr(child_process, "command", lambda *_: [str(tmp_path / "nothing")])
+    tokenizer_process().start()  # says nothing
+    with pytest.raises(UserError, match=r"^tokenizers cannot be read: No such f"):
+        ModelTokenizer(write(tmp_path))
+
+
+def test_what_waits_ends_with_the_process(tmp_path: Path, own_process: None) -> None:
+    tokenizer = ModelTokenizer(write(tmp_path, normalizer=SLOW))
+    with tokenizer_process().turn(no_progress) as child:
+        folder = child.folder
+    started = time.monotonic()
+
+    def stop(done: int, total: int, label: str) -> None:
+        if time.monotonic() > started + 0.1:
+            tokenizer_process().stop()
+
+    with pytest.raises(UserError, match=TOO_MUCH):
+        tokenizer.tokenize(Sentence("a" * 100_000), stop)
+    assert not folder.exists()
+
+
 def test_text_that_is_no_unicode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the tokenizer cannot read this text"):
         ModelTokenizer(write(tmp_path)).tokenize(Sentence("\ud800"))
