@@ -51,6 +51,8 @@ def check(bundle: Path, home: Path) -> None:
             raise AssertionError(f"{' '.join(arguments)}: no {said!r} in\n{output}")
         say(f"ok  {time.monotonic() - started:5.1f} s  bertviewer {' '.join(arguments)}")
 
+    if not (bundle / "_internal" / "THIRD_PARTY_NOTICES.txt").is_file():
+        raise AssertionError("the licences of others are missing")
     expect("--version", said=f"bertviewer {__version__}")
     expect("summary", "bert-base-uncased", said="Total params: 109,482,240")
     expect("summary", "bert-base-uncased", "--format", "json", said='"parameters": 109482240')
