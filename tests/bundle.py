@@ -11,10 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import packages_distributions
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 from bertviewer import __version__
 from bertviewer.core.backend import torch, transformers
+from tests.notices import listed
 from tests.subprocesses import output_of
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +55,9 @@ def check(bundle: Path, home: Path) -> None:
             raise AssertionError(f"{' '.join(arguments)}: no {said!r} in\n{output}")
         say(f"ok  {time.monotonic() - started:5.1f} s  bertviewer {' '.join(arguments)}")
 
+    notices = (bundle / "_internal" / "THIRD_PARTY_NOTICES.txt").read_text(encoding="utf-8")
+    if unnoted := third_parties(bundle / "_internal") - set(listed(notices)):
+        raise AssertionError(f"no licences of {', '.join(sorted(unnoted))}")
     expect("--version", said=f"bertviewer {__version__}")
     expect("summary", "bert-base-uncased", said="Total params: 109,482,240")
     expect("summary", "bert-base-uncased", "--format", "json", said='"parameters": 109482240')
@@ -78,6 +85,13 @@ def check(bundle: Path, home: Path) -> None:
         expect("report", "demo", "-o", str(report), "--sentence", "a test sentence", said="")
         if not report.read_bytes().startswith(b"%PDF"):
             raise AssertionError(f"{report} is not a PDF")
+
+
+def third_parties(folder: Path) -> set[str]:
+    """Return the distributions whose packages lie in the bundle's folder, by normalised names."""
+    owners = packages_distributions()
+    names = {name for part in folder.iterdir() for name in owners.get(part.name, ())}
+    return {str(canonicalize_name(name)) for name in names} - {"bertviewer"}
 
 
 def write_pickled(folder: Path) -> str:

@@ -83,6 +83,8 @@ def test_wheel_holds_the_package_and_its_resources(wheel: Path) -> None:
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "bertviewer").rglob("*.py")}
     assert modules <= names
     assert not any(name.startswith(("tests", "packaging")) for name in names)
+    (notices,) = (name for name in names if name.endswith("/THIRD_PARTY_NOTICES.txt"))
+    assert "GNU LESSER GENERAL PUBLIC LICENSE" in zipfile.ZipFile(wheel).read(notices).decode()
 
 
 def test_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:

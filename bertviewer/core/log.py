@@ -3,32 +3,49 @@
 import os
 import tempfile
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from platformdirs import user_log_path
 
 from bertviewer import __version__
 
+NAME = "bertviewer.log"
+# A link that somebody else left is not followed; Windows has no such flag, and no shared folder.
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+
 
 def write_log(text: str) -> Path:
     """Append ``text`` to the log and return the log's path.
 
-    Where the user's log folder cannot be written, the log goes to the folder for temporary files,
-    and where that cannot either, nowhere: what is to be told is told all the same.
+    Where the user's log folder cannot be written, the log goes to a folder of this process' own
+    among the temporary files, and where that cannot either, nowhere: what is to be told is told
+    all the same.
     """
     entry = f"--- {datetime.now():%Y-%m-%d %H:%M:%S} bertviewer {__version__}\n{text}\n"
-    try:
-        folder = user_log_path("bertviewer", appauthor=False)
-        folder.mkdir(parents=True, exist_ok=True)
-        return _append(folder / "bertviewer.log", entry)
-    except OSError:
+    for folder in (_users_folder, _own_folder):
         try:
-            return _append(Path(tempfile.gettempdir()) / "bertviewer.log", entry)
+            return _append(folder() / NAME, entry)
         except OSError:
-            return Path(os.devnull)  # a full disk, or somebody else's file
+            continue
+    return Path(os.devnull)  # a full disk, or somebody else's file
+
+
+def _users_folder() -> Path:
+    folder = user_log_path("bertviewer", appauthor=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@cache
+def _own_folder() -> Path:
+    """Make a folder that only this user can look into, under a name that nobody could foresee."""
+    return Path(tempfile.mkdtemp(prefix="bertviewer-"))
 
 
 def _append(path: Path, entry: str) -> Path:
-    with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+    # What is told quotes files of the user's: nobody else has to read it.
+    number = os.open(path, _APPEND, 0o600)
+    with os.fdopen(number, "a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(entry)
     return path

@@ -102,3 +102,26 @@ def test_a_head_that_is_not_there_is_told_with_those_that_are(
     with pytest.raises(UserError) as raised:
         auto_class(config, find_task(task), "mine")
     assert str(raised.value) == f"mine: {family} has no head for the task {task!r}; it has {has}"
+
+
+STATES = {
+    "mamba2": {"num_heads": 4, "head_dim": 4, "hidden_size": 8, "state_size": 4, "n_groups": 1},
+    "bamba": {
+        **{"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2},
+        **{"num_key_value_heads": 1, "mamba_n_heads": 8, "mamba_d_head": 4, "mamba_d_state": 4},
+    },
+}
+
+
+@pytest.mark.parametrize("family", STATES)
+def test_a_bare_infinity_is_read_and_not_written(family: str, tmp_path: Path) -> None:
+    """As versions of transformers before 5 wrote the limits of Mamba-2's time steps."""
+    sizes = {"vocab_size": 30, "num_hidden_layers": 1, **STATES[family]}
+    config = {"model_type": family, "time_step_limit": [0.0, float("inf")], **sizes}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert "Infinity]" in (tmp_path / "config.json").read_text()
+    for _ in range(2):  # built, and then from what is remembered of it
+        model = open_model(parse_source(str(tmp_path)))
+        assert model.architecture.config["time_step_limit"] == [0.0, float("inf")]
+        written = json.dumps(model.architecture.to_json(), allow_nan=False)
+        assert '[0.0, {"__float__": "Infinity"}]' in written
