@@ -228,8 +228,47 @@ def test_a_module_of_another_make_is_told_and_does_not_stop_the_check() -> None:
     check = check_run(model, capture)
     # The model cannot run any more, and the layer cannot be recomputed.
     assert {left.path for left in check.unchecked} >= {"", "encoder.layer.0.output.dense"}
-    assert all(left.reason for left in check.unchecked)
+    reasons = {left.path: left.reason for left in check.unchecked}
+    assert reasons["encoder.layer.0.output.dense"] == "Linear has no tensor weight"
     assert check.at("encoder.layer.1.output.dense")
+
+
+def test_a_reason_is_never_in_the_words_of_an_exception() -> None:
+    model = small_model("bert")
+    capture = run(model)
+    module: Any = model.module(True)
+    first, second = (layer.attention.self for layer in module.encoder.layer)
+    del first.query
+    second.value.weight = nn.Parameter(torch.zeros(5, 7))
+    del module.pooler
+    check = check_run(model, capture)
+    again, *others = check.unchecked
+    assert again.reason == (
+        "attention could not be run a second time, in another way: "
+        "encoder.layer.0.attention.self (BertSelfAttention) failed"
+    )
+    assert {left.path: left.reason for left in others} == {
+        path: f"it is built otherwise, or was called in another way, than {name} is known to be"
+        for path, name in OTHERWISE.items()
+    }
+    assert check.at("encoder.layer.1.output.dense")
+
+
+OTHERWISE = {
+    "": "BertModel",
+    "encoder": "BertEncoder",
+    "encoder.layer.0": "BertLayer",
+    "encoder.layer.0.attention": "BertAttention",
+    "encoder.layer.0.attention.self": "BertSelfAttention",
+    "encoder.layer.0.attention.self.query": "Linear",
+    "encoder.layer.1": "BertLayer",
+    "encoder.layer.1.attention": "BertAttention",
+    "encoder.layer.1.attention.self": "BertSelfAttention",
+    "encoder.layer.1.attention.self.value": "Linear",
+    "pooler": "BertPooler",
+    "pooler.activation": "Tanh",
+    "pooler.dense": "Linear",
+}
 
 
 @pytest.mark.parametrize("scope", ["units", "everything"])
@@ -290,7 +329,7 @@ def test_attention_that_cannot_be_run_a_second_time_is_told(
     (told,) = check.unchecked
     assert told.reason == (
         "attention could not be run a second time, in another way: "
-        "encoder.layer.0.attention.self (BertSelfAttention): not in this way"
+        "encoder.layer.0.attention.self (BertSelfAttention) failed"
     )
     assert check.steps
     assert crosses(check) == set()
