@@ -107,7 +107,7 @@ HEADS: Mapping[str, Recomputation] = {
     **dict.fromkeys(named(_TRANSFORMS, "LMPredictionHead"), bert_lm),
     **dict.fromkeys(named(_TRANSFORMS, "OnlyMLMHead"), mlm_only),
     **dict.fromkeys(named(("Bert", "BigBird"), "PreTrainingHeads"), pretraining),
-    **dict.fromkeys(named(("Bert", "BigBird"), "OnlyNSPHead"), pooled_scores),
+    "BertOnlyNSPHead": pooled_scores,
     "ElectraGeneratorPredictions": transform,
     "AlbertMLMHead": albert_lm,
     "AlbertSOPHead": pooled_scores,
