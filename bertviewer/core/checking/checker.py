@@ -14,6 +14,7 @@ from bertviewer.core.checking.attention import ATTENTIONS, AttentionKind
 from bertviewer.core.checking.attention_maths import Attention
 from bertviewer.core.checking.comparison import Comparison, compare
 from bertviewer.core.checking.layer_steps import LAYER_STEPS, NEXT, Child, Formula, Seen, next_state
+from bertviewer.core.checking.layers import hidden
 from bertviewer.core.checking.part import NoFormulaError, Part, Setting
 from bertviewer.core.checking.recomputations import IN_FLOAT32, recomputation
 from bertviewer.core.run.capture import Call, Capture, mapped, tensors_in, versions
@@ -206,11 +207,13 @@ class Checker:
                 a, b = (step.expected(part, seen(part)) for part in (place.exact, place.rough))
                 yield step.name, self._needed(place, a, b, step.actual(seen(None)))
         a, b = place.both(place.again)
-        given = [place.call.output]
+        results = [(a, b, place.call.output)]
         state = self._next_state(place)
-        if state is not None:
-            given.append(state)
-        yield NEXT, self._needed(place, [a] * len(given), [b] * len(given), given)
+        if state is not None and not isinstance(a, dict):
+            # BigBird fills its last block up, and cuts that off again from its last state.
+            length = state.shape[1]
+            results.append((hidden(a)[:, :length], hidden(b)[:, :length], state))
+        yield NEXT, self._needed(place, *(list(each) for each in zip(*results, strict=True)))
 
     def _next_state(self, place: _Place) -> Tensor | None:
         """Return the hidden state after this layer, as the model gave it."""

@@ -18,7 +18,6 @@ from bertviewer.core.run.capture import Capture
 from bertviewer.core.source_info import SourceInfo
 from tests.core.checking.small_models import heads, hook_count, run, small_model
 
-
 NEXT_OF_KIN = ("deberta", "roformer", "esm", "big_bird", "squeezebert")
 
 
@@ -93,7 +92,7 @@ def test_short_and_long_sentences_tick(family: str, words: int) -> None:
         ("esm", {"position_embedding_type": "absolute", "emb_layer_norm_before": True}),
         ("esm", {"token_dropout": False, "rope_theta": 40.0, "is_decoder": True}),
         ("big_bird", {"attention_type": "original_full", "use_bias": False, "is_decoder": True}),
-        ("big_bird", {"rescale_embeddings": True, "use_bias": False, "num_random_blocks": 1}),
+        ("big_bird", {"rescale_embeddings": True, "use_bias": False, "block_size": 1}),
         # Too short for blocks of this size: everything is looked at.
         ("big_bird", {"block_size": 3}),
         ("squeezebert", {"q_groups": 1, "k_groups": 2, "v_groups": 3, "intermediate_groups": 8}),
@@ -117,15 +116,20 @@ def test_debertas_head_for_the_published_weights_ticks(family: str) -> None:
     assert check.at("lm_predictions.lm_head")
 
 
-def test_a_sentence_that_block_sparse_attention_pads_ticks() -> None:
-    model = small_model("big_bird", block_size=3, num_random_blocks=1)
-    # 22 tokens are more than the 21 that are looked at in full, and fill 7 blocks of 3 and a third.
-    capture = run(model, Sentence("word " * 20))
-    (call,) = capture.calls["encoder"]
-    assert call.args[0].shape if call.args else call.kwargs["hidden_states"].shape == (1, 24, 24)
+@pytest.mark.parametrize(("size", "random", "words", "length"), [(3, 1, 22, 24), (1, 2, 10, 10)])
+def test_block_sparse_attention_ticks(size: int, random: int, words: int, length: int) -> None:
+    # More than the tokens that are looked at in full; the last block is filled up.
+    assert words > (5 + 2 * random) * size
+    model = small_model("big_bird", block_size=size, num_random_blocks=random)
+    capture = run(model, Sentence("word " * words))
+    attention = "encoder.layer.1.attention.self"
+    assert type(model.module(True).get_submodule(attention)).__name__.endswith("SparseAttention")
+    assert capture.calls[attention][0].output[0].shape == (1, length, 24)
     check = check_run(model, capture)
     assert told(check) == []
     assert check.unchecked == ()
+    assert {step.path for step in check.steps} == set(capture.calls)
+    assert [step.step for step in check.at(attention)][:2] == ["output", "weights"]
 
 
 def test_masked_tokens_of_esm_tick() -> None:
@@ -136,8 +140,8 @@ def test_masked_tokens_of_esm_tick() -> None:
     ids = torch.tensor([[1, 3, 40, 3, 50, 60, 2]])
     capture.inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.no_grad(), capture.watching(dict(module.named_modules())):
-        attentions = module(**capture.inputs, output_attentions=True).attentions
-        module.contact_head(ids, torch.stack(attentions, 1))
+        module(**capture.inputs)
+        module.contact_head(ids, torch.rand(1, 2, 3, 7, 7).softmax(-1))
     check = check_run(model, capture)
     assert told(check) == []
     assert check.at("contact_head")
