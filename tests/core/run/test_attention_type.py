@@ -1,5 +1,7 @@
 """A model that exchanges its attention by itself uses the one of each sentence, and is watched."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -65,7 +67,7 @@ def test_full_attention_ends_where_transformers_ends_it(length: int) -> None:
 
 
 def test_what_is_full_from_the_beginning_stays_so() -> None:
-    changes = {"is_decoder": True, "add_cross_attention": True}
+    changes: dict[str, Any] = {"is_decoder": True, "add_cross_attention": True}
     for model in (
         small_model("big_bird", attention_type="original_full").module(True),
         small_model("big_bird", **changes).module(True),
