@@ -14,6 +14,7 @@ from typing import TextIO
 # What each way of starting needs is imported there: the window is to be seen at once.
 from bertviewer.cli import arguments as command_line
 from bertviewer.core.errors import UserError
+from bertviewer.core.tokenizer import TOKENIZER_CHILD
 from bertviewer.core.weights import PICKLE_CHILD
 
 # What the system says of a file, a disk or a quota that is full, and of a closed stdout.
@@ -27,6 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from bertviewer.core.weights import pickle_child
 
         return pickle_child.main(given[1:])
+    if given[:1] == [TOKENIZER_CHILD]:
+        from bertviewer.core.tokenizer import child
+
+        return child.main(given[1:])
     # There are none under pythonw on Windows.
     if arguments is None and sys.stdout is not None:
         sys.stdout = _kept_apart(sys.stdout)

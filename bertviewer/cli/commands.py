@@ -94,6 +94,7 @@ def _run_sentence(
     model: "LoadedModel", sentence: Sentence, options: argparse.Namespace, progress: Progress
 ) -> ActivationRun:
     """Run a sentence, and check the run if that was asked for."""
+    model.prepare_tokenizer()
     from bertviewer.core.run.running import run_sentence
 
     if not options.check:
@@ -128,7 +129,7 @@ def _report(options: argparse.Namespace) -> None:
     if options.check and sentence is None:
         raise UserError("--check needs --sentence: what a run gave is what is checked")
 
-    check_writable(options.output)
+    check_writable(options.output, [source])
 
     # Everything that can be refused at once has been, before the seconds that torch takes.
     with _progress() as progress:
@@ -139,7 +140,7 @@ def _report(options: argparse.Namespace) -> None:
         run = None if sentence is None else _run_sentence(model, sentence, options, progress)
         architecture = model.with_formulas(progress)
         progress(0, 0, "Writing the report")
-        write_report(options.output, architecture, run)
+        write_report(options.output, architecture, run, [model.source])
 
 
 @contextmanager

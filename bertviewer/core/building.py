@@ -1,15 +1,20 @@
 """Configuration to module: transformers builds it, on meta or with seeded random weights."""
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bertviewer.core import transformer_base
 from bertviewer.core.backend import torch, transformers
+from bertviewer.core.config_names import hidden_name, misnamed_key
 from bertviewer.core.errors import UserError
+from bertviewer.core.library_words import ELSEWHERE, named_words, own_words
 from bertviewer.core.tasks import TASKS, Task
 
 SEED = 0
+MOST_SAID = 300
+"""Characters of an error's words."""
 
 transformer_base.register()
 
@@ -25,10 +30,29 @@ def build_config(data: Mapping[str, Any], name: str) -> Any:
     values.pop("transformers_version", None)
     if model_type not in transformers.CONFIG_MAPPING:
         raise UserError(f"{name}: model_type {model_type!r} is not known to transformers")
+    kind = transformers.CONFIG_MAPPING[model_type]
     try:
-        return transformers.AutoConfig.for_model(model_type, **values)
+        config = kind(**values)
     except Exception as error:
-        raise UserError(f"{name}: bad configuration: {_reason(error, values)}") from error
+        reason = misnamed_key(values, kind) or _reason(error, values)
+        raise UserError(f"{name}: bad configuration: {reason}") from error
+    if reason := hidden_name(config):
+        raise UserError(f"{name}: bad configuration: {reason}")
+    return config
+
+
+def plain_config(config: Any, name: str) -> dict[str, Any]:
+    """Return a configuration as what JSON knows, numbers that are not finite included.
+
+    Raises:
+        UserError: it holds what transformers itself cannot write down.
+    """
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=str))
+    except Exception as error:
+        raise UserError(f"{name}: bad configuration: {_reason(error, vars(config))}") from error
+    plain.pop("_name_or_path", None)
+    return plain
 
 
 def auto_class(config: Any, task: Task, name: str) -> Any:
@@ -64,7 +88,10 @@ def _classes(config: Any) -> Iterator[tuple[Task, Any]]:
         mapping = getattr(transformers, task.auto_class)._model_mapping
         if type(config) in mapping:
             # A few families have two classes, of which the configuration chooses one.
-            kinds = mapping[type(config)]
+            try:
+                kinds = mapping[type(config)]
+            except ValueError:
+                continue  # transformers lists a class that it does not have
             yield task, kinds[0] if isinstance(kinds, tuple) else kinds
 
 
@@ -111,7 +138,11 @@ def _reason(error: Exception, values: Mapping[str, Any]) -> str:
         for key, value in _strings(values):
             if value == error.args[0]:
                 return f"{key} {value!r} is not known"
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    if own_words(error) == ELSEWHERE:
+        for key, value in _strings(values):
+            if value and value in str(error):
+                return f"{key} {value!r}: {ELSEWHERE}"
+    return named_words(error)[:MOST_SAID]
 
 
 def _strings(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

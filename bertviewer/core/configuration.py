@@ -1,6 +1,7 @@
 """Reads a ``config.json`` with suspicion, before any library sees it."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ _CODE_KEYS = (
     "fusion_config",
     "kernel_config",
 )
+# Attributes of any object: set on one, they would make it something else.
+_PYTHONS_OWN = frozenset(dir(type) + dir(object)) - {"mro"}
 # Numbers that may be anything: ids, seeds, and the lengths that tokenizers leave open.
 _NOT_SIZES = ("id", "ids", "seed", "length", "theta", "base")
 _SIZE_WORDS = ("size", "dim", "embd", "layers", "layer", "heads", "head", "positions", "inner")
@@ -42,6 +45,8 @@ _LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_en
 _SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
 # Scores are divided by the root of a head's width.
 _HEAD_WIDTH_KEYS = ("d_kv", "head_dim", "d_head")
+# Names of models of the library timm, which reads other places too where they say so.
+_BACKBONE_KEYS = ("backbone", "architecture")
 _DTYPE_KEYS = ("dtype", "torch_dtype")
 _DTYPES = frozenset(
     ("auto", "float32", "float64", "float16", "bfloat16", "float", "double", "half")
@@ -57,7 +62,8 @@ def read_configuration(path: Path) -> dict[str, Any]:
     """
     content = read_small_file(path, MAX_BYTES, "a configuration")
     try:
-        data = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        # Bare Infinity and NaN are no JSON; transformers wrote them until it had a form for them.
+        data = json.loads(content.decode("utf-8-sig"))
         config = _without_code(data)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
@@ -89,16 +95,14 @@ def position_limit(config: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON value")
-
-
 def _without_code(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError("nested too deeply")
     if isinstance(value, dict):
         if list(value) == [special_floats.KEY]:
             return special_floats.decoded(value)
+        if own := next((key for key in value if key in _PYTHONS_OWN), None):
+            raise ValueError(f"{own} is a name of Python's own")
         return {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}
     if isinstance(value, list):
         return [_without_code(item, depth + 1) for item in value]
@@ -117,14 +121,17 @@ def _check(path: Path, config: dict[str, Any]) -> None:
         is_negative = is_size and value < -1 and not key.endswith("feature_layer")
         if is_negative or (value > MAX_SIZE and (is_size or isinstance(value, int))):
             raise UserError(f"{path}: {key} is {_shortened(value)}, out of bounds")
+        if is_size and not math.isfinite(value):
+            raise UserError(f"{path}: {key} is {value}, which is no size")
         limit = MAX_LAYERS if key in _LAYER_KEYS else MAX_LABELS if key == "num_labels" else None
         if limit is not None and value > limit:
             raise UserError(f"{path}: {key} is {_shortened(value)}, above the limit of {limit}")
-    for key in _DTYPE_KEYS:
-        dtype = config.get(key)
+    for key, dtype in _dtypes(config):
         known = isinstance(dtype, str) and dtype.removeprefix("torch.") in _DTYPES
         if dtype is not None and not known:
             raise UserError(f"{path}: {key} {dtype!r} is not known")
+    for key, name in _schemes(config):
+        raise UserError(f"{path}: {key} {name!r} lies elsewhere, and is not read")
     _check_heads(path, config)
     _check_budget(path, config)
 
@@ -137,8 +144,37 @@ def _numbers(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
     elif isinstance(value, list):
         for inner in value:
             yield from _numbers(inner, key)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    elif _is_number(value):
         yield key, value
+
+
+def _schemes(config: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every name of a backbone that says where it lies, as ``local-dir:/somewhere``."""
+    for table in _tables(config):
+        for key in _BACKBONE_KEYS:
+            if isinstance(name := table.get(key), str) and ":" in name:
+                yield key, name
+
+
+def _dtypes(config: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every dtype with its key; a number in a nested table is a word's in a vocabulary."""
+    yield from ((key, config.get(key)) for key in _DTYPE_KEYS)
+    for inner in _tables(list(config.values())):
+        yield from ((k, v) for k, v in inner.items() if k in _DTYPE_KEYS and not _is_number(v))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _tables(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every nested table."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _tables(inner)
 
 
 def _shortened(value: float) -> str:

@@ -1,11 +1,14 @@
-"""Writes files so that a failure leaves the old one as it was."""
+"""Writes files so that a failure leaves the old one as it was, and never over a model's own."""
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.model_files import check_no_model_file
+from bertviewer.core.source import ModelSource
 
 PREFIX = ".bertviewer-"
 
@@ -20,30 +23,43 @@ def _read_umask() -> int:
 UMASK = _read_umask()
 
 
-def check_writable(path: Path) -> None:
-    """Return if a file can be written at ``path``.
+def check_writable(path: Path, models: Iterable[ModelSource]) -> None:
+    """Return if a person can have a file saved at ``path`` while these models are open.
 
     Raises:
-        UserError: it cannot, with the reason.
+        UserError: it cannot be written, with the reason, or is a file of one of the models.
     """
     path = _followed(path)
-    if path.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder")
-    if path.exists() and not path.is_file():
-        raise UserError(f"cannot write {path}: it is not a regular file")
-    if not path.parent.is_dir():
-        raise UserError(f"cannot write {path}: there is no folder {path.parent}")
+    check_no_model_file(path, models)
     try:
+        mode = _mode(path)
+        if mode is not None and stat.S_ISDIR(mode):
+            raise UserError(f"cannot write {path}: it is a folder")
+        if mode is not None and not stat.S_ISREG(mode):
+            raise UserError(f"cannot write {path}: it is not a regular file")
+        if not path.parent.is_dir():
+            raise UserError(f"cannot write {path}: there is no folder {path.parent}")
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX):
             pass
     except (OSError, ValueError) as error:
         raise UserError(f"cannot write {path}: {_reason(error)}") from error
 
 
-def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Write ``content`` to a sibling file, flush it to the disk, and rename it to ``path``.
+def save(path: Path, content: bytes | Iterable[bytes], models: Iterable[ModelSource]) -> None:
+    """Write what a person asked for, as ``write_atomically`` does, while these models are open.
 
-    Large content comes in pieces; what they raise when they are made goes on to the caller.
+    Raises:
+        UserError: ``path`` is a file of one of the models, or cannot be written.
+    """
+    check_no_model_file(_followed(path), models)
+    write_atomically(path, content)
+
+
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Write a file of the program's own; what a person wants written goes through ``save``.
+
+    ``content`` goes to a sibling file, is flushed to the disk, and renamed to ``path``. Large
+    content comes in pieces; what they raise when they are made goes on to the caller.
 
     Raises:
         UserError: the folder or the disk does not take it; an older file is left as it was.
@@ -73,6 +89,18 @@ def _followed(path: Path) -> Path:
         return path.resolve()
     except (OSError, ValueError, RuntimeError) as error:
         raise UserError(f"cannot write {path!r}: {error}") from error
+
+
+def _mode(path: Path) -> int | None:
+    """Return what is at a path; ``None`` if nothing is.
+
+    Raises:
+        OSError, ValueError: no file can be there, as where the name is too long.
+    """
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -13,6 +13,8 @@ from bertviewer.core.log import write_log
 from bertviewer.core.memory import check_memory
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import ModelSource
+from bertviewer.core.tokenizer.files import has_tokenizer, shares_vocabulary
+from bertviewer.core.tokenizer.process import tokenizer_process
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
 
@@ -128,17 +130,23 @@ class LoadedModel:
             self._move(self._module, device)
         return self._module
 
-    def tokenizer(self) -> "Tokenizer":
+    def tokenizer(self, progress: Progress = no_progress) -> "Tokenizer":
         """Return the model's tokenizer, or a stand-in for a configuration without vocabulary.
 
         Raises:
             UserError: the folder has weights and no tokenizer.
+            Cancelled: by ``progress``.
         """
         if self._tokenizer is None:
             from bertviewer.core.run.tokenization import find_tokenizer
 
-            self._tokenizer = find_tokenizer(self.source, self.architecture.config)
+            self._tokenizer = find_tokenizer(self.source, self.architecture.config, progress)
         return self._tokenizer
+
+    def prepare_tokenizer(self) -> None:
+        """Start the process that reads its tokenizer, if it has one, without waiting for it."""
+        if has_tokenizer(self.source) or shares_vocabulary(self.source):
+            tokenizer_process().start()
 
     def stored(self, name: str) -> StoredTensor | None:
         """Return where the model's tensor of that name is stored, ``None`` if it is not as such.
@@ -169,7 +177,7 @@ class LoadedModel:
                 keep_keys(self.source, self._data, self.checkpoint, self._keys_found)
 
     def _move(self, module: "nn.Module", device: str) -> None:
-        from bertviewer.core.run.failures import words_of
+        from bertviewer.core.library_words import words_of
 
         try:
             module.to(device)

@@ -1,12 +1,11 @@
 """A model built on torch's meta device, and what is read off it: shapes, counts, heads, keys."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.building import build_config, build_on_meta, heads_of
+from bertviewer.core.building import build_config, build_on_meta, heads_of, plain_config
 from bertviewer.core.cache.models import SeenModel
 from bertviewer.core.demo import check_demo_weights
 from bertviewer.core.inspection import inspect_module
@@ -58,8 +57,7 @@ def read_meta_model(
     progress(2, 3, "Reading modules and tensors")
     keys = None if checkpoint is None else match(module, checkpoint)
     # Through JSON and back, so that what is shown is equal to what an export reads again.
-    plain = json.loads(json.dumps(config.to_dict(), default=str))
-    plain.pop("_name_or_path", None)
+    plain = plain_config(config, source.name)
     architecture, heads = inspect_module(module, info_of(source, keys), plain), heads_of(config)
     was_seen = seen is not None and seen.is_like(architecture, heads)
     if seen is not None and was_seen:

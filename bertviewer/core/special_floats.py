@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 KEY = "__float__"
+NAMES = ("Infinity", "-Infinity", "NaN")
 
 
 def encoded(value: Any) -> Any:
@@ -21,7 +22,7 @@ def encoded(value: Any) -> Any:
 def decoded(value: Any) -> Any:
     """Return plain data with the numbers that ``encoded`` wrote."""
     if isinstance(value, Mapping):
-        if list(value) == [KEY]:
+        if list(value) == [KEY] and value[KEY] in NAMES:
             return float(value[KEY])
         return {key: decoded(inner) for key, inner in value.items()}
     return [decoded(inner) for inner in value] if isinstance(value, list) else value

@@ -181,6 +181,11 @@ def tokenizer_note(run: ActivationRun) -> str:
     tokens = count_text(len(run.tokens), "1 token", "{0} tokens")
     if run.tokenizer == "model":
         return tokens
+    if run.tokenizer == "bert":
+        return (
+            f"{tokens} by BERT's tokenizer: beside the model is a vocab.txt alone, and no file of "
+            "its own tokenizer"
+        )
     return (
         f"{tokens} by a stand-in tokenizer: the configuration has no vocabulary, so words are "
         "numbered by a hash"

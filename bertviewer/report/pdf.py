@@ -1,25 +1,34 @@
 """The report as a PDF file."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.files import write_atomically
+from bertviewer.core.files import save
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.source import ModelSource
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf
 
 
-def write_document(path: Path, document: ReportDocument) -> None:
+def write_document(path: Path, document: ReportDocument, models: Iterable[ModelSource]) -> None:
     """Typeset a document and write it; an older file stays as it was if that fails.
+
+    No file of ``models`` is replaced: they are those that are open.
 
     Raises:
         UserError: the file cannot be written.
     """
-    write_atomically(path, report_pdf(document.data, document.plots))
+    save(path, report_pdf(document.data, document.plots), models)
 
 
-def write_report(path: Path, architecture: Architecture, run: ActivationRun | None) -> None:
+def write_report(
+    path: Path,
+    architecture: Architecture,
+    run: ActivationRun | None,
+    models: Iterable[ModelSource],
+) -> None:
     """Write the report of a model from a process that has no window.
 
     Raises:
@@ -31,5 +40,5 @@ def write_report(path: Path, architecture: Architecture, run: ActivationRun | No
 
     application = QApplication.instance() or QApplication(["bertviewer"])
     drawn = None if run is None else draw_run(architecture, run)
-    write_document(path, build_document(architecture, drawn))
+    write_document(path, build_document(architecture, drawn), models)
     application.processEvents()

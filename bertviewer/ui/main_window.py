@@ -103,7 +103,7 @@ class MainWindow(QMainWindow):
         if architecture is None:
             return
         try:
-            check_writable(path)
+            check_writable(path, self.workspace.models)
         except UserError as error:
             show_error(self, str(error))
             return

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.text import MAX_CHARACTERS
-from bertviewer.core.run.tokenizer_files import lacks_tokenizer
+from bertviewer.core.tokenizer.files import lacks_tokenizer
 from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from bertviewer.ui.workspace import Workspace

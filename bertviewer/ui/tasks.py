@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bertviewer.core import libraries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from bertviewer.core.analysis.attention_layers import AttentionLayer
@@ -91,13 +91,22 @@ def open_model(source: ModelSource, progress: Progress) -> Opened:
     return Opened(model, _tree(model.architecture))
 
 
-def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Comparison:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How two models differ, and where they lie."""
+
+    comparison: Comparison
+    sources: tuple[ModelSource, ModelSource]
+
+
+def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compared:
     """Open two models once more, which takes no weights, and compare them."""
     from bertviewer.core import loading
     from bertviewer.core.comparing.comparing import compare_models
 
     ours, theirs = (loading.open_model(source, progress) for source in (left, right))
-    return compare_models(ours, theirs, progress)
+    comparison = compare_models(ours, theirs, progress)
+    return Compared(comparison, (ours.source, theirs.source))
 
 
 def prepare_views_later(progress: Progress) -> None:
@@ -121,8 +130,9 @@ def prepare_views() -> None:
     typesetting.prepare()
 
 
-def load_libraries(progress: Progress) -> tuple[Device, ...]:
-    """Import torch and transformers, and return where they can run a model."""
+def load_libraries(model: LoadedModel, progress: Progress) -> tuple[Device, ...]:
+    """Import what a model is run with, and return where that can be."""
+    model.prepare_tokenizer()
     libraries.load(progress)
     from bertviewer.core.run.devices import available_devices
 
@@ -276,25 +286,31 @@ def predictions(
 
 
 def write_report(
-    path: Path, architecture: Architecture, drawn: DrawnRun | None, progress: Progress
+    path: Path,
+    architecture: Architecture,
+    drawn: DrawnRun | None,
+    models: Iterable[ModelSource],
+    progress: Progress,
 ) -> Path:
-    """Typeset a report and write it; the path comes back."""
+    """Typeset a report and write it, over no file of ``models``; the path comes back."""
     from bertviewer.report.document import build_document
     from bertviewer.report.pdf import write_document
 
     progress(0, 0, "Typesetting the report")
-    write_document(path, build_document(architecture, drawn))
+    write_document(path, build_document(architecture, drawn), models)
     return path
 
 
-def write_modules(path: Path, architecture: Architecture, progress: Progress) -> Path:
-    """Write all modules as CSV; the path comes back."""
-    from bertviewer.core.files import write_atomically
+def write_modules(
+    path: Path, architecture: Architecture, models: Iterable[ModelSource], progress: Progress
+) -> Path:
+    """Write all modules as CSV, over no file of ``models``; the path comes back."""
+    from bertviewer.core.files import save
     from bertviewer.report import formats
 
     progress(0, 0, "Writing the modules")
     text = formats.csv(architecture, depth=None, with_parameters=False)
-    write_atomically(path, text.encode())
+    save(path, text.encode(), models)
     return path
 
 
@@ -348,11 +364,13 @@ def singular_values(matrix: Matrix, _model: LoadedModel, progress: Progress) -> 
     return module.singular_values(matrix, progress, "Singular values")
 
 
-def save_tensor(matrix: Matrix, path: Path, progress: Progress) -> Path:
-    """Write a tensor as .npy or CSV; the path comes back."""
+def save_tensor(
+    matrix: Matrix, path: Path, models: Iterable[ModelSource], progress: Progress
+) -> Path:
+    """Write a tensor as .npy or CSV, over no file of ``models``; the path comes back."""
     from bertviewer.core.tensors import saving
 
-    return saving.save(matrix, path, progress)
+    return saving.save(matrix, path, models, progress)
 
 
 def cached_models(progress: Progress) -> tuple[CachedModel, ...]:

@@ -55,6 +55,7 @@ class Workspace(Runs):
         super().__init__(parent)
         self.architecture: Architecture | None = None
         self.source: ModelSource | None = None  # of the open model
+        self.models: tuple[ModelSource, ...] = ()  # all that were open here, compared ones too
         self.remote: HubModel | None = None  # where its weights come from, if it is of the hub
         self.devices: tuple[Device, ...] = ()  # known once torch is there
         self.keys: KeyReport | None = None  # how the open model's checkpoint fits it
@@ -163,15 +164,19 @@ class Workspace(Runs):
         if self.architecture is None:
             return
         self._classes.make_all()
-        task = partial(tasks.write_report, path, self.architecture, drawn)
+        task = partial(tasks.write_report, path, self.architecture, drawn, self.models)
         self._jobs.start("export", task, lambda written: self.exported.emit(str(written)))
 
     def export_modules(self, path: Path) -> None:
         """Write every module of the open model as CSV."""
         if self.architecture is None:
             return
-        task = partial(tasks.write_modules, path, self.architecture)
+        task = partial(tasks.write_modules, path, self.architecture, self.models)
         self._jobs.start("save", task, lambda written: self.saved.emit(str(written)))
+
+    def guard(self, *models: ModelSource) -> None:
+        """Let nothing that is saved from now on replace a file of these models."""
+        self.models = tuple(dict.fromkeys((*self.models, *models)))
 
     def cancel(self) -> None:
         """Stop what is going on."""
@@ -180,11 +185,12 @@ class Workspace(Runs):
     def _on_opened(self, opened: tasks.Opened) -> None:
         self._model = model = opened.model
         self.source, self.remote = model.source, model.remote
+        self.guard(model.source)
         self._unasked.hold()
         self._unasked.add(
             (
                 Step(tasks.prepare_views_later, self._on_views, is_needed=False),
-                Step(tasks.load_libraries, self._on_libraries),
+                Step(partial(tasks.load_libraries, model), self._on_libraries),
                 Step(partial(tasks.confirm, model), self._on_confirmed),
             )
         )

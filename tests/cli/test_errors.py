@@ -44,6 +44,7 @@ def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], messag
         (("report", "demo"), "-o/--output"),
         (("report", "demo", "-o", "absent/out.pdf"), "absent"),
         (("report", "demo", "-o", "."), "folder"),
+        (("report", "demo", "-o", "x" * 300), "File name too long"),
         (("report", "demo", "-o", "out.pdf", "--pair", "two"), "--pair needs --sentence"),
         (("report", "demo", "-o", "out.pdf", "--sentence", ""), "the sentence is empty"),
         (("report", "demo", "-o", "out.pdf", "--check"), "--check needs --sentence"),
@@ -64,6 +65,17 @@ def test_more_errors_in_this_process(
     assert line.startswith("bertviewer: error: ")
     assert message in line
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "model.safetensors"])
+def test_the_models_own_files_are_no_place_for_its_report(
+    name: str, tiny_bert_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tiny_bert_folder / name
+    before = file.read_bytes()
+    assert main(["report", str(tiny_bert_folder), "-o", str(file)]) == 2
+    assert "it is a file of the model" in capsys.readouterr().err
+    assert file.read_bytes() == before
 
 
 def test_our_own_bug_is_logged(

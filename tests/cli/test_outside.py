@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.app import main
 from bertviewer.core.backend import transformers
 from tests.cli.commands import ROOT, bertviewer, output_of
 from tests.cli.conftest import Printed
@@ -55,19 +54,11 @@ def test_folders_of_any_name(
     assert printed("report", str(folder), "-o", "report.pdf") == ""
 
 
-def test_a_path_that_is_not_utf_8(
-    printed: Printed, tiny_bert_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_path_that_is_not_utf_8(printed: Printed, tiny_bert_folder: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_bert_folder, tmp_path / os.fsdecode(b"\xff\xfe"))
     assert "pretrained weights" in printed("summary", str(folder))
     assert printed("report", str(folder), "-o", "report.pdf") == ""
-    # The library of the tokenizers takes no such path.
-    assert main(["run", str(folder), "a test"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(
-        ": the tokenizer cannot be read: its path is not UTF-8, which the library of the "
-        "tokenizers needs; rename it"
-    )
+    assert "pooler.dense" in printed("run", str(folder), "a test")
 
 
 def test_names_that_the_terminal_cannot_show_do_not_stop_the_output(elsewhere: Path) -> None:

@@ -75,8 +75,14 @@ def test_what_is_no_configuration(tmp_path: Path, text: str, message: str) -> No
         ({"hidden_size": 0}, "hidden_size is 0, not a positive whole number"),
         ({"hidden_size": 8.5}, "hidden_size is 8.5, not a positive whole number"),
         ({"hidden_size": "8"}, "hidden_size is '8', not a positive whole number"),
-        ({"intermediate_size": float("nan")}, "NaN is not a JSON value"),
-        ({"initializer_range": float("inf")}, "Infinity is not a JSON value"),
+        ({"intermediate_size": float("nan")}, "intermediate_size is nan, which is no size"),
+        ({"intermediate_size": float("inf")}, "intermediate_size is inf, out of bounds"),
+        ({"num_labels": float("inf")}, "num_labels is inf, above the limit of 100000"),
+        ({"num_hidden_layers": {"__float__": "-Infinity"}}, "num_hidden_layers is -inf, out of"),
+        ({"text_config": {"dtype": "nn"}}, "dtype 'nn' is not known"),
+        ({"__class__": 5}, "__class__ is a name of Python's own"),
+        ({"text_config": {"__dict__": {}}}, "__dict__ is a name of Python's own"),
+        ({"backbone": "local-dir:/etc"}, "backbone 'local-dir:/etc' lies elsewhere"),
         ({"num_labels": 10**8}, "num_labels is 100000000, out of bounds"),
         ({"num_labels": 10**6}, "num_labels is 1000000, above the limit of 100000"),
         ({"inner_group_num": 20_000}, "inner_group_num is 20000, above the limit of 1000"),
@@ -95,6 +101,23 @@ def test_absurd_sizes(tmp_path: Path, change: dict[str, Any], message: str) -> N
         read_configuration(path)
     assert str(path) in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_numbers_that_json_does_not_know_are_read_as_transformers_once_wrote_them(
+    tmp_path: Path,
+) -> None:
+    limits = {"time_step_limit": [0.0, float("inf")], "least": float("-inf")}
+    assert "Infinity]" in write(tmp_path, GOOD | limits).read_text()
+    assert read_configuration(write(tmp_path, GOOD | limits)) == GOOD | limits
+    named = {
+        "time_step_limit": [0.0, {"__float__": "Infinity"}],
+        "least": {"__float__": "-Infinity"},
+    }
+    assert read_configuration(write(tmp_path, GOOD | named)) == GOOD | limits
+    odds: tuple[Any, ...] = ([1], "12", None, {})
+    for odd in odds:
+        table = {"eps": {"__float__": odd}}
+        assert read_configuration(write(tmp_path, GOOD | table)) == GOOD | table
 
 
 def test_unreadable_and_huge_files(tmp_path: Path) -> None:

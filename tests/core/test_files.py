@@ -16,29 +16,43 @@ def names(folder: Path) -> list[str]:
 
 class TestCheckWritable:
     def test_a_new_file_in_a_folder_is_fine_and_not_made_yet(self, tmp_path: Path) -> None:
-        check_writable(tmp_path / "report.pdf")
+        check_writable(tmp_path / "report.pdf", ())
         assert names(tmp_path) == []
 
     def test_an_old_file_stays_as_it_is(self, tmp_path: Path) -> None:
         path = tmp_path / "report.pdf"
         path.write_bytes(b"old")
-        check_writable(path)
+        check_writable(path, ())
         assert path.read_bytes() == b"old"
         assert names(tmp_path) == ["report.pdf"]
 
     def test_a_folder_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="it is a folder"):
-            check_writable(tmp_path)
+            check_writable(tmp_path, ())
 
     def test_a_missing_folder_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
-            check_writable(tmp_path / "missing" / "report.pdf")
+            check_writable(tmp_path / "missing" / "report.pdf", ())
         assert str(caught.value).endswith(f"there is no folder {tmp_path / 'missing'}")
 
     def test_a_file_in_place_of_the_folder_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"")
         with pytest.raises(UserError, match="there is no folder"):
-            check_writable(tmp_path / "file" / "report.pdf")
+            check_writable(tmp_path / "file" / "report.pdf", ())
+
+    @pytest.mark.skipif(os.name != "posix", reason="other systems have other limits")
+    @pytest.mark.parametrize(
+        "name",
+        ["x" * 300, "注" * 90, "a\0b", "d/" * 3000 + "report.pdf", "file/report.pdf", "loop"],
+    )
+    def test_a_name_that_no_system_takes_is_told_before_the_work(
+        self, tmp_path: Path, name: str
+    ) -> None:
+        (tmp_path / "file").write_bytes(b"")
+        (tmp_path / "loop").symlink_to("loop")
+        with pytest.raises(UserError, match="cannot write"):
+            check_writable(tmp_path / name, ())
+        assert names(tmp_path) == ["file", "loop"]
 
     def test_a_folder_that_takes_no_files_is_told(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -46,7 +60,7 @@ class TestCheckWritable:
         # Not by permissions: root may write everywhere.
         refuse(monkeypatch, "tempfile.NamedTemporaryFile", errno.EROFS)
         with pytest.raises(UserError, match=f"cannot write .*: {os.strerror(errno.EROFS)}"):
-            check_writable(tmp_path / "report.pdf")
+            check_writable(tmp_path / "report.pdf", ())
 
 
 class TestWriteAtomically:
@@ -123,4 +137,4 @@ def test_a_link_is_followed_and_a_pipe_is_refused(tmp_path: Path) -> None:
     assert target.read_bytes() == b"new"
     os.mkfifo(pipe)
     with pytest.raises(UserError, match="not a regular file"):
-        check_writable(pipe)
+        check_writable(pipe, ())

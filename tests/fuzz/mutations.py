@@ -16,6 +16,13 @@ VALUES: tuple[Any, ...] = (
     "/etc/passwd", "org/kernel", "💥", "\ud800", [], [1], [[]], {}, {"a": 1}, "x" * 5000,
     [0] * 3000,
 )  # fmt: skip
+KEYS = (
+    "", "\0", "auto_map", "vocab_file", "merges_file", "tokenizer_file", "gguf_file", "vocab",
+    "merges", "init_inputs", "name_or_path", "sp_model_kwargs", "tokenizer_class", "unk_token",
+    "extra_special_tokens", "added_tokens_decoder", "model_specific_special_tokens",
+    "fast_tokenizer_files", "chat_template", "backend", "model_max_length", "self",
+)  # fmt: skip
+"""What a key may become, or be added as: names of files among them."""
 _NUMBER = re.compile(rb"\d+")
 
 
@@ -61,7 +68,9 @@ def _changed(value: Any, chance: random.Random) -> Any:
         if chance.random() < 0.15:
             return {k: v for k, v in value.items() if k != key}
         if chance.random() < 0.1:
-            return value | {chance.choice(("", "\0", key + "x", "auto_map")): value[key]}
+            return value | {chance.choice((*KEYS, key + "x")): value[key]}
+        if chance.random() < 0.1:
+            return value | {chance.choice(KEYS): chance.choice(VALUES)}
         return value | {key: _changed(value[key], chance)}
     if isinstance(value, list) and value and chance.random() < 0.9:
         number = chance.randrange(len(value))

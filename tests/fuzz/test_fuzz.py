@@ -6,13 +6,16 @@ from tests.fuzz.cases import work_through
 from tests.fuzz.targets import TARGETS
 
 COUNT = 500
+FEW = 40
+"""Of the names: each family that comes up is imported."""
 
 
 @pytest.mark.parametrize("name", list(TARGETS))
 def test_damaged_files(name: str) -> None:
-    outcome = work_through(name, COUNT)
+    count = FEW if name == "names" else COUNT
+    outcome = work_through(name, count)
     assert outcome.broken == []
-    assert sum(outcome.counts.values()) == COUNT
+    assert sum(outcome.counts.values()) == count
     # A damage that nobody notices, and one that is: both have to be among them.
     assert outcome.counts["fine"] > 0
-    assert outcome.counts["refused"] > COUNT // 4
+    assert outcome.counts["refused"] > count // 4

@@ -25,7 +25,7 @@ class TestWriting:
         path = tmp_path / "report.pdf"
         path.write_bytes(b"old")
         small = short(document)
-        write_document(path, small)
+        write_document(path, small, ())
         assert Report.of(path.read_bytes()).pages[0].startswith("demo BertModel")
         assert names(tmp_path) == ["report.pdf"]
 
@@ -40,7 +40,7 @@ class TestWriting:
 
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(UserError, match=os.strerror(errno.ENOSPC)):
-            write_document(path, short(document))
+            write_document(path, short(document), ())
         assert path.read_bytes() == b"old"
         assert names(tmp_path) == ["report.pdf"]
 
@@ -50,7 +50,7 @@ class TestWriting:
         path = tmp_path / "report.pdf"
         path.write_bytes(b"old")
         with pytest.raises(Exception, match=r"layers\.pdf"):
-            write_document(path, replace(short(document), plots={}))
+            write_document(path, replace(short(document), plots={}), ())
         assert path.read_bytes() == b"old"
 
     @pytest.mark.parametrize("name", ["missing/report.pdf", "."])
@@ -58,12 +58,12 @@ class TestWriting:
         self, document: ReportDocument, tmp_path: Path, name: str
     ) -> None:
         with pytest.raises(UserError, match="cannot write"):
-            write_document(tmp_path / name, short(document))
+            write_document(tmp_path / name, short(document), ())
         assert names(tmp_path) == []
 
     def test_from_a_model_at_once(
         self, demo: tuple[Architecture, ActivationRun], qapp: QApplication, tmp_path: Path
     ) -> None:
-        write_report(tmp_path / "report.pdf", demo[0], None)
+        write_report(tmp_path / "report.pdf", demo[0], None, ())
         report = Report.of((tmp_path / "report.pdf").read_bytes())
         assert "encoder BertEncoder 10,646,784 46.87%" in report.text

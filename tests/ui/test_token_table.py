@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.run.model_tokenizer import ModelTokenizer
+from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.plots.place import Place
 from bertviewer.ui.appearance import APPEARANCES, apply_appearance
 from bertviewer.ui.selection import Selection

@@ -15,6 +15,7 @@ from bertviewer.core.analysis.attention_places import attention_paths
 from bertviewer.core.analysis.prediction_data import predicted_places
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import UserError
+from bertviewer.core.library_words import words_of
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ActivationRun
@@ -55,7 +56,9 @@ def logits_by_layer(
         with torch.no_grad(), telling(module, progress), _giving(givers, states[:, None]):
             logits = first_tensor(module(**inputs))
     except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise UserError(f"the head cannot be applied to single states: {error}") from error
+        raise UserError(
+            f"the head cannot be applied to single states: {words_of(error)}"
+        ) from error
     root = run.activation("")
     norms = None if root is None else root.token_norms
     if logits is None or logits.shape[:2] != (len(states), 1) or norms is None:

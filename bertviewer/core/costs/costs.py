@@ -37,6 +37,7 @@ from bertviewer.core.counting.experiments import observe
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.templates import count_modules, template_path
 from bertviewer.core.errors import Cancelled
+from bertviewer.core.library_words import plain_words
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbols import LETTERS, Symbol, role_of, symbols_of
 
@@ -108,7 +109,7 @@ def _input_symbols(
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())[:200]
+    text = plain_words(error)[:200]
     # What these say can be read by itself; what a KeyError says cannot.
     says_all = text and isinstance(error, ValueError | RuntimeError)
     return text if says_all else f"{type(error).__name__}: {text}"

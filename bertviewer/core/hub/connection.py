@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from bertviewer import __version__
 from bertviewer.core.errors import UserError
+from bertviewer.core.hub.pace import LIMITS, Limits
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 _BAD_TOKEN = "the token for the hub cannot be read; store it anew with: hf auth login"
@@ -24,12 +25,14 @@ class Hub:
         patience: seconds without a byte after which a connection counts as lost.
         headers: what every request to the endpoint carries; a person's token may be among them,
             so they are never shown, and never sent elsewhere.
+        limits: how slow it may be while it does send something.
     """
 
     endpoint: str
     cache: Path
     patience: float = PATIENCE
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    limits: Limits = LIMITS
 
     @property
     def host(self) -> str:

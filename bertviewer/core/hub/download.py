@@ -57,7 +57,7 @@ def _fetch(hub: Hub, listing: Listing, file: RemoteFile, blob: Path, meter: Mete
     if at < file.nbytes:
         with (
             part.open("ab") as written,
-            closing(read_bytes(asked, meter.tick, at)) as chunks,
+            closing(read_bytes(asked, meter.tick, at, nbytes=file.nbytes - at)) as chunks,
         ):
             for chunk in chunks:
                 at += len(chunk)

@@ -7,7 +7,7 @@ from typing import Any
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.hub.name import HubName, is_commit
-from bertviewer.core.run.tokenizer_files import SENTENCEPIECE_FILES
+from bertviewer.core.tokenizer.files import SENTENCEPIECE_FILES
 
 CONFIGURATION = "config.json"
 WEIGHTS = "model.safetensors"

@@ -190,7 +190,7 @@ def _header(hub: Hub, listing: Listing, file: RemoteFile, place: Path, tick: Tic
     def between(start: int, stop: int) -> bytes:
         came = bytearray()
         asked = remote_file(hub, listing.name, file)
-        with closing(read_bytes(asked, tick, start, stop)) as chunks:
+        with closing(read_bytes(asked, tick, start, stop, nbytes=stop - start)) as chunks:
             for chunk in chunks:
                 came += chunk
                 if len(came) >= stop - start:

@@ -16,6 +16,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.listing import Listing, RemoteFile, read_listing
 from bertviewer.core.hub.name import HubName
+from bertviewer.core.hub.pace import Pace, TooSlow
 from bertviewer.core.hub.refusals import RETRIED, Unreachable, refusal, retry_after
 from bertviewer.core.hub.waiting import POLL, Exchange
 
@@ -75,23 +76,28 @@ def remote_file(hub: Hub, name: HubName, file: RemoteFile) -> Resource:
 
 
 def read_bytes(
-    asked: Resource, tick: Tick, start: int = 0, stop: int | None = None
+    asked: Resource, tick: Tick, start: int = 0, stop: int | None = None, *, nbytes: int = 0
 ) -> Generator[bytes, None, None]:
     """Give the bytes from ``start`` to ``stop``, or more; go on after cuts.
+
+    ``nbytes`` is how many there should be, as far as that is known: more may take longer.
 
     Close the generator as soon as there are enough, and the connection is cut.
 
     Raises:
-        Unreachable: there is no connection.
-        UserError: the hub refuses, or the connection breaks again and again.
+        Unreachable: there is no connection, or no answer.
+        UserError: the hub refuses, is too slow, or the connection breaks again and again.
     """
-    at, failures = start, 0
+    at, failures, is_answered = start, 0, False
+    pace = Pace(asked.hub.limits, nbytes, lambda: tick(""))
     while True:
         try:
-            with _answer(asked, tick, at, stop) as (exchange, status, headers):
+            with _answer(asked, pace, at, stop) as (exchange, status, headers):
+                is_answered = True
                 if status in (200, 206):
                     to_skip = at - _first_byte(asked, status, headers, at)
                     for chunk in exchange.chunks():
+                        pace.came(len(chunk))
                         fresh, to_skip = chunk[to_skip:], max(0, to_skip - len(chunk))
                         if fresh:
                             at, failures = at + len(fresh), 0
@@ -101,6 +107,10 @@ def read_bytes(
                 wait = _wait(status, headers, failures)
                 if wait is None:
                     raise refusal(asked.hub, asked.what, status, headers)
+        except TooSlow as error:
+            if not is_answered:
+                raise Unreachable(f"{asked.what}: {asked.hub.host} does not answer") from error
+            raise asked.error(f"{error}; what has come is kept") from error
         except httpx2.InvalidURL as error:
             raise asked.error("redirects to no address") from error
         except httpx2.TransportError as error:
@@ -118,14 +128,14 @@ def read_bytes(
 
 @contextmanager
 def _answer(
-    asked: Resource, tick: Tick, start: int, stop: int | None
+    asked: Resource, pace: Pace, start: int, stop: int | None
 ) -> Iterator[tuple[Exchange, int, Mapping[str, str]]]:
     url = asked.hub.endpoint + asked.path
     for _ in range(MAX_REDIRECTS):
         headers = asked.hub.headers_for(url)
         if start or stop is not None:
             headers["range"] = f"bytes={start}-{'' if stop is None else stop - 1}"
-        with Exchange(_client(asked.hub), url, headers, lambda: tick("")) as exchange:
+        with Exchange(_client(asked.hub), url, headers, pace) as exchange:
             status, answered = exchange.answer()
             if status not in _REDIRECTS:
                 yield exchange, status, answered

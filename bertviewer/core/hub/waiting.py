@@ -4,10 +4,13 @@ import contextlib
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import httpx2
+
+from bertviewer.core.hub.pace import Pace
 
 POLL = 0.1  # seconds between two looks at whether to go on
 _AHEAD = 32  # chunks, of 64 KiB at most, that may be read before they are taken
@@ -16,7 +19,7 @@ _AHEAD = 32  # chunks, of 64 KiB at most, that may be read before they are taken
 class Exchange:
     """One GET and its answer.
 
-    The thread that uses this never blocks for longer than ``POLL`` between two calls of ``tick``,
+    The thread that uses this never blocks for longer than ``POLL`` between two ticks of ``pace``,
     which may raise; the reading thread then has its connection cut, and ends.
     """
 
@@ -25,12 +28,12 @@ class Exchange:
         client: Callable[[], httpx2.Client],
         url: str,
         headers: Mapping[str, str],
-        tick: Callable[[], None],
+        pace: Pace,
     ) -> None:
         self._client = client
         self._url = url
         self._headers = dict(headers)
-        self._tick = tick
+        self._pace = pace
         self._items: queue.Queue[Any] = queue.Queue(_AHEAD)
         self._stopped = threading.Event()
         self._socket: socket.socket | None = None
@@ -55,6 +58,7 @@ class Exchange:
 
         Raises:
             httpx2.HTTPError: no answer came.
+            TooSlow: it does not come.
         """
         item = self._take()
         assert isinstance(item, tuple)
@@ -65,18 +69,24 @@ class Exchange:
 
         Raises:
             httpx2.HTTPError: the connection was lost, or nothing came for too long.
+            TooSlow: too little comes.
         """
         while (item := self._take()) is not None:
             yield item
 
     def _take(self) -> Any:
         while True:
-            self._tick()
-            with contextlib.suppress(queue.Empty):
+            self._pace.tick()
+            began = time.monotonic()
+            try:
                 item = self._items.get(timeout=POLL)
-                if isinstance(item, BaseException):
-                    raise item
-                return item
+            except queue.Empty:
+                self._pace.waited(time.monotonic() - began)
+                continue
+            self._pace.waited(time.monotonic() - began)
+            if isinstance(item, BaseException):
+                raise item
+            return item
 
     def _read(self) -> None:
         try:

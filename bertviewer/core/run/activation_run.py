@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "bertviewer.run/1"
 
-TokenizerKind = Literal["model", "stand-in"]
+TokenizerKind = Literal["model", "bert", "stand-in"]
+"""Whose the tokens are: the model's own, BERT's by the model's vocab.txt, or of no vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)

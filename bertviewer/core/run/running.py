@@ -63,8 +63,8 @@ def run_sentence(
         kind = model.architecture.root.class_name
         raise UserError(f"{kind} does not read text, so no sentence can be run")
     progress(0, 0, "Reading the tokenizer")
-    tokenizer = model.tokenizer()
-    tokens = with_decoder(tokenizer, tokenizer.tokenize(sentence), model.architecture)
+    tokenizer = model.tokenizer(progress)
+    tokens = with_decoder(tokenizer, tokenizer.tokenize(sentence, progress), model.architecture)
     config = model.architecture.config
     check_tokens(tokens, config)
     if device == CPU:

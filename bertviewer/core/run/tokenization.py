@@ -10,28 +10,15 @@ from bertviewer.core.configuration import position_limit
 from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.memory import check_attention_memory
+from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.run.decoder_input import shifted
-from bertviewer.core.run.model_tokenizer import ModelTokenizer
-from bertviewer.core.run.stand_in import StandInTokenizer
 from bertviewer.core.run.text import check_text
 from bertviewer.core.run.token_count import TokenCount
-from bertviewer.core.run.tokenizer_files import (
-    check_tokenizer_files,
-    has_tokenizer,
-    lacks_tokenizer,
-)
 from bertviewer.core.source import ModelSource
-
-# These share bert-base-uncased's vocabulary, which the demo model carries.
-_UNCASED_PRESETS = frozenset(
-    {
-        "bert-base-uncased",
-        "bert-large-uncased",
-        "distilbert-base-uncased",
-        "electra-base-discriminator",
-    }
-)
+from bertviewer.core.tokenizer.files import has_tokenizer, lacks_tokenizer, shares_vocabulary
+from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.core.tokenizer.stand_in import StandInTokenizer
 
 
 class Tokenizer(Protocol):
@@ -39,18 +26,21 @@ class Tokenizer(Protocol):
 
     kind: TokenizerKind
 
-    def tokenize(self, sentence: Sentence) -> tuple[Token, ...]:
+    def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
         """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
 
         Raises:
             UserError: the text cannot be read, or the limit leaves no room for it.
+            Cancelled: by ``progress``.
         """
 
     def text_of(self, number: int) -> str:
         """Return the token of that id as the vocabulary writes it, "#id" if it has none."""
 
 
-def find_tokenizer(source: ModelSource, config: Mapping[str, Any]) -> Tokenizer:
+def find_tokenizer(
+    source: ModelSource, config: Mapping[str, Any], progress: Progress = no_progress
+) -> Tokenizer:
     """Return a tokenizer for a model, or a stand-in for a configuration without vocabulary.
 
     Each call gives one of its own: only one thread may use it. Of an encoder-decoder without a
@@ -60,13 +50,12 @@ def find_tokenizer(source: ModelSource, config: Mapping[str, Any]) -> Tokenizer:
     Raises:
         UserError: the folder has weights and no tokenizer, or a broken one, or there is no
             vocabulary.
+        Cancelled: by ``progress``.
     """
     folder = source.folder
     apart = source.task.name == "base" and bool(config.get("is_encoder_decoder"))
-    if source.kind not in ("preset", "demo"):
-        check_tokenizer_files(folder)
     if has_tokenizer(source):
-        return ModelTokenizer(folder, config, reads_apart=apart)
+        return ModelTokenizer(folder, config, progress, reads_apart=apart)
     if lacks_tokenizer(source):
         place = "hub's cache" if source.kind == "hub" else "folder"
         raise UserError(f"{source.name}: the {place} has no tokenizer, so no sentence can be run")
@@ -75,9 +64,9 @@ def find_tokenizer(source: ModelSource, config: Mapping[str, Any]) -> Tokenizer:
             f"{source.name}: vocab_size is not in the configuration, so there is no stand-in for "
             "the tokenizer, and no sentence can be run"
         )
-    if source.name in _UNCASED_PRESETS:
+    if shares_vocabulary(source):
         try:
-            return ModelTokenizer(demo_folder(), config)
+            return ModelTokenizer(demo_folder(), config, progress)
         except UserError:
             return StandInTokenizer(config)
     return StandInTokenizer(config, reads_apart=apart)
@@ -117,14 +106,20 @@ def _takes(name: str, architecture: Architecture) -> bool:
     return forward is None or name in inspect.signature(forward).parameters
 
 
-def count_tokens(tokenizer: Tokenizer, sentence: Sentence, config: Mapping[str, Any]) -> TokenCount:
+def count_tokens(
+    tokenizer: Tokenizer,
+    sentence: Sentence,
+    config: Mapping[str, Any],
+    progress: Progress = no_progress,
+) -> TokenCount:
     """Return how many tokens a sentence has, and what the vocabulary lacks of it.
 
     Raises:
         UserError: the text is bad.
+        Cancelled: by ``progress``.
     """
     check_text(sentence)
-    tokens = tokenizer.tokenize(sentence)
+    tokens = tokenizer.tokenize(sentence, progress)
     readings = _readings(tokens, config)
     longest = max(map(len, readings))
     unknown = tuple(token.written or token.text for token in tokens if token.is_unknown)

@@ -31,10 +31,10 @@ def token_rows(
     if not has_token_rows(model.architecture, tensor):
         return TokenIndex(())
     try:
-        tokenizer = model.tokenizer()
+        tokenizer = model.tokenizer(progress)
     except UserError:
         return TokenIndex(())  # a model without a tokenizer has numbers for its rows
-    if tokenizer.kind != "model":
+    if tokenizer.kind == "stand-in":
         return TokenIndex(())
     names = []
     for number in range(tensor.shape[0]):

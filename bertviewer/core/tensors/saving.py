@@ -1,21 +1,29 @@
 """Writes a tensor to a file, piece by piece: .npy for programs, CSV for people."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from bertviewer.core.files import write_atomically
+from bertviewer.core import files
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.source import ModelSource
 from bertviewer.core.tensors.matrix import TILE, Matrix
 
 CSV_TILE = TILE // 16
 """Elements that are texts at once: a text takes many times the bytes of its number."""
 
 
-def save(matrix: Matrix, path: Path, progress: Progress = no_progress) -> Path:
+def save(
+    matrix: Matrix,
+    path: Path,
+    models: Iterable[ModelSource],
+    progress: Progress = no_progress,
+) -> Path:
     """Write .npy, or CSV where the file's name ends so; the path comes back.
+
+    No file of ``models`` is replaced: they are those that are open.
 
     Raises:
         UserError: the disk does not take it, or the tensor's file cannot be read any more; an
@@ -23,7 +31,8 @@ def save(matrix: Matrix, path: Path, progress: Progress = no_progress) -> Path:
         Cancelled: ``progress`` said so.
     """
     is_csv = path.suffix.lower() == ".csv"
-    write_atomically(path, csv_pieces(matrix, progress) if is_csv else npy_pieces(matrix, progress))
+    pieces = csv_pieces(matrix, progress) if is_csv else npy_pieces(matrix, progress)
+    files.save(path, pieces, models)
     return path
 
 

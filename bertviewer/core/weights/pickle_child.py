@@ -5,12 +5,18 @@ Around it stand limits of memory and time, and a hook that lets nothing through 
 program, open a connection or write a file.
 """
 
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bertviewer.core.child_process import (
+    REFUSED,
+    ForbiddenError,
+    forbid,
+    limit_memory,
+    limit_seconds,
+)
 from bertviewer.core.errors import UserError
 from bertviewer.core.weights.stored import ITEM_BYTES
 
@@ -19,17 +25,8 @@ ROOM = 1_000_000_000
 SECONDS = 120
 BYTES_A_SECOND = 20_000_000
 """Time of the processor: so long at least, and more for a large file."""
-REFUSED = 2
-"""The exit status for what is told in one line on the standard output."""
-
 # Where a checkpoint of training keeps the weights, if not at the top.
 _INNER = ("state_dict", "model_state_dict", "model", "module")
-_FORBIDDEN = (
-    "socket.", "subprocess.", "os.", "shutil.", "ctypes.", "pty.", "urllib.", "http.", "ftplib.",
-    "smtplib.", "webbrowser.", "pickle.", "builtins.input", "sys.setprofile", "sys.settrace",
-)  # fmt: skip
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_NEEDED_BY_IMPORTS = ("os.listdir", "os.scandir")
 
 
 def main(arguments: list[str]) -> int:
@@ -38,8 +35,10 @@ def main(arguments: list[str]) -> int:
     import torch  # before the limits: what it takes depends on how it was built
 
     torch.set_num_threads(1)
-    _limit(source.stat().st_size)
-    sys.addaudithook(_forbid)
+    nbytes = source.stat().st_size
+    limit_memory(3 * nbytes + ROOM)
+    limit_seconds(SECONDS + nbytes // BYTES_A_SECOND)
+    sys.addaudithook(forbid)
     try:
         convert(source, target)
     except UserError as error:
@@ -74,7 +73,7 @@ def convert(source: Path, target: Path) -> None:
 
 
 def _cause(error: Exception) -> str:
-    if isinstance(error, _ForbiddenError):
+    if isinstance(error, ForbiddenError):
         return f"refused: reading it tried to do what tensors never need ({error})"
     text = str(error).lower()
     if isinstance(error, MemoryError) or "memory" in text or "alloc" in text:
@@ -134,27 +133,3 @@ def _named(source: Path, loaded: Any) -> dict[str, Any]:
                     raise UserError(f"{source}: a tensor in it has no proper name")
                 return found
     raise UserError(f"{source}: there are no named tensors in it")
-
-
-def _limit(nbytes: int) -> None:
-    """Cap memory and time of this process, where the system can."""
-    if sys.platform == "linux":
-        import resource
-
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        memory = pages * resource.getpagesize() + 3 * nbytes + ROOM
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        seconds = SECONDS + nbytes // BYTES_A_SECOND
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-class _ForbiddenError(RuntimeError):
-    """Something was tried that reading tensors has no need of; the text names it."""
-
-
-def _forbid(event: str, arguments: tuple[Any, ...]) -> None:
-    """Stop what would reach out of this process; Python calls it before it happens."""
-    is_writing = event == "open" and bool(arguments[2] & _WRITES)
-    if is_writing or (event.startswith(_FORBIDDEN) and event not in _NEEDED_BY_IMPORTS):
-        raise _ForbiddenError(event)

@@ -1,14 +1,14 @@
 """Has pickled weights turned into safetensors by a child process, and watches over it."""
 
 import json
-import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from signal import Signals
 from typing import IO
 
+from bertviewer.core import child_process
+from bertviewer.core.child_process import REFUSED
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import PREFIX
 from bertviewer.core.log import write_log
@@ -17,7 +17,6 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.weights import PICKLE_CHILD
 from bertviewer.core.weights.finding import INDEX, SINGLE
 from bertviewer.core.weights.header import read_header
-from bertviewer.core.weights.pickle_child import REFUSED
 from bertviewer.core.weights.pickle_contents import read_contents
 from bertviewer.core.weights.pickle_files import pickle_files
 
@@ -27,12 +26,6 @@ MEMORY_PER_BYTE = 1.3
 MAX_ANSWER = 10_000  # bytes
 # SIGKILL is what a system out of memory sends; SIGXCPU comes from the limit of time.
 _KILLS = (-9, -24)
-
-# What a process needs to start, and none of what may be secret.
-_ENVIRONMENT = (
-    "PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TEMP",
-    "TMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONHOME", "PYTHONUTF8",
-)  # fmt: skip
 
 
 def convert_pickle(file_or_index: Path, folder: Path, progress: Progress = no_progress) -> Path:
@@ -74,13 +67,12 @@ def _convert_file(file: Path, target: Path, progress: Progress) -> None:
     written = target.with_name(f"{PREFIX}{target.name}")
     label = f"Reading {file.name} in a process of its own"
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        child = subprocess.Popen(
-            _command(file, written),
-            stdin=subprocess.DEVNULL,
+        child = child_process.start(
+            PICKLE_CHILD,
+            [str(file.resolve()), str(written)],
+            target.parent,
             stdout=output,
             stderr=errors,
-            cwd=target.parent,
-            env=_environment(),
         )
         try:
             while child.poll() is None:
@@ -99,28 +91,6 @@ def _convert_file(file: Path, target: Path, progress: Progress) -> None:
             child.kill()
             child.wait()
             written.unlink(missing_ok=True)
-
-
-def _command(file: Path, target: Path) -> list[str]:
-    program = [sys.executable]
-    if not getattr(sys, "frozen", False):
-        # Without -P, a module in the working folder could take the place of another.
-        program += ["-P", "-m", "bertviewer"]
-    return [*program, PICKLE_CHILD, str(file.resolve()), str(target)]
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    # The folder that holds this package: it may be a checkout, and not installed.
-    paths = [str(Path(__file__).resolve().parents[3])]
-    paths += [path for path in sys.path if path and not getattr(sys, "frozen", False)]
-    threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    return {
-        **kept,
-        **threads,
-        "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
 
 
 def _reason(file: Path, status: int, output: IO[bytes], errors: IO[bytes]) -> str:

@@ -12,6 +12,7 @@ from torch import nn
 from bertviewer.core.backend import torch
 from bertviewer.core.building import SEED
 from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.library_words import words_of
 from bertviewer.core.progress import Progress
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.matching import where
@@ -64,7 +65,7 @@ def load_pretrained(
             raise
         except Exception as error:
             raise UserError(
-                f"{where(checkpoint)}: the weights cannot be loaded: {error}"
+                f"{where(checkpoint)}: the weights cannot be loaded: {words_of(error)}"
             ) from error
     return module.eval(), _random(module, info["missing_keys"])
 

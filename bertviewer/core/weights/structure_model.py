@@ -33,7 +33,7 @@ class StructureModel(LoadedModel):
         """Raise ``UserError``: it is not known what to calculate."""
         raise UserError(why_not_run(self.source.name))
 
-    def tokenizer(self) -> NoReturn:
+    def tokenizer(self, progress: Progress = no_progress) -> NoReturn:
         """Raise ``UserError``: a sentence's tokens would be of no use."""
         raise UserError(why_not_run(self.source.name))
 

@@ -1,7 +1,6 @@
 """Asks for the model that the open one is compared with, and shows what came of it."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -14,9 +13,6 @@ from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.opening import PATTERNS
 from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
-
-if TYPE_CHECKING:
-    from bertviewer.core.comparing.comparison import Comparison
 
 
 class Comparing(QObject):
@@ -61,10 +57,11 @@ class Comparing(QObject):
         task = partial(tasks.compare, left, right)
         self._workspace.carry_out("compare", task, partial(self._show, left))
 
-    def _show(self, left: ModelSource, comparison: "Comparison") -> None:
+    def _show(self, left: ModelSource, compared: tasks.Compared) -> None:
         from bertviewer.ui.comparing.window import ComparisonWindow
 
-        window = ComparisonWindow(comparison, self._window)
+        self._workspace.guard(*compared.sources)
+        window = ComparisonWindow(compared.comparison, self._workspace, self._window)
         window.chosen.connect(partial(self._go, left))
         window.show()
 

@@ -30,6 +30,7 @@ from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.chart_menu import choose_data
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
+from bertviewer.ui.workspace import Workspace
 
 SIZE = 1180, 640  # pixels
 PADDING, BAR, LEAST = 4, 110, 50  # pixels: beside a text, of a bar, of any column
@@ -44,13 +45,16 @@ class ComparisonWindow(QDialog):
 
     chosen = Signal(str)
 
-    def __init__(self, comparison: Comparison, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, comparison: Comparison, workspace: Workspace, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("comparisonWindow")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
         self.setWindowTitle(f"{comparison.left.name} ↔ {comparison.right.name}")
         self._comparison = comparison
+        self._workspace = workspace
         self._shown = ShownTensors(TensorsModel(comparison, self), self)
         self._states = {state: self._make_button(state) for state in STATES}
         tabs = QTabWidget()
@@ -107,7 +111,7 @@ class ComparisonWindow(QDialog):
         save = QPushButton(self.tr("Save as CSV…"))
         save.setObjectName("saveComparison")
         save.setAutoDefault(False)
-        save.clicked.connect(lambda: choose_data(self, self._shown, "comparison.csv"))
+        save.clicked.connect(self._choose_data)
         line = QHBoxLayout()
         line.setContentsMargins(0, 6, 0, 4)
         line.setSpacing(4)
@@ -125,6 +129,9 @@ class ComparisonWindow(QDialog):
         self._table.viewport().installEventFilter(self)
         layout.addWidget(self._table, 1)
         return page
+
+    def _choose_data(self) -> None:
+        choose_data(self, self._shown, "comparison.csv", self._workspace)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Give the names what a new width leaves them; Qt calls it."""

@@ -9,8 +9,8 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
+from bertviewer.core import files
 from bertviewer.core.errors import UserError
-from bertviewer.core.files import write_atomically
 from bertviewer.plots import export
 from bertviewer.plots.chart import Chart
 from bertviewer.plots.file_names import file_name
@@ -18,6 +18,7 @@ from bertviewer.plots.paper import Drawing
 from bertviewer.plots.table import Tabular
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.workspace import Workspace
 
 PICTURES: dict[str, Callable[[Drawing], bytes]] = {
     ".png": export.png,
@@ -32,7 +33,7 @@ class _Entry:
 
     name: str
     title: str
-    call: Callable[[Drawing, Chart, str], None]
+    call: Callable[[Drawing, Chart, str, Workspace], None]
 
 
 def _no_title() -> str:
@@ -43,11 +44,13 @@ def fill_menu(
     menu: QMenu,
     plot: Drawing,
     chart: Callable[[], Chart | None],
+    workspace: Workspace,
     title: Callable[[], str] = _no_title,
 ) -> None:
     """Put all ways to take a plot along into a menu; without a chart there are none.
 
-    Files are proposed to be called after the title above the plot and what its chart shows.
+    Files are proposed to be called after the title above the plot and what its chart shows; none
+    of the workspace's models' is replaced.
     """
     for entry in _ENTRIES:
         action = menu.addAction(QCoreApplication.translate("chart_menu", entry.title))
@@ -55,7 +58,7 @@ def fill_menu(
 
         def carry_out(_checked: bool = False, call: Callable[..., None] = entry.call) -> None:
             if (shown := chart()) is not None:
-                call(plot, shown, title())
+                call(plot, shown, title(), workspace)
 
         action.triggered.connect(carry_out)
 
@@ -66,35 +69,36 @@ def fill_menu(
     menu.aboutToShow.connect(enable)
 
 
-def save(parent: QWidget, path: Path, content: Callable[[], bytes]) -> None:
+def save(parent: QWidget, path: Path, content: Callable[[], bytes], workspace: Workspace) -> None:
     """Write a file, or tell why that was not possible."""
     try:
-        write_atomically(path, content())
+        files.check_writable(path, workspace.models)
+        files.save(path, content(), workspace.models)
     except UserError as error:
         show_error(parent, str(error))
 
 
-def save_picture(plot: Drawing, path: Path) -> None:
+def save_picture(plot: Drawing, path: Path, workspace: Workspace) -> None:
     """Write the plot's picture; the file's name says of what kind, PNG if it says nothing."""
     if path.suffix.lower() not in PICTURES:
         path = path.with_name(f"{path.name}.png")
-    save(plot, path, lambda: PICTURES[path.suffix.lower()](plot))
+    save(plot, path, lambda: PICTURES[path.suffix.lower()](plot), workspace)
 
 
-def save_data(parent: QWidget, data: Tabular, path: Path) -> None:
+def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) -> None:
     """Write the data of a chart or a table as CSV."""
-    save(parent, path, lambda: export.csv_text(data).encode())
+    save(parent, path, lambda: export.csv_text(data).encode(), workspace)
 
 
-def _copy_picture(plot: Drawing, _chart: Chart, _title: str) -> None:
+def _copy_picture(plot: Drawing, _chart: Chart, _title: str, _workspace: Workspace) -> None:
     QApplication.clipboard().setImage(QImage.fromData(export.png(plot)))
 
 
-def _copy_data(_plot: Drawing, chart: Chart, _title: str) -> None:
+def _copy_data(_plot: Drawing, chart: Chart, _title: str, _workspace: Workspace) -> None:
     QApplication.clipboard().setText(export.csv_text(chart))
 
 
-def _choose_picture(plot: Drawing, chart: Chart, title: str) -> None:
+def _choose_picture(plot: Drawing, chart: Chart, title: str, workspace: Workspace) -> None:
     name, kind = QFileDialog.getSaveFileName(
         plot,
         QCoreApplication.translate("chart_menu", "Save the picture"),
@@ -104,11 +108,12 @@ def _choose_picture(plot: Drawing, chart: Chart, title: str) -> None:
     if name:
         path = Path(name)
         suffix = f".{kind[:3].lower()}"
-        save_picture(plot, path if path.suffix else path.with_name(f"{path.name}{suffix}"))
+        path = path if path.suffix else path.with_name(f"{path.name}{suffix}")
+        save_picture(plot, path, workspace)
 
 
-def _choose_data(plot: Drawing, chart: Chart, title: str) -> None:
-    choose_data(plot, chart, _proposal(plot, chart, title, ".csv"))
+def _choose_data(plot: Drawing, chart: Chart, title: str, workspace: Workspace) -> None:
+    choose_data(plot, chart, _proposal(plot, chart, title, ".csv"), workspace)
 
 
 def _proposal(plot: Drawing, chart: Chart, title: str, ending: str) -> str:
@@ -117,13 +122,13 @@ def _proposal(plot: Drawing, chart: Chart, title: str, ending: str) -> str:
     return file_name(chart, title, ending, name)
 
 
-def choose_data(parent: QWidget, data: Tabular, proposal: str) -> None:
+def choose_data(parent: QWidget, data: Tabular, proposal: str, workspace: Workspace) -> None:
     """Ask for a file and write data to it as CSV."""
     name, _ = QFileDialog.getSaveFileName(
         parent, QCoreApplication.translate("chart_menu", "Save the data"), proposal, "CSV (*.csv)"
     )
     if name:
-        save_data(parent, data, Path(name))
+        save_data(parent, data, Path(name), workspace)
 
 
 _ENTRIES = (

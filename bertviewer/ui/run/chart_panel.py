@@ -179,13 +179,14 @@ class ChartPanel(QWidget):
                 menu.addMenu(column.name.text()) if is_double else menu,
                 column.plot,
                 partial(_chart_of, column.plot),
+                self._workspace,
                 self._title.text,
             )
         self._menu_button.setMenu(menu)
 
     def _open_menu(self, plot: ChartPlot, position: QPoint) -> None:
         menu = QMenu(plot)
-        fill_menu(menu, plot, lambda: plot.chart, self._title.text)
+        fill_menu(menu, plot, lambda: plot.chart, self._workspace, self._title.text)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))
 

@@ -31,7 +31,7 @@ class ClassesPanel(QWidget):
         self._partners = Partners()
         self._best = plain_label("")
         self._best.setObjectName("classSummary")
-        self._table = FigureView("classTable", self.tr("Scores of the classes"))
+        self._table = FigureView(workspace, "classTable", self.tr("Scores of the classes"))
         self._grid = ChartPanel(workspace, self.tr("Probability of each label"), GridPlot)
         self._grid.plot.setObjectName("labelGrid")
         self._answer = ChartPanel(workspace, self.tr("Where the answer begins and ends"), LinePlot)

@@ -28,6 +28,7 @@ from bertviewer.ui.run.figure_rows import FigureRows
 from bertviewer.ui.run.figures import FigureTable
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
+from bertviewer.ui.workspace import Workspace
 
 DEEPEST = 0.5
 """How much of the shade's colour a share of 1 has: text stays readable on it."""
@@ -43,8 +44,11 @@ class FigureView(QWidget):
 
     chosen = Signal(Place)
 
-    def __init__(self, name: str, accessible_name: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, name: str, accessible_name: str, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
+        self._workspace = workspace
         self._rows = FigureRows(self)
         self._table = table = make_table(self._rows, name, accessible_name)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -190,7 +194,7 @@ class FigureView(QWidget):
     def _save(self) -> None:
         # Called as it is in the program: predictionTable.
         name = re.sub(r"(?=[A-Z])", "-", self._table.objectName()).lower()
-        choose_data(self, self.shown, f"{name}.csv")
+        choose_data(self, self.shown, f"{name}.csv", self._workspace)
 
 
 def _put(rows: Sequence[Sequence[Cell]]) -> None:

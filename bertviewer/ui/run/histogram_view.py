@@ -34,7 +34,9 @@ class HistogramView(View):
         self._log.setToolTip(self.tr("Draw the counts on a logarithmic axis: few are seen then"))
         self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
         self._panel.plot.setObjectName("histogramPlot")
-        self._statistics = FigureView("statisticsTable", self.tr("Statistics of the output"))
+        self._statistics = FigureView(
+            workspace, "statisticsTable", self.tr("Statistics of the output")
+        )
         self._columns = columns = QSplitter(Qt.Orientation.Horizontal)
         columns.addWidget(self._panel)
         columns.addWidget(self._statistics)

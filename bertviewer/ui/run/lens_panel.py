@@ -44,7 +44,7 @@ class LensPanel(QWidget):
         self._workspace = workspace
         self._b: Predicted | None = None
         self._a: Predicted | None = None
-        self._table = FigureView("lensTable", self.tr("Best tokens after each layer"))
+        self._table = FigureView(workspace, "lensTable", self.tr("Best tokens after each layer"))
         self._message = plain_label("")
         self._message.setObjectName("lensMessage")
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -13,6 +13,10 @@ _RANDOM = QT_TRANSLATE_NOOP("notes", "RANDOM weights: no figure comes from train
 _STAND_IN = QT_TRANSLATE_NOOP(
     "notes", "The tokens are a stand-in's: this configuration has no vocabulary."
 )
+_AS_BERT = QT_TRANSLATE_NOOP(
+    "notes",
+    "The tokens are BERT's: beside the model is a vocab.txt alone, no file of its own tokenizer.",
+)
 _CUT = QT_TRANSLATE_NOOP("notes", "The sentence was CUT to {0} tokens: the model takes no more.")
 _HALF = QT_TRANSLATE_NOOP(
     "notes",
@@ -36,6 +40,8 @@ def run_notes(run: ActivationRun, architecture: Architecture) -> list[str]:
         notes.append(_translated(_RANDOM))
     if run.tokenizer == "stand-in":
         notes.append(_translated(_STAND_IN))
+    if run.tokenizer == "bert":
+        notes.append(_translated(_AS_BERT))
     if run.sentence.cut:
         notes.append(_translated(_CUT).format(len(run.tokens)))
     halves = {t.dtype for t in architecture.parameters if t.dtype in ("float16", "bfloat16")}

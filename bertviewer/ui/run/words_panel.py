@@ -57,7 +57,7 @@ class WordsPanel(QWidget):
         self._message.setObjectName("predictionMessage")
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._message.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._table = FigureView("predictionTable", self.tr("Likeliest tokens"))
+        self._table = FigureView(self._workspace, "predictionTable", self.tr("Likeliest tokens"))
         self._lens = LensPanel(self._workspace)
         self._columns = QSplitter(Qt.Orientation.Horizontal)
         self._columns.addWidget(_titled(self.tr("By the model"), self._table))

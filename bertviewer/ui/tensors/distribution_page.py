@@ -30,7 +30,9 @@ class DistributionPage(Page):
         self._log.setToolTip(self.tr("Draw the counts on a logarithmic axis: few are seen then"))
         self._panel = ChartPanel(workspace, "", HistogramPlot, (self._log,))
         self._panel.plot.setObjectName("tensorHistogram")
-        self._statistics = FigureView("tensorStatistics", self.tr("Statistics of the tensor"))
+        self._statistics = FigureView(
+            workspace, "tensorStatistics", self.tr("Statistics of the tensor")
+        )
         columns = QSplitter(Qt.Orientation.Horizontal)
         columns.addWidget(self._panel)
         columns.addWidget(self._statistics)

@@ -43,7 +43,7 @@ class NormsPage(Page):
         self._told = ElidedLabel()
         save = QPushButton(self.tr("Save as CSV…"))
         save.setObjectName("saveNorms")
-        save.clicked.connect(lambda: choose_data(self, self._model, "norms.csv"))
+        save.clicked.connect(lambda: choose_data(self, self._model, "norms.csv", workspace))
         line = QHBoxLayout()
         line.setContentsMargins(0, 1, 0, 3)
         line.setSpacing(10)

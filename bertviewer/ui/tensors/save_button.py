@@ -44,12 +44,13 @@ class SaveButton(QToolButton):
         if self._subject is None:
             return
         try:
-            check_writable(path)
+            check_writable(path, self._workspace.models)
         except UserError as error:
             show_error(self, str(error))
             return
         saved = self._workspace.saved
-        task = partial(tasks.save_tensor, self._subject.matrix, path)
+        models = self._workspace.models
+        task = partial(tasks.save_tensor, self._subject.matrix, path, models)
         self._workspace.carry_out("save", task, lambda written: saved.emit(str(written)))
 
     def _choose_file(self, suffix: str) -> None:

@@ -33,7 +33,9 @@ class SpectrumPage(Page):
         self._agreed: Matrix | None = None
         self._panel = ChartPanel(workspace, "", SpectrumPlot)
         self._panel.plot.setObjectName("spectrumPlot")
-        self._facts = FigureView("spectrumFacts", self.tr("What the singular values tell"))
+        self._facts = FigureView(
+            workspace, "spectrumFacts", self.tr("What the singular values tell")
+        )
         # Side by side: a flat plot tells little of how fast values fall.
         columns = QSplitter(Qt.Orientation.Horizontal)
         columns.addWidget(self._panel)

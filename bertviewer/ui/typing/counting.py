@@ -39,13 +39,13 @@ class Counting:
         if self._tokenizer is None and not self._has_none:
             try:
                 if tokenization.reads_text(self._architecture):
-                    self._tokenizer = tokenization.find_tokenizer(self._source, config)
+                    self._tokenizer = tokenization.find_tokenizer(self._source, config, progress)
             except UserError:
                 pass  # a model without a tokenizer
             self._has_none = self._tokenizer is None
         if self._tokenizer is None:
             return None
         try:
-            return tokenization.count_tokens(self._tokenizer, sentence, config)
+            return tokenization.count_tokens(self._tokenizer, sentence, config, progress)
         except UserError:
             return None

@@ -18,7 +18,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import parse_source
 from tests.core.analysis.model_runs import Opened
 from tests.core.formulas.formula_models import TINY
-from tests.core.run.small_tokenizers import NAMES, byte_level, unigram
+from tests.core.tokenizer.small_tokenizers import NAMES, byte_level, unigram
 
 MASKED = "the cat <mask> on the mat"
 PAIR = Sentence("the cat sat on the mat", "this is a test")

@@ -11,7 +11,7 @@ import pytest
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.hub.connection import Hub
 from bertviewer.core.hub.opening import open_hub
-from bertviewer.core.run.tokenizer_files import TOKENIZER_FILES, has_tokenizer
+from bertviewer.core.tokenizer.files import TOKENIZER_FILES, has_tokenizer
 from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.header import read_header
 from tests.core.hub.conftest import REPO, hub_source

@@ -16,7 +16,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run.text import MAX_CHARACTERS
 from bertviewer.core.run.tokenization import Tokenizer, check_tokens, count_tokens
 from bertviewer.core.source import parse_source
-from tests.core.run.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
+from tests.core.tokenizer.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
 
 # What hypothesis would come upon too rarely: special tokens by name, marks of vocabularies, emoji
 # that are several characters, words from right to left, characters that combine or control.
@@ -97,8 +97,8 @@ def test_any_text_runs_or_is_refused(
 @pytest.fixture(scope="session")
 def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> list[Tokenizer]:
     """Return one of each kind, which all know a limit of 20 tokens; and a stand-in."""
-    from bertviewer.core.run.model_tokenizer import ModelTokenizer
-    from bertviewer.core.run.stand_in import StandInTokenizer
+    from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+    from bertviewer.core.tokenizer.stand_in import StandInTokenizer
 
     config = {"max_position_embeddings": 20}
     made: list[Tokenizer] = []

@@ -16,13 +16,13 @@ from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence, Token
-from bertviewer.core.run.model_tokenizer import ModelTokenizer
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run.stand_in import StandInTokenizer
 from bertviewer.core.run.text import MAX_CHARACTERS, check_text
 from bertviewer.core.run.token_count import TokenCount
 from bertviewer.core.run.tokenization import check_tokens, count_tokens
 from bertviewer.core.source import parse_source
+from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.core.tokenizer.stand_in import StandInTokenizer
 from tests.core.run.bert_tokens import BERT, texts
 
 

@@ -10,10 +10,10 @@ from bertviewer.core.demo import demo_folder
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import Sentence, Token
-from bertviewer.core.run.model_tokenizer import ModelTokenizer
-from bertviewer.core.run.stand_in import StandInTokenizer
 from bertviewer.core.run.tokenization import find_tokenizer, reads_text
 from bertviewer.core.source import parse_source
+from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.core.tokenizer.stand_in import StandInTokenizer
 from tests.core.run.bert_tokens import BERT, texts
 
 
@@ -101,7 +101,7 @@ class TestModelTokenizer:
         assert [token.id for token in tokens][::4] == [2, 3]
 
     def test_broken_files_are_told(self, tmp_path: Path) -> None:
-        (tmp_path / "tokenizer.json").write_text('{"version": "1.0", "model": 7}')
+        (tmp_path / "tokenizer.json").write_text('{"version": "1.0", "model": {}}')
         with pytest.raises(UserError, match="the tokenizer cannot be read"):
             ModelTokenizer(tmp_path)
 

@@ -27,7 +27,7 @@ def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_npy_is_the_tensor(shape: tuple[int, ...], tmp_path: Path) -> None:
     values = RANDOM.normal(size=shape).astype(np.float32)
     whole = Matrix(in_memory(values), leading=(0,) * max(0, len(shape) - 2))
-    assert save(whole, tmp_path / "t.npy") == tmp_path / "t.npy"
+    assert save(whole, tmp_path / "t.npy", ()) == tmp_path / "t.npy"
     found = np.load(tmp_path / "t.npy", allow_pickle=False)
     assert found.dtype == np.float32
     assert_array_equal(found, values)
@@ -35,9 +35,9 @@ def test_npy_is_the_tensor(shape: tuple[int, ...], tmp_path: Path) -> None:
 
 def test_slices_are_saved_alone(tmp_path: Path) -> None:
     values = RANDOM.normal(size=(4, 20, 30))
-    save(Matrix(in_memory(values), (2,), (5, 9), (10, 25)), tmp_path / "t.npy")
+    save(Matrix(in_memory(values), (2,), (5, 9), (10, 25)), tmp_path / "t.npy", ())
     assert_array_equal(np.load(tmp_path / "t.npy"), values[2, 5:9, 10:25])
-    save(Matrix(in_memory(values[0, 0]), rows=(5, 9)), tmp_path / "v.npy")
+    save(Matrix(in_memory(values[0, 0]), rows=(5, 9)), tmp_path / "v.npy", ())
     assert_array_equal(np.load(tmp_path / "v.npy"), values[0, 0, 5:9])
 
 
@@ -46,7 +46,7 @@ def test_small_floats_are_saved_as_float32(dtype: torch.dtype, tmp_path: Path) -
     values = torch.randn(9, 5).to(dtype)
     save_file({"w": values}, tmp_path / "m.safetensors")
     stored = stored_in(tmp_path / "m.safetensors")["w"]
-    save(Matrix(FileValues("w", stored)), tmp_path / "t.npy")
+    save(Matrix(FileValues("w", stored)), tmp_path / "t.npy", ())
     found = np.load(tmp_path / "t.npy")
     assert found.dtype == np.float32
     assert_array_equal(found, values.float().numpy())
@@ -54,7 +54,7 @@ def test_small_floats_are_saved_as_float32(dtype: torch.dtype, tmp_path: Path) -
 
 def test_csv_has_all_digits_and_the_tensors_own_indices(tmp_path: Path) -> None:
     values = RANDOM.normal(size=(40, 7)).astype(np.float32)
-    save(Matrix(in_memory(values), rows=(10, 30), columns=(2, 7)), tmp_path / "t.CSV")
+    save(Matrix(in_memory(values), rows=(10, 30), columns=(2, 7)), tmp_path / "t.CSV", ())
     lines = (tmp_path / "t.CSV").read_bytes().split(b"\r\n")
     assert lines[0] == b"row,2,3,4,5,6"
     table = np.array([list(map(float, line.split(b","))) for line in lines[1:-1]])
@@ -75,11 +75,11 @@ def test_an_older_file_stays_where_saving_fails(tmp_path: Path) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        save(Matrix(FileValues("w", stored)), target, progress)
+        save(Matrix(FileValues("w", stored)), target, (), progress)
     with file.open("r+b") as opened:
         opened.truncate(stored.offset + 2000)
     with pytest.raises(UserError, match="ends in the middle of w"):
-        save(Matrix(FileValues("w", stored)), target)
+        save(Matrix(FileValues("w", stored)), target, ())
     assert target.read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.safetensors", "t.npy"]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import torch
 
-from bertviewer.core.weights import PICKLE_CHILD, pickle_converting
+from bertviewer.core import child_process
+from bertviewer.core.weights import PICKLE_CHILD
 
 Tensors = dict[str, torch.Tensor]
 
@@ -43,7 +44,7 @@ def child(file: Path, target: Path, before: str = "") -> tuple[int, str]:
     code = f"{before}\nimport sys\nfrom bertviewer.app import main\nsys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-c", code, PICKLE_CHILD, str(file), str(target)],
-        env=pickle_converting._environment(),
+        env=child_process.environment(),
         capture_output=True,
         text=True,
         timeout=300,

@@ -10,9 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bertviewer.app import main
+from bertviewer.core import child_process
 from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.weights import PICKLE_CHILD, pickle_child, pickle_converting
+from bertviewer.core.weights import pickle_converting
 from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.pickle_converting import convert_pickle
 from tests.core.weights.bad_pickles import Call
@@ -136,30 +136,9 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
     def use(code: str) -> None:
         monkeypatch.setattr(
-            pickle_converting,
-            "_command",
-            lambda file, target: [sys.executable, "-c", code, str(file), str(target)],
+            child_process,
+            "command",
+            lambda kind, arguments: [sys.executable, "-c", code, *arguments],
         )
 
     return use
-
-
-def test_secrets_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    assert "hf_secret" not in str(pickle_converting._environment())
-
-
-def test_a_bundle_calls_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    monkeypatch.setattr(sys, "executable", "/opt/bertviewer/bertviewer")
-    command = pickle_converting._command(tmp_path / "a", tmp_path / "b")
-    assert command[:2] == ["/opt/bertviewer/bertviewer", PICKLE_CHILD]
-    called: list[list[str]] = []
-
-    def converted(given: list[str]) -> int:
-        called.append(given)
-        return 0
-
-    monkeypatch.setattr(pickle_child, "main", converted)
-    assert main(command[1:]) == 0
-    assert called == [[str(tmp_path / "a"), str(tmp_path / "b")]]

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QTableView
+from PySide6.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QMessageBox,
+    QPushButton,
+    QTableView,
+)
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.backend import torch
@@ -55,6 +61,42 @@ def test_the_open_model_and_its_copy(
     # The open model is still the open one.
     assert tiny_window.workspace.source is not None
     assert tiny_window.workspace.source.name == str(tiny_bert_folder)
+
+
+def test_no_file_of_both_models_is_replaced(
+    tiny_window: MainWindow,
+    tiny_bert_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lane: Lane,
+    qtbot: QtBot,
+) -> None:
+    other = shutil.copytree(tiny_bert_folder, tiny_bert_folder.with_name("other"))
+    choose(monkeypatch, other)
+    find(tiny_window, QAction, "compareFolder").trigger()
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
+    )
+    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    comparison = find(tiny_window, ComparisonWindow)
+
+    def errors() -> list[QMessageBox]:
+        boxes = QApplication.topLevelWidgets()
+        return [box for box in boxes if isinstance(box, QMessageBox) and box.isVisible()]
+
+    for file in (other / "config.json", tiny_bert_folder / "vocab.txt"):
+        before = file.read_bytes()
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, file=file: (str(file), ""))
+        for save in (
+            find(comparison, QPushButton, "saveComparison").click,
+            tiny_window.choose_modules,
+            tiny_window.choose_report,
+        ):
+            save()
+            qtbot.waitUntil(lambda: bool(errors()), timeout=OPEN_TIMEOUT)
+            (box,) = errors()
+            assert "it is a file of the model" in box.text()
+            box.close()
+        assert file.read_bytes() == before
 
 
 def test_what_is_no_model_gets_a_dialog(

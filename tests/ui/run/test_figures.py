@@ -12,6 +12,7 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from bertviewer.plots.place import Place
+from bertviewer.ui.lane import Lane
 from bertviewer.ui.run.figure_rows import FigureRows
 from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.figures import (
@@ -26,6 +27,7 @@ from bertviewer.ui.run.figures import (
     score,
     words,
 )
+from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
 
 THIRD = 1 / 3
@@ -104,8 +106,8 @@ def test_a_tip_is_no_markup(qapp: QApplication) -> None:
 
 
 @pytest.fixture
-def view(qtbot: QtBot) -> FigureView:
-    view = FigureView("figures", "Figures")
+def view(lane: Lane, qtbot: QtBot) -> FigureView:
+    view = FigureView(Workspace(lane), "figures", "Figures")
     qtbot.addWidget(view)
     view.resize(400, 200)
     view.show()
@@ -134,9 +136,9 @@ def test_what_is_copied(view: FigureView, act: Callable[[str], str]) -> None:
 
 
 def test_a_file_is_called_after_the_table(
-    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lane: Lane, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view = FigureView("predictionTable", "Predictions")
+    view = FigureView(Workspace(lane), "predictionTable", "Predictions")
     qtbot.addWidget(view)
     view.show_table(TABLE)
     proposed: list[str] = []

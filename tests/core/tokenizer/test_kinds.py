@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.run.activation_run import Sentence, Token
-from bertviewer.core.run.model_tokenizer import ModelTokenizer
-from bertviewer.core.run.pieces import word_starts
-from tests.core.run.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
+from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.core.tokenizer.pieces import word_starts
+from tests.core.tokenizer.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
 
 
 @pytest.fixture(scope="session", params=sorted(MAKERS))
@@ -63,7 +63,7 @@ def test_each_token_knows_which_text_it_is_of(kind: str, folders: dict[str, Path
 
 def test_mbart_puts_nothing_between_two_texts(tmp_path: Path) -> None:
     from bertviewer.core.backend import transformers
-    from tests.core.run.small_tokenizers import unigram
+    from tests.core.tokenizer.small_tokenizers import unigram
 
     pieces = [*unigram().get_vocab(), "en_XX"]
     scores = [(piece, -1.0) for piece in dict.fromkeys(pieces)]
@@ -101,7 +101,7 @@ def test_what_the_vocabulary_lacks(kind: str, unknown: list[str], folders: dict[
 
 def test_a_token_of_many_duties_is_not_unknown(tmp_path: Path) -> None:
     from bertviewer.core.backend import transformers
-    from tests.core.run.small_tokenizers import byte_level
+    from tests.core.tokenizer.small_tokenizers import byte_level
 
     # As GPT-2, whose end of text is its unknown token as well.
     end = {f"{role}_token": "</s>" for role in ("unk", "bos", "eos")}

@@ -8,8 +8,9 @@ from typing import Any
 from tokenizers import pre_tokenizers
 
 from bertviewer.core.configuration import position_limit
+from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
-from bertviewer.core.run.pieces import Piece, joined
+from bertviewer.core.tokenizer.pieces import Piece, joined
 
 # They write "<s> text </s>" and hide words behind their last token, "<mask>".
 _AS_BART = ("bart", "led", "mvp")
@@ -42,7 +43,7 @@ class StandInTokenizer:
         # The first rows of these vocabularies are special and unused tokens.
         self._first = 1000 if self._rows > 2000 else min(5, self._rows - 1)
 
-    def tokenize(self, sentence: Sentence) -> tuple[Token, ...]:
+    def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
         """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
 
         Raises:

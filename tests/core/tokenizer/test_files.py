@@ -1,11 +1,9 @@
-"""What lies beside a model as its tokenizer is looked at before a library reads it."""
+"""Which files make a tokenizer, and what is said of those that do not."""
 
 import json
-import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,123 +14,25 @@ import transformers
 from bertviewer.app import main
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading import open_model
-from bertviewer.core.run import model_tokenizer
 from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.model_tokenizer import ModelTokenizer
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run.tokenizer_files import (
-    MAX_BYTES,
+from bertviewer.core.source import parse_source
+from bertviewer.core.tokenizer import reading
+from bertviewer.core.tokenizer.files import (
     READ_BY_TRANSFORMERS,
     SETTINGS,
-    TEMPLATES,
     WITHOUT_VOCABULARY,
-    check_tokenizer_files,
     has_tokenizer,
     lacks_tokenizer,
 )
-from bertviewer.core.source import parse_source
+from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from tests.cli.commands import ROOT
 from tests.core.formulas.formula_models import TINY
-
-Put = Callable[[Path], None]
 
 
 @pytest.fixture
 def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_bert_folder, tmp_path / "model"))
-
-
-def refusal(folder: Path) -> str:
-    with pytest.raises(UserError) as raised:
-        check_tokenizer_files(folder)
-    return str(raised.value)
-
-
-def large(file: Path) -> None:
-    with file.open("wb") as opened:
-        opened.truncate(MAX_BYTES + 1)
-
-
-@pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json", "tokenizer_config.json"])
-@pytest.mark.parametrize(
-    ("put", "said"),
-    [
-        (lambda file: file.symlink_to("/etc/passwd"), "a link that leaves its folder, which is"),
-        (lambda file: file.symlink_to("/dev/zero"), "a link that leaves its folder, which is"),
-        (lambda file: file.symlink_to("nothing"), "No such file or directory"),
-        (os.mkfifo, "not a regular file"),
-        (Path.mkdir, "not a regular file"),
-        (large, "too large for a tokenizer"),
-    ],
-    ids=["passwd", "zero", "nothing", "pipe", "folder", "large"],
-)
-def test_what_is_no_file_of_the_model(folder: Path, name: str, put: Put, said: str) -> None:
-    (folder / name).unlink(missing_ok=True)
-    put(folder / name)
-    assert refusal(folder).startswith(f"{folder / name}: {said}")
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"fast_tokenizer_files": ["../tokenizer.4.0.0.json"]}, "is not the name of a file"),
-        ({"fast_tokenizer_files": "/etc/tokenizer.4.0.0.json"}, "is not the name of a file"),
-        ({"fast_tokenizer_files": [3]}, "'3' is not the name of a file beside it"),
-        ({"gguf_file": "/etc/passwd"}, "gguf_file names another file, which is not read"),
-        ({"sp_model_kwargs": {"model_file": "/etc/passwd"}}, "model_file names another file"),
-        ({"vocab": "/etc/passwd"}, "vocab names another file, which is not read"),
-        ({"merges": "/etc/passwd"}, "merges names another file, which is not read"),
-        ([], "the settings are not a JSON object"),
-    ],
-)
-def test_settings_that_name_other_files(folder: Path, settings: object, said: str) -> None:
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert said in refusal(folder)
-
-
-@pytest.mark.parametrize("text", ["", "[" * 200_000, '{"a": ' + "9" * 5_000 + "}", "\xff"])
-def test_settings_that_are_none(folder: Path, text: str) -> None:
-    (folder / "tokenizer_config.json").write_text(text, encoding="latin-1")
-    assert refusal(folder).startswith(f"{folder / 'tokenizer_config.json'}: bad settings: ")
-
-
-def test_a_link_among_the_versions(folder: Path) -> None:
-    (folder / "tokenizer.4.0.0.json").symlink_to("/etc/passwd")
-    settings = {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert "tokenizer.4.0.0.json: a link that leaves its folder" in refusal(folder)
-
-
-def test_templates_lie_in_the_folder(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "else").mkdir()
-    (folder / TEMPLATES).symlink_to(tmp_path / "else")
-    assert refusal(folder) == f"{folder / TEMPLATES}: a link, which is not followed"
-    (folder / TEMPLATES).unlink()
-    (folder / TEMPLATES).mkdir()
-    (folder / TEMPLATES / "a.jinja").symlink_to("/etc/passwd")
-    assert "a.jinja: a link that leaves its folder" in refusal(folder)
-
-
-def test_what_is_usual_is_fine(folder: Path) -> None:
-    usual = {
-        "model_max_length": int(1e30),
-        "special_tokens_map_file": "/home/somebody/special_tokens_map.json",
-        "gguf_file": None,
-        "fast_tokenizer_files": ["tokenizer.json"],
-    }
-    (folder / "tokenizer_config.json").write_text(json.dumps(usual))
-    (folder / "merges.txt").symlink_to("vocab.txt")
-    check_tokenizer_files(folder)
-
-
-def test_the_command_says_it_in_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "vocab.txt").unlink()
-    (folder / "vocab.txt").symlink_to("/etc/passwd")
-    assert main(["run", str(folder), "a test"]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    (line,) = said.err.splitlines()
-    assert "vocab.txt: a link that leaves its folder" in line
 
 
 def test_a_configuration_that_names_another_one_is_not_followed(
@@ -191,20 +91,18 @@ def test_one_that_reads_bytes_needs_no_vocabulary(tmp_path: Path) -> None:
 def test_what_a_sentencepiece_model_is_read_with(
     installed: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_tokenizer, "_is_installed", installed.__contains__)
+    monkeypatch.setattr(reading, "_is_installed", installed.__contains__)
     (tmp_path / "spm.model").write_bytes(b"not read")
-    config = {"model_type": "deberta-v2", **TINY["deberta-v2"]}
     with pytest.raises(UserError) as raised:
-        ModelTokenizer(tmp_path, config)
-    problem = f"{tmp_path}: the tokenizer cannot be read"
+        reading.read_tokenizer(tmp_path, {"model_type": "deberta-v2"}, is_own_code=False)
     command = "pip install 'bertviewer[sentencepiece]'"
-    assert str(raised.value) == f"{problem}: spm.model can only be read with {said}: {command}"
+    assert str(raised.value) == f"spm.model can only be read with {said}: {command}"
 
 
 def test_a_module_inside_of_what_is_not_there() -> None:
-    assert not model_tokenizer._is_installed("no_such_package.inner")
-    assert not model_tokenizer._is_installed("no_such_package")
-    assert model_tokenizer._is_installed("json.decoder")
+    assert not reading._is_installed("no_such_package.inner")
+    assert not reading._is_installed("no_such_package")
+    assert reading._is_installed("json.decoder")
 
 
 def test_what_is_to_be_installed_is_an_extra_of_the_package() -> None:
@@ -212,15 +110,19 @@ def test_what_is_to_be_installed_is_an_extra_of_the_package() -> None:
     extras = {
         f"bertviewer[{name}]": what for name, what in project["optional-dependencies"].items()
     }
-    names = {re.split("[<>=]", what)[0] for what in extras[model_tokenizer._EXTRA]}
-    assert names == set(model_tokenizer._SENTENCEPIECE)
+    names = {re.split("[<>=]", what)[0] for what in extras[reading._EXTRA]}
+    assert names == set(reading._SENTENCEPIECE)
 
 
 @pytest.mark.parametrize(
     ("family", "files", "said"),
     [
         ("bert", {"vocab.json": "{}"}, "BertTokenizer is made from vocab.txt or tokenizer.json"),
-        ("albert", {"vocab.txt": "a"}, "AlbertTokenizer is made from spiece.model or tokenizer"),
+        (
+            "albert",
+            {"vocab.txt": "a", SETTINGS: '{"tokenizer_class": "AlbertTokenizer"}'},
+            "AlbertTokenizer is made from spiece.model or tokenizer",
+        ),
         ("gpt2", {"vocab.txt": "a"}, "GPT2Tokenizer is made from vocab.json or tokenizer.json"),
         ("bert", {"vocab.txt": "a", SETTINGS: '{"tokenizer_class": "T5Tokenizer"}'}, "T5Tokenizer"),
     ],
@@ -238,7 +140,7 @@ def test_one_that_would_know_no_words_is_refused(
     ("settings", "said"),
     [
         ({"tokenizer_class": "NoSuchTokenizer"}, "tokenizer_class 'NoSuchTokenizer' is not known"),
-        ({"tokenizer_class": 5}, "tokenizer_class is 5, which is not the name of a class"),
+        ({"tokenizer_class": 5}, "'tokenizer_class' is 5, not a text"),
     ],
 )
 def test_a_class_that_is_none(settings: dict[str, Any], said: str, folder: Path) -> None:
@@ -262,6 +164,15 @@ def test_a_class_that_would_read_other_things(name: str, place: str, folder: Pat
         ModelTokenizer(folder, config)
 
 
+def test_a_chinese_albert_is_read_by_berts(tmp_path: Path) -> None:
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "你", "好", "##好"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words), "utf-8")
+    tokenizer = ModelTokenizer(tmp_path, {"model_type": "albert", **TINY["albert"]})
+    assert tokenizer.kind == "bert"
+    tokens = tokenizer.tokenize(Sentence("你好"))
+    assert [token.id for token in tokens] == [2, 5, 6, 3]
+
+
 def test_a_class_that_is_not_needed_is_not_blamed(folder: Path) -> None:
     (folder / SETTINGS).write_text('{"tokenizer_class": "NoSuchTokenizer"}')
     (folder / "tokenizer.json").write_text("{nothing")
@@ -269,8 +180,8 @@ def test_a_class_that_is_not_needed_is_not_blamed(folder: Path) -> None:
         ModelTokenizer(folder, {})
 
 
-def test_an_empty_tokenizer_is_told_by_more_than_a_key(folder: Path) -> None:
-    (folder / "tokenizer.json").write_text("{}")
+def test_an_empty_model_is_told_by_more_than_a_key(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text('{"model": {}}')
     with pytest.raises(UserError, match=r"cannot be read: KeyError: 'added_tokens'$"):
         run_sentence(open_model(parse_source(str(folder))), Sentence("a test"))
 

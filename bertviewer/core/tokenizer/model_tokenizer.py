@@ -1,0 +1,138 @@
+"""The tokenizer in a model's folder, read by transformers in a process of its own."""
+
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.configuration import position_limit
+from bertviewer.core.errors import UserError
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.tokenizer.pieces import Piece, joined
+from bertviewer.core.tokenizer.private_copy import tokenizer_config_of, write_private_copy
+from bertviewer.core.tokenizer.process import Child, DiedError, tokenizer_process
+
+_OPENING = "Reading the tokenizer"
+_READING = "Reading the text"
+_NAMING = "Reading the vocabulary"
+_numbers = count()
+
+
+class ModelTokenizer:
+    """Turns sentences into the tokens that the model was trained on. Of one thread only.
+
+    Should the process that reads it end, it is read again by the next one.
+    """
+
+    kind: TokenizerKind
+
+    def __init__(
+        self,
+        folder: Path,
+        config: Mapping[str, Any] | None = None,
+        progress: Progress = no_progress,
+        *,
+        reads_apart: bool = False,
+    ) -> None:
+        """Load it; the model's configuration tells its limit, and whether it has a decoder.
+
+        ``reads_apart`` says that a second sentence is for the decoder.
+
+        Raises:
+            UserError: its files are broken, or say what they may not.
+            Cancelled: by ``progress``.
+        """
+        self._folder = folder
+        self._config = config or {}
+        self._limit = position_limit(self._config)
+        self._reads_apart = reads_apart
+        # Whatever the encoder reads is segment 0: segment 1 is the decoder's.
+        self._segment = 0 if self._config.get("is_encoder_decoder") else None
+        self._number = next(_numbers)
+        self._child: weakref.ref[Child] | None = None
+        self._unknown: int | None = None
+        self._special: frozenset[int] = frozenset()
+        self._names: dict[int, str] | None = None
+        with tokenizer_process().turn(progress) as child:
+            self._open(child, progress)
+
+    def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
+        """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
+
+        A decoder that reads the second sentence has it tokenized alone, and as segment 1.
+
+        Raises:
+            UserError: the tokenizer cannot read the text, or the limit leaves no room for it.
+            Cancelled: by ``progress``.
+        """
+        texts = [text for text in (sentence.text, sentence.pair) if text is not None]
+        limit = self._limit if sentence.cut else None
+        if not self._reads_apart:
+            return joined([self._pieces(texts, self._segment, progress)], limit)
+        apart = [self._pieces([text], place, progress) for place, text in enumerate(texts)]
+        return joined(apart, limit)
+
+    def text_of(self, number: int) -> str:
+        """Return the token of that id as the vocabulary writes it, "#id" if it has none."""
+        if self._names is None:
+            self._names = dict(self._ask({"do": "names"}, no_progress, _NAMING))
+        # Embeddings often have more rows than the vocabulary has tokens.
+        return self._names.get(number, f"#{number}")
+
+    def _open(self, child: Child, progress: Progress) -> None:
+        """Have a child read it."""
+        problem = f"{self._folder}: the tokenizer cannot be read"
+        with tempfile.TemporaryDirectory(dir=child.folder) as copy:
+            own_code = write_private_copy(self._folder, self._config, Path(copy))
+            request = {
+                "do": "open",
+                "number": self._number,
+                "folder": copy,
+                "config": tokenizer_config_of(self._config),
+                "is_own_code": own_code,
+            }
+            try:
+                opened = child.ask(request, progress, _OPENING)
+            except (UserError, DiedError) as error:
+                said = str(error).replace(copy, str(self._folder))
+                raise type(error)(f"{problem}: {said}") from error
+        self._child = weakref.ref(child)
+        weakref.finalize(self, child.forget, self._number)
+        self.kind = "bert" if opened["is_bert"] else "model"
+        self._unknown, self._special = opened["unknown"], frozenset(opened["special"])
+
+    def _ask(self, request: Mapping[str, Any], progress: Progress, label: str) -> Any:
+        with tokenizer_process().turn(progress) as child:
+            if self._child is None or self._child() is not child:
+                self._open(child, progress)
+            return child.ask({**request, "number": self._number}, progress, label)
+
+    def _pieces(self, texts: Sequence[str], segment: int | None, progress: Progress) -> list[Piece]:
+        """Tokenize texts together; ``segment`` is theirs, ``None`` if the tokenizer tells them."""
+        try:
+            read = self._ask({"do": "read", "texts": texts}, progress, _READING)
+        except UserError as error:
+            raise UserError(f"the tokenizer cannot read this text: {error}") from error
+        return [
+            Piece(
+                self._token(number, name, own if segment is None else segment, place, written),
+                place,
+                starts,
+            )
+            for number, name, own, place, starts, written in read
+        ]
+
+    def _token(
+        self, number: int, name: str, segment: int, sentence: int | None, written: str
+    ) -> Token:
+        # One that was typed by its name is nothing unknown; nor is GPT-2's end of text, which is
+        # its unknown token too.
+        is_text = sentence is not None
+        is_unknown = is_text and number == self._unknown and written != name
+        is_special = not is_text or (number in self._special and not is_unknown)
+        if sentence is not None and self._reads_apart:
+            sentence = segment  # it was tokenized alone
+        return Token(number, name, segment, None, is_special, is_unknown, written, sentence)
