@@ -29,10 +29,10 @@ def embeddings(subject: Subject) -> Formula:
         parts.append(f"{sized(_table('pos'), *places)}[{position}]")
         terms.append(Term(_table("pos"), "one row for each position", shape_text(places)))
     shift = "" if offset is None else f", quad p_s = s + {offset + 1}"
-    summed = "e_s"
+    summed, wide = "e_s", width
     if "embed_proj" in subject.children:
         widening = subject.affine("embed_proj")
-        summed = widening.maths("e_s", INTO)
+        summed, wide = widening.maths("e_s", INTO), widening.outputs
         terms += widening.terms("the widening", INTO)
     terms += norm_terms(subject, "LayerNorm")
     return Formula(
@@ -41,7 +41,7 @@ def embeddings(subject: Subject) -> Formula:
         summary=_summary(types is not None, places is not None),
         maths=(
             f"{sized('e_s', width)} = {' + '.join(parts)}{shift}",
-            f"{sized('y_s', subject.width)} = {LAYER_NORM}({summed})",
+            f"{sized('y_s', wide)} = {LAYER_NORM}({summed})",
         ),
         terms=tuple(terms),
         notes=_notes(types, places, offset),
