@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from bertviewer.core.formulas.catalogue import formula_of
+import pytest
+
+from bertviewer.core.formulas.catalogue import formula_of, maths_of
 from tests.core.checking.small_models import small_model
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.formulas.found_formulas import formula_at, node_at, values
@@ -160,3 +162,17 @@ def test_roformer_turns_values_where_its_configuration_says_so() -> None:
     turned = formula_at(small_model("roformer", rotary_value=True).architecture, attention)
     assert 'P_h op("RoPE")(V_h)' in turned.maths[2]
     assert any("Values are rotated too" in note for note in turned.notes)
+
+
+@pytest.mark.parametrize("family", ["bert", "roformer", "esm", "big_bird"])
+def test_attention_to_an_encoder_is_told_from_self_attention(family: str) -> None:
+    model = small_model(family, is_decoder=True, add_cross_attention=True, **FULL)
+    layer = "encoder.layer.1"
+    for inner, symbol in (("attention", False), ("crossattention", True)):
+        for path in (f"{layer}.{inner}", f"{layer}.{inner}.self"):
+            node = node_at(model.architecture, path)
+            assert ('X_"enc"' in (node.forward_formula or "")) is symbol, path
+            assert maths_of(node, model.architecture) == node.forward_formula
+
+
+FULL = {"attention_type": "original_full"}
