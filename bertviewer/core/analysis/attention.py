@@ -24,6 +24,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.run.attention_type import settle
 from bertviewer.core.run.capture import Call, Capture, tensors_in
 from bertviewer.core.run.failures import told
 from bertviewer.core.run.replay import taken_by, telling
@@ -138,6 +139,7 @@ def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progre
         UserError: the model does not run that way.
     """
     module = model.module(random_weights=True)
+    settle(module, kept.inputs)
     parameters = inspect.signature(module.forward).parameters.values()
     takes = any(p.name == "output_attentions" or p.kind == p.VAR_KEYWORD for p in parameters)
     inputs = {**kept.inputs, "output_attentions": True} if takes else kept.inputs

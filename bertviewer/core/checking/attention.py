@@ -6,12 +6,22 @@ from typing import Any
 
 from torch import Tensor
 
-from bertviewer.core.checking import deberta, modernbert, torch_attention
+from bertviewer.core.checking import (
+    big_bird,
+    deberta,
+    esm,
+    modernbert,
+    roformer,
+    squeezebert,
+    torch_attention,
+)
 from bertviewer.core.checking.attention_maths import (
     Attention,
     Projection,
+    Rotation,
     check_cache,
     head_count,
+    separate,
 )
 from bertviewer.core.checking.families import BART, BERT, LLAMA, T5, named
 from bertviewer.core.checking.part import Part
@@ -24,43 +34,20 @@ class AttentionKind:
 
     ``read`` takes what the module's ``forward`` takes. ``output`` names the child that mixes the
     heads' outputs, so that its input is where they can be seen; ``None`` where the module gives
-    them itself, and "" where they cannot be seen. ``finish`` makes the module's result.
+    them itself, and "" where they cannot be seen. ``finish`` makes the module's result, the weights
+    last; ``given`` brings what the module gave into the same form.
     """
 
     read: Callable[..., Attention]
     output: str | None
     finish: Callable[[Part, Attention, Tensor, Tensor], Any]
+    given: Callable[[Any], Any] = lambda output: output
 
     def __call__(self, part: Part, *args: Any, **kwargs: Any) -> Any:
         """Recompute the module's whole result."""
         attention = self.read(part, *args, **kwargs)
         weights, mixed = attention.attend(part)
         return self.finish(part, attention, mixed, weights)
-
-
-def _read(
-    part: Part,
-    names: tuple[str, str, str],
-    heads: int,
-    x: Tensor,
-    source: Tensor | None = None,
-    mask: Tensor | None = None,
-    **more: Any,
-) -> Attention:
-    """Read a module that has one linear layer for each of query, key and value."""
-    query, key, value = (Projection.of(part.below(name)) for name in names)
-    size = query.weight.shape[0] // heads
-    other = x if source is None else source
-    # Where no mask is given, a causal module hides later positions by itself.
-    causal = bool(part.attribute("is_causal")) and mask is None and source is None
-    usual: dict[str, Any] = {
-        "key_heads": heads,
-        "scale": size**-0.5,
-        "is_causal": causal and x.shape[1] > 1,
-    }
-    return Attention(
-        query, key, value, heads, x=x, keys=other, values=other, mask=mask, **usual | more
-    )
 
 
 def _bert(
@@ -75,7 +62,7 @@ def _bert(
     heads = head_count(part, "num_attention_heads")
     source = encoder_hidden_states if "Cross" in part.node.class_name else None
     names = ("query", "key", "value")
-    return _read(part, names, heads, hidden_states, source, attention_mask)
+    return separate(part, names, heads, hidden_states, source, attention_mask)
 
 
 def _bert_self(
@@ -91,7 +78,7 @@ def _distilbert(
     part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
 ) -> Attention:
     names = ("q_lin", "k_lin", "v_lin")
-    return _read(part, names, head_count(part, "n_heads"), hidden_states, None, attention_mask)
+    return separate(part, names, head_count(part, "n_heads"), hidden_states, None, attention_mask)
 
 
 def _gpt2(
@@ -138,7 +125,7 @@ def _bart(
     side = "decoder" if "decoder" in part.path.split(".") else "encoder"
     heads = head_count(part, f"{side}_attention_heads")
     names = ("q_proj", "k_proj", "v_proj")
-    return _read(part, names, heads, hidden_states, key_value_states, attention_mask)
+    return separate(part, names, heads, hidden_states, key_value_states, attention_mask)
 
 
 def _llama(
@@ -153,7 +140,7 @@ def _llama(
     heads = head_count(part, "num_attention_heads")
     # Qwen3 normalises every head's queries and keys before it turns them.
     norms = (part.below("q_norm"), part.below("k_norm")) if part.has("q_norm") else None
-    return _read(
+    return separate(
         part,
         ("q_proj", "k_proj", "v_proj"),
         heads,
@@ -161,7 +148,7 @@ def _llama(
         None,
         attention_mask,
         key_heads=head_count(part, "num_key_value_heads", "num_attention_heads"),
-        rotation=position_embeddings,
+        rotation=Rotation(*position_embeddings),
         norms=norms,
     )
 
@@ -180,7 +167,7 @@ def _t5(
     other = hidden_states if key_value_states is None else key_value_states
     if position_bias is None:
         position_bias = t5_position_bias(part, hidden_states.shape[1], other.shape[1])
-    return _read(
+    return separate(
         part,
         ("q", "k", "v"),
         heads,
@@ -201,7 +188,7 @@ def _mpnet(
     **_: Any,
 ) -> Attention:
     heads = head_count(part, "num_attention_heads")
-    return _read(
+    return separate(
         part, ("q", "k", "v"), heads, hidden_states, None, attention_mask, bias=position_bias
     )
 
@@ -243,6 +230,15 @@ ATTENTIONS: Mapping[str, AttentionKind] = {
     "MPNetSelfAttention": AttentionKind(_mpnet, "o", _projected("o")),
     "ModernBertAttention": AttentionKind(modernbert.read_attention, "Wo", _projected("Wo")),
     "DisentangledSelfAttention": AttentionKind(deberta.read_attention, None, _itself),
+    "RoFormerSelfAttention": AttentionKind(roformer.read_attention, None, _itself),
+    "EsmSelfAttention": AttentionKind(esm.read_attention, None, _itself),
+    **dict.fromkeys(
+        named(("BigBird",), "SelfAttention", "BlockSparseAttention"),
+        AttentionKind(big_bird.read_attention, None, big_bird.finish),
+    ),
+    "SqueezeBertSelfAttention": AttentionKind(
+        squeezebert.read_attention, None, _itself, squeezebert.given
+    ),
     "MultiheadAttention": AttentionKind(torch_attention.read, "", torch_attention.finish),
 }
 """Every class of attention that can be recomputed; adding one is adding a line."""

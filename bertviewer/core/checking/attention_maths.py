@@ -36,13 +36,46 @@ class Projection:
 
 
 @dataclass(frozen=True, slots=True)
+class Rotation:
+    """Turns vectors of every head by angles that grow with the position (Su et al. 2021, 3.2.2).
+
+    ``cosine`` and ``sine`` are [B or 1, S, d]. A pair of features is (i, i + d/2), as in Llama, or
+    with ``neighbours`` (2i, 2i + 1), as in the paper. ``values`` says that values turn as well.
+    """
+
+    cosine: Tensor
+    sine: Tensor
+    neighbours: bool = False
+    values: bool = False
+
+    def turn(self, x: Tensor) -> Tensor:
+        """Turn [B, A, S, d]."""
+        cosine, sine = self.cosine[:, None], self.sine[:, None]
+        if self.neighbours:
+            turned = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).reshape(x.shape)
+        else:
+            half = x.shape[-1] // 2
+            turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+        return x * cosine + turned * sine
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """Mixes the heads' scores and then their probabilities: [A, A] each (Shazeer et al. 2020)."""
+
+    scores: Tensor
+    probabilities: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class Attention:
     """An attention, however a module stores it, and what it is applied to.
 
     ``x`` [B, S, D] makes the queries, ``keys`` and ``values`` [B, S', D] the rest. ``mask`` is
     true or 0 where a position may be looked at; ``bias`` is added to the scores. Several heads
-    of queries share one of keys where there are fewer of those. ``rotation`` holds the cosines and
-    sines of the positions; ``norms`` are applied to queries and keys before it.
+    of queries share one of keys where there are fewer of those. ``norms`` are applied to queries
+    and keys before the ``rotation``. With ``talk`` no head can be calculated without the others.
+    What a position gives is multiplied by ``shown`` [B, S, 1], 0 for padding, where there is one.
     """
 
     query: Projection
@@ -57,8 +90,10 @@ class Attention:
     mask: Tensor | None = None
     bias: Tensor | None = None
     is_causal: bool = False
-    rotation: tuple[Tensor, Tensor] | None = None
+    rotation: Rotation | None = None
     norms: tuple[Part, Part] | None = None
+    talk: Talk | None = None
+    shown: Tensor | None = None
 
     def attend(self, part: Part, head: int | None = None) -> tuple[Tensor, Tensor]:
         """Return the probabilities [B, A, S, S'] and the heads side by side [B, S, A·d].
@@ -67,27 +102,36 @@ class Attention:
         """
         weights = self.weights(part, head)
         v = self._shared(part, self.values, self.value, head)
+        if self.rotation is not None and self.rotation.values:
+            v = part.round(self.rotation.turn(v))
         mixed = (weights @ v).transpose(1, 2)
-        return weights, part.round(mixed.reshape(*mixed.shape[:2], -1))
+        mixed = mixed.reshape(*mixed.shape[:2], -1)
+        return weights, part.round(mixed if self.shown is None else mixed * self.shown)
 
     def weights(self, part: Part, head: int | None = None) -> Tensor:
         """Return the probabilities alone [B, A, S, S']: they take no values."""
+        if self.talk is not None and head is not None:
+            return self.weights(part)[:, head : head + 1]
         q = in_heads(part, self.x, *self.query.split(self.heads, head))
         k = self._shared(part, self.keys, self.key, head)
         if self.norms is not None:
             q, k = self.norms[0](q), self.norms[1](k)
         if self.rotation is not None:
-            cosine, sine = (table[:, None] for table in self.rotation)
-            q, k = (part.round(_rotate(side, cosine, sine)) for side in (q, k))
+            q, k = (part.round(self.rotation.turn(side)) for side in (q, k))
         scores = part.round(q @ k.transpose(-1, -2)) * self.scale
         if self.bias is not None:
             scores = part.round(scores + _of_head(self.bias, head))
+        if self.talk is not None:
+            scores = part.round(_mixed(self.talk.scores, scores))
         scores = _masked(scores, None if self.mask is None else _of_head(self.mask, head))
         if self.is_causal:
             queries, keys = scores.shape[-2:]
             later = torch.ones(queries, keys, dtype=torch.bool).triu(keys - queries + 1)
             scores = scores.masked_fill(later, -torch.inf)
-        return part.round(softmax(scores))
+        weights = part.round(softmax(scores))
+        return (
+            weights if self.talk is None else part.round(_mixed(self.talk.probabilities, weights))
+        )
 
     def _shared(self, part: Part, x: Tensor, projection: Projection, head: int | None) -> Tensor:
         """Project keys or values, and give each head of queries its own: [B, A, S', d]."""
@@ -96,6 +140,31 @@ class Attention:
             return in_heads(part, x, *projection.split(self.key_heads, head // shared))
         side = in_heads(part, x, projection, self.key_heads)
         return side if shared == 1 else side.repeat_interleave(shared, dim=1)
+
+
+def separate(
+    part: Part,
+    names: tuple[str, str, str],
+    heads: int,
+    x: Tensor,
+    source: Tensor | None = None,
+    mask: Tensor | None = None,
+    **more: Any,
+) -> Attention:
+    """Read a module that has one linear layer for each of query, key and value."""
+    query, key, value = (Projection.of(part.below(name)) for name in names)
+    size = query.weight.shape[0] // heads
+    other = x if source is None else source
+    # Where no mask is given, a causal module hides later positions by itself.
+    causal = bool(part.attribute("is_causal")) and mask is None and source is None
+    usual: dict[str, Any] = {
+        "key_heads": heads,
+        "scale": size**-0.5,
+        "is_causal": causal and x.shape[1] > 1,
+    }
+    return Attention(
+        query, key, value, heads, x=x, keys=other, values=other, mask=mask, **usual | more
+    )
 
 
 def head_count(part: Part, *keys: str) -> int:
@@ -136,8 +205,6 @@ def _masked(scores: Tensor, mask: Tensor | None) -> Tensor:
     return scores + mask
 
 
-def _rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Turn the features in pairs (i, i + d/2) by the angle of the position (Su et al. 2021)."""
-    half = x.shape[-1] // 2
-    turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
-    return x * cosine + turned * sine
+def _mixed(weight: Tensor, heads: Tensor) -> Tensor:
+    """Return for every head a weighted sum of all [B, A, S, S']."""
+    return (weight @ heads.flatten(2)).reshape(heads.shape)

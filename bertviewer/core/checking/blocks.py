@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bertviewer.core.checking.families import BERT, LLAMA, T5, named
+from bertviewer.core.checking.families import BERT, LLAMA, POST_NORM, T5, named
 from bertviewer.core.checking.part import Part, Recomputation
 
 
@@ -122,10 +122,8 @@ def t5_cross_attention(
 BLOCKS: Mapping[str, Recomputation] = {
     **dict.fromkeys(named(BERT, "Attention"), attention_block),
     "MPNetAttention": mpnet_attention_block,
-    **dict.fromkeys(
-        (*named((*BERT, "DebertaV2"), "SelfOutput", "Output"), "MPNetOutput"), add_and_norm
-    ),
-    **dict.fromkeys(named((*BERT, "MPNet", "DebertaV2"), "Intermediate"), widening),
+    **dict.fromkeys((*named(POST_NORM, "SelfOutput", "Output"), "MPNetOutput"), add_and_norm),
+    **dict.fromkeys(named((*POST_NORM, "MPNet"), "Intermediate"), widening),
     "FFN": feed_forward("lin1", "activation", "lin2"),
     "GPT2MLP": feed_forward("c_fc", "act", "c_proj"),
     **dict.fromkeys(named(LLAMA, "MLP"), gated("gate_proj", "up_proj", "act_fn", "down_proj")),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import torch
+from torch import nn
 
 from bertviewer.core.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.checking.attention import ATTENTIONS
@@ -12,15 +13,17 @@ from bertviewer.core.checking.layer_steps import LAYER_STEPS
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError
-from bertviewer.core.library_words import named_words
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
-from bertviewer.core.run.failures import told
+from bertviewer.core.run.failures import is_want_of_memory, place_of, told
 from bertviewer.core.run.replay import replay
 
 _BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
 """What comes of a stranger's module that carries a known name and is built otherwise."""
+
+_OTHERWISE = "it is built otherwise, or was called in another way, than"
+_NOT_AGAIN = "attention could not be run a second time, in another way"
 
 
 def check_run(
@@ -31,7 +34,8 @@ def check_run(
 ) -> Check:
     """Compare what the modules gave in a captured run with their recomputation in float64.
 
-    The inputs and outputs are those of the run, the weights those of this moment. ``paths``
+    The inputs and outputs are those of the run, the weights those of this moment; a module whose
+    output was changed in place after it is called again with what it took. ``paths``
     chooses modules; without it all are checked that were called. Attention is checked under
     the implementation that the run used, and once more under the other one.
 
@@ -56,11 +60,11 @@ def check_run(
     with torch.no_grad():
         name, other = "", Capture()
         try:
-            with told(module, "attention could not be run a second time, in another way"):
+            with told(module, _NOT_AGAIN):
                 name, second = second_pass(module, capture, attentions, progress)
                 other = second.on_cpu()
         except UserError as error:
-            unchecked.append(Unchecked("", str(error)))
+            unchecked.append(Unchecked("", _not_again(error, module)))
         for number, path in enumerate(chosen):
             progress(number, len(chosen), path or nodes[path].class_name)
             try:
@@ -71,9 +75,10 @@ def check_run(
                     steps += checker.again(path, other, name)
             except NoFormulaError as error:
                 unchecked.append(Unchecked(path, str(error)))
-            except _BUILT_OTHERWISE as error:
-                reason = f"it is built otherwise than expected: {_line(error)}"
-                unchecked.append(Unchecked(path, reason))
+            except _BUILT_OTHERWISE:
+                # What Python or torch says of it means nothing to who reads the check.
+                name = nodes[path].class_name
+                unchecked.append(Unchecked(path, f"{_OTHERWISE} {name} is known to be"))
     return Check(tuple(steps), tuple(unchecked))
 
 
@@ -95,8 +100,15 @@ def check_module(
     return check_run(model, capture, (path, *attentions), progress)
 
 
-def _line(error: Exception) -> str:
-    return named_words(error)
+def _not_again(error: UserError, module: nn.Module) -> str:
+    """Return why there was no second pass, without the words of what failed."""
+    cause = error.__cause__
+    if cause is None:
+        return _NOT_AGAIN
+    if is_want_of_memory(cause):
+        return f"{_NOT_AGAIN}: there is not enough memory"
+    place = place_of(cause, module)
+    return f"{_NOT_AGAIN}: {place} failed" if place else _NOT_AGAIN
 
 
 def _too_large(capture: Capture) -> str:

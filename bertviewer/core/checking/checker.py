@@ -1,7 +1,7 @@
 """Checks single modules of a run that was captured."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,11 +14,15 @@ from bertviewer.core.checking.attention import ATTENTIONS, AttentionKind
 from bertviewer.core.checking.attention_maths import Attention
 from bertviewer.core.checking.comparison import Comparison, compare
 from bertviewer.core.checking.layer_steps import LAYER_STEPS, NEXT, Child, Formula, Seen, next_state
+from bertviewer.core.checking.layers import hidden
 from bertviewer.core.checking.part import NoFormulaError, Part, Setting
 from bertviewer.core.checking.recomputations import IN_FLOAT32, recomputation
-from bertviewer.core.run.capture import Call, Capture, tensors_in
+from bertviewer.core.run.capture import Call, Capture, mapped, tensors_in, versions
 
-_LAST_NORMS = ("ln_f", "norm", "final_norm", "layer_norm", "final_layer_norm")
+_LAST_NORMS = (
+    *("ln_f", "norm", "final_norm", "layer_norm", "final_layer_norm"),
+    "emb_layer_norm_after",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +102,9 @@ class Checker:
                 yield CheckStep(path, told, found.error, found.tolerance, found.ok)
 
     def _place(self, path: str, number: int, call: Call) -> _Place:
-        if not call.is_intact:
-            raise NoFormulaError("a tensor that it took or gave was changed in place after it")
         module = self._module.get_submodule(path)
+        if not call.is_intact:
+            call = _repeated(module, call)
         stored = _coarsest(module, call)
         exact, rough = (self._part(path, used) for used in (EXACT, rounded(stored)))
         return _Place(path, number, call, stored, exact, rough)
@@ -147,7 +151,7 @@ class Checker:
 
         exact, rough = place.both(read)
         (a, _), (b, mixed) = finish(place.exact, exact), finish(place.rough, rough)
-        given = place.call.output
+        given = kind.given(place.call.output)
         last = len(a) - 1
         found = [("output", self._needed(place, a[:last], b[:last], given[:last]))]
         weights = self._compare(place, a[last:], b[last:], given[last:])
@@ -173,7 +177,7 @@ class Checker:
     def _mixed(self, place: _Place, kind: AttentionKind) -> Tensor | None:
         """Return the heads' outputs side by side, where the run lets them be seen."""
         if kind.output is None:
-            given: Tensor = place.call.output[0]
+            given: Tensor = kind.given(place.call.output)[0]
             return given
         call = self._find(place, kind.output) if kind.output else None
         if call is None or not call.is_intact:
@@ -203,11 +207,13 @@ class Checker:
                 a, b = (step.expected(part, seen(part)) for part in (place.exact, place.rough))
                 yield step.name, self._needed(place, a, b, step.actual(seen(None)))
         a, b = place.both(place.again)
-        given = [place.call.output]
+        results = [(a, b, place.call.output)]
         state = self._next_state(place)
-        if state is not None:
-            given.append(state)
-        yield NEXT, self._needed(place, [a] * len(given), [b] * len(given), given)
+        if state is not None and not isinstance(a, dict):
+            # BigBird fills its last block up, and cuts that off again from its last state.
+            length = state.shape[1]
+            results.append((hidden(a)[:, :length], hidden(b)[:, :length], state))
+        yield NEXT, self._needed(place, *(list(each) for each in zip(*results, strict=True)))
 
     def _next_state(self, place: _Place) -> Tensor | None:
         """Return the hidden state after this layer, as the model gave it."""
@@ -228,6 +234,21 @@ class Checker:
             layer = place.number
         above = self._part(stack, EXACT)
         return next_state(states, layer, any(above.has(name) for name in _LAST_NORMS))
+
+
+def _repeated(module: nn.Module, call: Call) -> Call:
+    """Call a module again whose output was changed in place after it, as a projection of DeBERTa's.
+
+    Raises:
+        NoFormulaError: what it took was changed as well.
+    """
+    if not call.is_repeatable:
+        raise NoFormulaError("a tensor that it took was changed in place after it")
+    device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
+    args, kwargs = mapped((call.args, call.kwargs), lambda tensor: tensor.to(device))
+    with torch.no_grad():
+        output = mapped(module(*args, **kwargs), Tensor.cpu)
+    return replace(call, output=output, versions=versions((call.args, call.kwargs, output)))
 
 
 def _coarsest(module: nn.Module, call: Call) -> torch.dtype:

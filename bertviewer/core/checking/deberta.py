@@ -1,4 +1,4 @@
-"""DeBERTa: scores from contents and from distances (He et al. 2021, section 3.1)."""
+"""DeBERTa, both versions: scores from contents and from distances (He et al. 2021, section 3.1)."""
 
 import math
 from collections.abc import Mapping
@@ -7,9 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.attention_maths import Attention, Projection, head_count, in_heads
+from bertviewer.core.checking.arithmetic import affine
+from bertviewer.core.checking.attention_maths import (
+    Attention,
+    Projection,
+    Talk,
+    head_count,
+    in_heads,
+)
+from bertviewer.core.checking.families import DEBERTA, named
 from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
-from bertviewer.core.checking.primitives import ACTIVATIONS
+from bertviewer.core.checking.primitives import activation_named
 
 
 def read_attention(
@@ -23,20 +31,44 @@ def read_attention(
 ) -> Attention:
     """Contents to contents, plus what contents make of the distance, as a bias."""
     del output_attentions
+    if query_states is not None:
+        raise NoFormulaError("the recomputation does not know queries from elsewhere")
     heads = head_count(part, "num_attention_heads")
     x = hidden_states
-    asked = x if query_states is None else query_states
-    q, k, v = (Projection.of(part.below(f"{name}_proj")) for name in ("query", "key", "value"))
+    q, k, v = _projections(part, heads)
     kinds = part.config.get("pos_att_type") or ()
+    if not part.has("in_proj"):
+        # The second version counts the kinds that it knows, the first all that are named.
+        kinds = [kind for kind in kinds if kind in ("c2p", "p2c")]
     # The paper's sqrt(3 d): one d for each kind of score that is added.
     scale = (q.weight.shape[0] // heads * (1 + len(kinds))) ** -0.5
     bias = None
     if part.config.get("relative_attention"):
-        if relative_pos is None or rel_embeddings is None or asked.shape[1] != x.shape[1]:
+        if relative_pos is None or rel_embeddings is None:
             raise NoFormulaError("the recomputation needs the distances that the encoder gives")
-        query, key = in_heads(part, asked, q, heads), in_heads(part, x, k, heads)
+        query, key = in_heads(part, x, q, heads), in_heads(part, x, k, heads)
         bias = scale * _distances(part, query, key, heads, relative_pos, rel_embeddings)
-    return Attention(q, k, v, heads, heads, scale, asked, x, x, attention_mask.bool(), bias)
+    mask = attention_mask.bool()
+    return Attention(q, k, v, heads, heads, scale, x, x, x, mask, bias, talk=_talk(part))
+
+
+def _projections(part: Part, heads: int) -> tuple[Projection, ...]:
+    """Return W_Q, W_K and W_V; the first version keeps them in one tensor, head by head."""
+    if not part.has("in_proj"):
+        names = ("query_proj", "key_proj", "value_proj")
+        return tuple(Projection.of(part.below(name)) for name in names)
+    stored = part.below("in_proj").weight()
+    width = stored.shape[1]
+    # [A, 3, d, D]: each head has its queries' rows, its keys' and its values'.
+    rows = stored.reshape(heads, 3, -1, width).transpose(0, 1).reshape(3, -1, width)
+    biases = part.weight("q_bias"), None, part.weight("v_bias")
+    return tuple(Projection(*pair) for pair in zip(rows, biases, strict=True))
+
+
+def _talk(part: Part) -> Talk | None:
+    if not part.has("head_logits_proj"):
+        return None
+    return Talk(part.below("head_logits_proj").weight(), part.below("head_weights_proj").weight())
 
 
 def _distances(
@@ -45,19 +77,27 @@ def _distances(
     """Content to position and position to content, of every head: [B, A, S, S']."""
     span = table.shape[0] // 2
     length = query.shape[-2]
+    is_first = part.has("in_proj")
+    if is_first:
+        # Of the rows it takes those of the distances that a sequence so long can have.
+        table = table[max(span - length, 0) : span + length]
+        span = min(span, length)
     distance = relative_pos.reshape(-1, length, length)[0]
-    shared = bool(part.config.get("share_att_key"))
+    shared = not is_first and bool(part.config.get("share_att_key"))
+    key_name, query_name = (
+        ("key_proj", "query_proj") if shared else ("pos_key_proj", "pos_query_proj")
+    )
+    if is_first:
+        key_name, query_name = "pos_proj", "pos_q_proj"
     total = torch.zeros(1, dtype=query.dtype)
     kinds = part.config.get("pos_att_type") or ()
     if "c2p" in kinds:
-        name = "key_proj" if shared else "pos_key_proj"
-        places = in_heads(part, table[None], Projection.of(part.below(name)), heads)
+        places = in_heads(part, table[None], Projection.of(part.below(key_name)), heads)
         scores = part.round(query @ places.transpose(-1, -2))
         index = (distance + span).clamp(0, 2 * span - 1)
         total = total + scores.gather(-1, index.expand(*scores.shape[:2], -1, -1))
     if "p2c" in kinds:
-        name = "query_proj" if shared else "pos_query_proj"
-        places = in_heads(part, table[None], Projection.of(part.below(name)), heads)
+        places = in_heads(part, table[None], Projection.of(part.below(query_name)), heads)
         scores = part.round(key @ places.transpose(-1, -2))
         index = (span - distance).clamp(0, 2 * span - 1)
         total = total + scores.gather(-1, index.expand(*scores.shape[:2], -1, -1)).transpose(-1, -2)
@@ -90,7 +130,7 @@ def encoder(part: Part, hidden_states: Tensor, attention_mask: Tensor, *_: Any, 
     given = {}
     if part.config.get("relative_attention"):
         table = part.below("rel_embeddings").weight()
-        if "layer_norm" in str(part.config.get("norm_rel_ebd", "none")).lower():
+        if part.has("LayerNorm"):
             table = part.below("LayerNorm")(table)
         given = {"relative_pos": _positions(part, hidden_states.shape[1]), "rel_embeddings": table}
     states = [hidden_states]
@@ -104,7 +144,8 @@ def _positions(part: Part, length: int) -> Tensor:
     farthest = int(part.config.get("max_relative_positions", -1))
     if farthest < 1:
         farthest = int(part.setting_value("max_position_embeddings"))
-    buckets = int(part.config.get("position_buckets", -1))
+    # The first version has no buckets, whatever its configuration holds.
+    buckets = int(part.attribute("position_buckets") or -1)
     rows = [
         [_bucket(query - key, buckets, farthest) for key in range(length)]
         for query in range(length)
@@ -170,18 +211,36 @@ def model(
 
 def pooler(part: Part, hidden_states: Tensor) -> Tensor:
     """f(dense(x_0))."""
-    name = str(part.setting_value("pooler_hidden_act"))
-    if name not in ACTIVATIONS:
-        raise NoFormulaError(f"the recomputation does not know the activation {name!r}")
-    result: Tensor = ACTIVATIONS[name](part.below("dense")(hidden_states[:, 0]))
+    act = activation_named(part, "pooler_hidden_act")
+    result: Tensor = act(part.below("dense")(hidden_states[:, 0]))
     return result
 
 
-DEBERTA: Mapping[str, Recomputation] = {
-    "DebertaV2Attention": attention_block,
-    "DebertaV2Layer": layer,
-    "DebertaV2Encoder": encoder,
-    "DebertaV2Embeddings": embeddings,
-    "DebertaV2Model": model,
+def lm_head(part: Part, hidden_states: Tensor, word_embeddings: Any) -> Tensor:
+    """The scores of the published code: LayerNorm(f(dense(X))) times the table of words."""
+    act = part.below("transform_act_fn")
+    x = part.below("LayerNorm")(act(part.below("dense")(hidden_states)))
+    # A model hands over the module that holds the table, a recomputation its part.
+    known = isinstance(word_embeddings, Part)
+    table = (
+        word_embeddings.weight() if known else part.setting.arithmetic.take(word_embeddings.weight)
+    )
+    return affine(x, table, part.weight("bias"))
+
+
+def lm_wrapper(part: Part, sequence_output: Tensor, word_embeddings: Any) -> Tensor:
+    """The module around those scores."""
+    result: Tensor = part.below("lm_head")(sequence_output, word_embeddings)
+    return result
+
+
+DEBERTAS: Mapping[str, Recomputation] = {
+    **dict.fromkeys(named(DEBERTA, "Attention"), attention_block),
+    **dict.fromkeys(named(DEBERTA, "Layer"), layer),
+    **dict.fromkeys(named(DEBERTA, "Encoder"), encoder),
+    **dict.fromkeys(named(DEBERTA, "Embeddings"), embeddings),
+    **dict.fromkeys(named(DEBERTA, "Model"), model),
+    **dict.fromkeys(named(DEBERTA, "LMPredictionHead"), lm_head),
+    **dict.fromkeys(named(DEBERTA, "OnlyMLMHead"), lm_wrapper),
     "ContextPooler": pooler,
 }

@@ -19,6 +19,14 @@ def _added(
 ) -> Tensor:
     """Words, segments and positions, added and normalised (Devlin et al. 2019, section 3)."""
     x = part.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    return summed(part, x, token_type_ids, position_ids)
+
+
+def summed(
+    part: Part, words: Tensor, token_type_ids: Tensor | None, position_ids: Tensor
+) -> Tensor:
+    """Return the vectors of words [B, S, D] with segments and positions, normalised."""
+    x = words
     if part.has("token_type_embeddings"):
         if token_type_ids is None:
             token_type_ids = torch.zeros(x.shape[:-1], dtype=torch.long)
@@ -44,7 +52,7 @@ def bert(
     inputs_embeds: Tensor | None = None,
     past_key_values_length: int = 0,
 ) -> Tensor:
-    """BERT, ELECTRA and ALBERT: positions count from 0."""
+    """BERT, ELECTRA and ALBERT: positions count from 0; RoFormer has no table of them."""
     if position_ids is None:
         length = _length(input_ids, inputs_embeds)
         position_ids = torch.arange(past_key_values_length, past_key_values_length + length)[None]
@@ -60,15 +68,21 @@ def roberta(
     past_key_values_length: int = 0,
 ) -> Tensor:
     """RoBERTa: positions count from the row after padding's; padding tokens take that row."""
-    padding = int(part.below("position_embeddings").number("padding_idx"))
     if position_ids is None:
-        if input_ids is None:
-            length = _length(input_ids, inputs_embeds)
-            position_ids = torch.arange(padding + 1, padding + 1 + length)[None]
-        else:
-            real = (input_ids != padding).long()
-            position_ids = (real.cumsum(1) + past_key_values_length) * real + padding
+        padding = int(part.below("position_embeddings").number("padding_idx"))
+        length = _length(input_ids, inputs_embeds)
+        position_ids = counted_from_padding(padding, input_ids, length, past_key_values_length)
     return _added(part, input_ids, token_type_ids, position_ids, inputs_embeds)
+
+
+def counted_from_padding(
+    padding: int, input_ids: Tensor | None, length: int, before: int = 0
+) -> Tensor:
+    """Return positions that count from the row after padding's; padding tokens take that row."""
+    if input_ids is None:
+        return torch.arange(padding + 1, padding + 1 + length)[None]
+    real = (input_ids != padding).long()
+    return (real.cumsum(1) + before) * real + padding
 
 
 def distilbert(
@@ -127,7 +141,7 @@ def sum_of_embeddings(
     return result
 
 
-_LIKE_BERT = ("BertEmbeddings", "ElectraEmbeddings", "AlbertEmbeddings")
+_LIKE_BERT = ("Bert", "Electra", "Albert", "RoFormer", "SqueezeBert")
 _LIKE_ROBERTA = (
     "RobertaEmbeddings",
     "XLMRobertaEmbeddings",
@@ -136,7 +150,7 @@ _LIKE_ROBERTA = (
 )
 
 EMBEDDINGS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(_LIKE_BERT, bert),
+    **dict.fromkeys(named(_LIKE_BERT, "Embeddings"), bert),
     **dict.fromkeys(_LIKE_ROBERTA, roberta),
     "Embeddings": distilbert,
     **dict.fromkeys(named(LLAMA, "RotaryEmbedding"), llama_rotation),

@@ -9,6 +9,7 @@ from torch import Tensor
 from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.families import BART, BERT, T5, named
 from bertviewer.core.checking.part import Part, Recomputation
+from bertviewer.core.checking.primitives import activation_named
 
 
 def pooler(part: Part, hidden_states: Tensor) -> Tensor:
@@ -66,6 +67,14 @@ def classification(part: Part, features: Tensor, **_: Any) -> Tensor:
     return _scores(part, features[:, 0])
 
 
+def acted_classification(part: Part, features: Tensor, **_: Any) -> Tensor:
+    """RoFormer's and BigBird's: the activation is that of the layers, called as a function."""
+    act = activation_named(part, "hidden_act")
+    hidden = part.round(act(part.below("dense")(features[:, 0])))
+    result: Tensor = part.below("out_proj")(hidden)
+    return result
+
+
 def chosen_classification(part: Part, hidden_states: Tensor) -> Tensor:
     """BART's and T5's head: the model has chosen the position already."""
     return _scores(part, hidden_states)
@@ -85,20 +94,22 @@ def discriminator(part: Part, hidden_states: Tensor) -> Tensor:
     return result
 
 
+_TRANSFORMS = ("Bert", "LegacyDeberta", "LegacyDebertaV2", "RoFormer", "BigBird", "SqueezeBert")
+"""Families with BERT's scores of the vocabulary."""
+_POOLED = (*BERT, "MPNet", "Esm", "SqueezeBert")
+
 HEADS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(named((*BERT, "MPNet"), "Pooler"), pooler),
-    **dict.fromkeys(named((*BERT, "MPNet"), "ClassificationHead"), classification),
+    **dict.fromkeys(named(_POOLED, "Pooler"), pooler),
+    **dict.fromkeys(named((*BERT, "MPNet", "Esm"), "ClassificationHead"), classification),
+    **dict.fromkeys(named(("RoFormer", "BigBird"), "ClassificationHead"), acted_classification),
     **dict.fromkeys(named((*BERT, "MPNet"), "LMHead"), roberta_lm),
-    "BertPredictionHeadTransform": transform,
-    "LegacyDebertaV2PredictionHeadTransform": transform,
-    "ElectraGeneratorPredictions": transform,
-    "BertLMPredictionHead": bert_lm,
-    "LegacyDebertaV2LMPredictionHead": bert_lm,
-    "AlbertMLMHead": albert_lm,
-    "BertOnlyMLMHead": mlm_only,
-    "LegacyDebertaV2OnlyMLMHead": mlm_only,
-    "BertPreTrainingHeads": pretraining,
+    **dict.fromkeys(named(_TRANSFORMS, "PredictionHeadTransform"), transform),
+    **dict.fromkeys(named(_TRANSFORMS, "LMPredictionHead"), bert_lm),
+    **dict.fromkeys(named(_TRANSFORMS, "OnlyMLMHead"), mlm_only),
+    **dict.fromkeys(named(("Bert", "BigBird"), "PreTrainingHeads"), pretraining),
     "BertOnlyNSPHead": pooled_scores,
+    "ElectraGeneratorPredictions": transform,
+    "AlbertMLMHead": albert_lm,
     "AlbertSOPHead": pooled_scores,
     "ElectraDiscriminatorPredictions": discriminator,
     **dict.fromkeys(named((*BART, *T5), "ClassificationHead"), chosen_classification),

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import Arithmetic
-from bertviewer.core.checking.families import BERT, LLAMA, T5, named
+from bertviewer.core.checking.families import LLAMA, POST_NORM, T5, named
 from bertviewer.core.checking.layers import hidden, torch_activation
 from bertviewer.core.checking.part import NoFormulaError, Part
 from bertviewer.core.run.capture import Call
@@ -157,16 +157,6 @@ def _distilbert(_: Part) -> tuple[Step, ...]:
     )
 
 
-def _gpt2(_: Part) -> tuple[Step, ...]:
-    return (
-        Child("norm", "ln_1"),
-        Child("self-attention", "attn"),
-        _add("add", "", "attn", "ln_2"),
-        Child("norm after the addition", "ln_2"),
-        Child("feed-forward", "mlp"),
-    )
-
-
 def _bart(part: Part) -> tuple[Step, ...]:
     before = "encoder_attn_layer_norm" if part.has("encoder_attn") else ""
     cross = (
@@ -199,24 +189,16 @@ def _mbart(part: Part) -> tuple[Step, ...]:
     )
 
 
-def _llama(_: Part) -> tuple[Step, ...]:
-    return (
-        Child("norm", "input_layernorm"),
-        Child("self-attention", "self_attn"),
-        _add("add", "", "self_attn", "post_attention_layernorm"),
-        Child("norm after the addition", "post_attention_layernorm"),
-        Child("feed-forward", "mlp"),
+def _pre_norm(first: str, attention: str, second: str, network: str) -> Callable[..., Any]:
+    """Return the steps of a layer whose norms stand before the sub-layers."""
+    steps = (
+        Child("norm", first),
+        Child("self-attention", attention),
+        _add("add", "", attention, second),
+        Child("norm after the addition", second),
+        Child("feed-forward", network),
     )
-
-
-def _modernbert(_: Part) -> tuple[Step, ...]:
-    return (
-        Child("norm", "attn_norm"),
-        Child("self-attention", "attn"),
-        _add("add", "", "attn", "mlp_norm"),
-        Child("norm after the addition", "mlp_norm"),
-        Child("feed-forward", "mlp"),
-    )
+    return lambda _part: steps
 
 
 def _t5(part: Part) -> tuple[Step, ...]:
@@ -227,6 +209,27 @@ def _t5(part: Part) -> tuple[Step, ...]:
         *((Child("norm & cross-attention & add", "layer.1"),) if crosses else ()),
         Child("norm & feed-forward & add", last),
     )
+
+
+def _esm(part: Part) -> tuple[Step, ...]:
+    cross = (Child("norm, cross-attention & add", "crossattention"),)
+    return (
+        Child("norm", "attention.LayerNorm"),
+        Child("self-attention", "attention.self"),
+        Child("projection & add", "attention.output"),
+        *(cross if part.has("crossattention") else ()),
+        Child("norm after the addition", "LayerNorm"),
+        Child("intermediate", "intermediate"),
+        Child("output & add", "output"),
+    )
+
+
+_SQUEEZEBERT = (
+    Child("self-attention", "attention"),
+    Child("add & norm", "post_attention"),
+    Child("intermediate", "intermediate"),
+    Child("output & add & norm", "output"),
+)
 
 
 def _torch(part: Part) -> tuple[Step, ...]:
@@ -260,17 +263,22 @@ def _torch(part: Part) -> tuple[Step, ...]:
 
 
 LAYER_STEPS: Mapping[str, Callable[[Part], tuple[Step, ...]]] = {
-    **dict.fromkeys(named((*BERT, "DebertaV2"), "Layer"), _bert),
+    **dict.fromkeys(named(POST_NORM, "Layer"), _bert),
     "MPNetLayer": _mpnet,
     "AlbertLayer": _albert,
     "TransformerBlock": _distilbert,
-    "GPT2Block": _gpt2,
+    "GPT2Block": _pre_norm("ln_1", "attn", "ln_2", "mlp"),
     "BartEncoderLayer": _bart,
     "BartDecoderLayer": _bart,
-    "ModernBertEncoderLayer": _modernbert,
+    "ModernBertEncoderLayer": _pre_norm("attn_norm", "attn", "mlp_norm", "mlp"),
+    "EsmLayer": _esm,
+    "SqueezeBertModule": lambda _part: _SQUEEZEBERT,
     "MBartEncoderLayer": _mbart,
     "MBartDecoderLayer": _mbart,
-    **dict.fromkeys(named(LLAMA, "DecoderLayer"), _llama),
+    **dict.fromkeys(
+        named(LLAMA, "DecoderLayer"),
+        _pre_norm("input_layernorm", "self_attn", "post_attention_layernorm", "mlp"),
+    ),
     **dict.fromkeys(named(T5, "Block"), _t5),
     "TransformerEncoderLayer": _torch,
     "TransformerDecoderLayer": _torch,

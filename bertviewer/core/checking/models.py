@@ -152,7 +152,7 @@ def transformer_base(part: Part, input_ids: Tensor, decoder_input_ids: Tensor, *
     return {"last_hidden_state": part.below("transformer")(source, target, tgt_mask=hidden)}
 
 
-_ENCODERS = (*BERT, "Albert", "DistilBert", "MPNet")
+_ENCODERS = (*BERT, "Albert", "DistilBert", "MPNet", "SqueezeBert")
 
 MODELS: Mapping[str, Recomputation] = {
     **dict.fromkeys(named(_ENCODERS, "Model"), bert),

@@ -9,7 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.attention_maths import Attention, Projection, head_count
+from bertviewer.core.checking.attention_maths import (
+    Attention,
+    Projection,
+    Rotation,
+    head_count,
+)
 from bertviewer.core.checking.embeddings import rotation
 from bertviewer.core.checking.families import named
 from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
@@ -34,7 +39,7 @@ def read_attention(
     scale = (width // heads) ** -0.5
     return Attention(
         query, key, value, heads, heads, scale, x, x, x, attention_mask,
-        rotation=position_embeddings,
+        rotation=Rotation(*position_embeddings),
     )  # fmt: skip
 
 

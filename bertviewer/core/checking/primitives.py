@@ -108,8 +108,25 @@ def silu(x: Tensor) -> Tensor:
 ACTIVATIONS: dict[str, Any] = {
     "relu": arithmetic.relu,
     "gelu": arithmetic.gelu,
-    "gelu_new": arithmetic.gelu_tanh,
+    **dict.fromkeys(
+        ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"),
+        arithmetic.gelu_tanh,
+    ),
+    "quick_gelu": quick_gelu,
+    "sigmoid": arithmetic.sigmoid,
     "tanh": torch.tanh,
-    "silu": silu,
+    **dict.fromkeys(("silu", "swish"), silu),
 }
 """Activations that a layer calls as functions, by the names that configurations use."""
+
+
+def activation_named(part: Part, key: str) -> Any:
+    """Return the activation that the configuration names, as a function.
+
+    Raises:
+        NoFormulaError: it is none that is known.
+    """
+    name = str(part.setting_value(key))
+    if name not in ACTIVATIONS:
+        raise NoFormulaError(f"the recomputation does not know the activation {name!r}")
+    return ACTIVATIONS[name]

@@ -7,15 +7,19 @@ import torch
 from bertviewer.core.architecture import ModuleNode
 from bertviewer.core.checking import arithmetic, normalisation, primitives
 from bertviewer.core.checking.attention import ATTENTIONS
+from bertviewer.core.checking.big_bird import BIG_BIRD
 from bertviewer.core.checking.blocks import BLOCKS
-from bertviewer.core.checking.deberta import DEBERTA
+from bertviewer.core.checking.deberta import DEBERTAS
 from bertviewer.core.checking.embeddings import EMBEDDINGS
+from bertviewer.core.checking.esm import ESM
 from bertviewer.core.checking.families import BART, LLAMA, named
 from bertviewer.core.checking.heads import HEADS
 from bertviewer.core.checking.layers import LAYERS
 from bertviewer.core.checking.models import MODELS
 from bertviewer.core.checking.modernbert import MODERNBERT
 from bertviewer.core.checking.part import NoFormulaError, Recomputation
+from bertviewer.core.checking.roformer import ROFORMER
+from bertviewer.core.checking.squeezebert import SQUEEZEBERT
 from bertviewer.core.checking.stacks import STACKS
 from bertviewer.core.checking.task_models import TASK_MODELS
 from bertviewer.core.formulas import activations, rms_classes
@@ -50,6 +54,7 @@ RECOMPUTATIONS: Mapping[str, Recomputation] = {
     "ClippedGELUActivation": primitives.clipped_gelu,
     "ReLU": primitives.elementwise(arithmetic.relu),
     **dict.fromkeys(("SiLU", "SiLUActivation"), primitives.elementwise(primitives.silu)),
+    "Sigmoid": primitives.elementwise(arithmetic.sigmoid),
     "Tanh": primitives.elementwise(torch.tanh),
     **ATTENTIONS,
     **BLOCKS,
@@ -59,7 +64,11 @@ RECOMPUTATIONS: Mapping[str, Recomputation] = {
     **HEADS,
     **MODELS,
     **TASK_MODELS,
-    **DEBERTA,
+    **DEBERTAS,
+    **ROFORMER,
+    **ESM,
+    **BIG_BIRD,
+    **SQUEEZEBERT,
     **MODERNBERT,
 }
 
@@ -74,6 +83,8 @@ IN_FLOAT32 = frozenset(
         *rms_classes.PLAIN,
         *rms_classes.ONE_PLUS_WEIGHT,
         *named((*LLAMA, "ModernBert"), "RotaryEmbedding", "Attention"),
+        *named(("Esm",), "RotaryEmbedding", "SelfAttention", "Embeddings"),
+        *("DebertaLayerNorm", "DisentangledSelfAttention"),
     )
 )
 """Classes that calculate in float32, in part, whatever the model's dtype is: float64 too."""

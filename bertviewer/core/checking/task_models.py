@@ -6,18 +6,18 @@ from typing import Any
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import relu
-from bertviewer.core.checking.families import BART, BERT, LLAMA, T5, named
+from bertviewer.core.checking.families import BART, LLAMA, POST_NORM, T5, named
 from bertviewer.core.checking.models import Result, encoder_decoder
 from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
 
 _BASES = (
-    *("bert", "roberta", "electra", "albert", "distilbert", "mpnet", "deberta"),
+    *("bert", "roberta", "electra", "albert", "distilbert", "mpnet", "deberta", "roformer", "esm"),
     *("transformer", "model"),
 )
 """The names under which models with a head hold the model below it."""
 
 
-def _base(part: Part, *args: Any, **kwargs: Any) -> Result:
+def base_of(part: Part, *args: Any, **kwargs: Any) -> Result:
     """Run the model below the head; T5's is the model with the head itself."""
     if part.has("decoder"):
         return encoder_decoder(part, *args, **kwargs)
@@ -27,7 +27,7 @@ def _base(part: Part, *args: Any, **kwargs: Any) -> Result:
 
 def language_model(part: Part, *args: Any, **kwargs: Any) -> Result:
     """Score the vocabulary at every position."""
-    base = _base(part, *args, **kwargs)
+    base = base_of(part, *args, **kwargs)
     return base | {"logits": _vocabulary_scores(part, base["last_hidden_state"])}
 
 
@@ -38,6 +38,9 @@ def _vocabulary_scores(part: Part, x: Tensor) -> Tensor:
     elif part.has("vocab_projector"):
         x = part.below("activation")(part.below("vocab_transform")(x))
         result = part.below("vocab_projector")(part.below("vocab_layer_norm")(x))
+    elif part.has("lm_predictions"):
+        words = part.below("deberta.embeddings.word_embeddings")
+        result = part.below("lm_predictions")(x, words)
     else:
         if part.has("decoder") and part.config.get("scale_decoder_outputs"):
             x = part.round(x * float(part.setting_value("d_model")) ** -0.5)
@@ -51,7 +54,7 @@ def sequence_classification(
     part: Part, input_ids: Tensor | None = None, *args: Any, **kwargs: Any
 ) -> Result:
     """Score the classes of the whole sequence."""
-    base = _base(part, input_ids, *args, **kwargs)
+    base = base_of(part, input_ids, *args, **kwargs)
     x = base["last_hidden_state"]
     if part.has("score"):
         chosen = x[:, _last_token(part, input_ids)]
@@ -82,26 +85,26 @@ def _last_token(part: Part, input_ids: Tensor | None) -> int:
 
 def token_classification(part: Part, *args: Any, **kwargs: Any) -> Result:
     """Score the classes of every token."""
-    base = _base(part, *args, **kwargs)
+    base = base_of(part, *args, **kwargs)
     return base | {"logits": part.first("classifier", "score")(base["last_hidden_state"])}
 
 
 def question_answering(part: Part, *args: Any, **kwargs: Any) -> Result:
     """Score each token as the answer's start and as its end."""
-    base = _base(part, *args, **kwargs)
+    base = base_of(part, *args, **kwargs)
     scores = part.below("qa_outputs")(base["last_hidden_state"])
     return base | {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 
 
 def next_sentence(part: Part, *args: Any, **kwargs: Any) -> Result:
     """Score whether the second sentence follows the first."""
-    base = _base(part, *args, **kwargs)
+    base = base_of(part, *args, **kwargs)
     return base | {"logits": part.below("cls")(base["pooler_output"])}
 
 
 def pretraining(part: Part, *args: Any, **kwargs: Any) -> Result:
     """BERT's, ALBERT's and ELECTRA's tasks of pretraining."""
-    base = _base(part, *args, **kwargs)
+    base = base_of(part, *args, **kwargs)
     x = base["last_hidden_state"]
     if part.has("discriminator_predictions"):
         return base | {"logits": part.below("discriminator_predictions")(x)}
@@ -114,7 +117,7 @@ def pretraining(part: Part, *args: Any, **kwargs: Any) -> Result:
 
 
 _ALL = (
-    *(*BERT, "Albert", "DistilBert", "MPNet", "DebertaV2"),
+    *(*POST_NORM, "Albert", "DistilBert", "MPNet", "Esm", "SqueezeBert"),
     *("GPT2", *BART, *T5, *LLAMA),
 )
 
@@ -127,5 +130,5 @@ TASK_MODELS: Mapping[str, Recomputation] = {
     **dict.fromkeys(named(_ALL, "ForTokenClassification"), token_classification),
     **dict.fromkeys(named(_ALL, "ForQuestionAnswering"), question_answering),
     "BertForNextSentencePrediction": next_sentence,
-    **dict.fromkeys(named(("Bert", "Albert", "Electra"), "ForPreTraining"), pretraining),
+    **dict.fromkeys(named(("Bert", "Albert", "Electra", "BigBird"), "ForPreTraining"), pretraining),
 }

@@ -190,6 +190,20 @@ def tanh(subject: Subject) -> Formula:
     )
 
 
+def sigmoid(subject: Subject) -> Formula:
+    """The logistic function."""
+    return Formula(
+        role="sigmoid",
+        title="Logistic function",
+        summary="Squeezes each number into the range from 0 to 1.",
+        maths=("sigma(x) = 1 / (1 + e^(-x))",),
+        terms=(_INPUT,),
+        notes=("It has no parameters.",),
+        config_keys=(),
+        source="Elementary function, as computed by torch.nn.Sigmoid",
+    )
+
+
 def _torch_gelu(subject: Subject) -> str:
     """Return the operator of torch.nn.GELU, whose form is an attribute."""
     return GELU_TANH if subject.attribute("approximate") == "tanh" else 'op("GELU")'

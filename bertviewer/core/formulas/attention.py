@@ -108,8 +108,9 @@ def separate(subject: Subject, names: tuple[str, str, str], output: str | None) 
             f"{size - 1}.",
         ),
         output=None if output is None else subject.affine(output),
-        causal=bool(subject.attribute("is_causal") or subject.attribute("is_decoder")),
-        cross="Cross" in subject.node.class_name,
+        causal=not subject.is_cross
+        and bool(subject.attribute("is_causal") or subject.attribute("is_decoder")),
+        cross=subject.is_cross,
         scale=scale_of(subject, size),
     )
 

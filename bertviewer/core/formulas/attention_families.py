@@ -3,10 +3,15 @@
 from dataclasses import replace
 
 from bertviewer.core.formulas.attention import PAPER, separate
-from bertviewer.core.formulas.attention_maths import Distances, Heads, attention_formula
+from bertviewer.core.formulas.attention_maths import (
+    ROTATION,
+    Distances,
+    Heads,
+    attention_formula,
+)
 from bertviewer.core.formulas.attention_notes import attention_notes
-from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import Affine, indices
 from bertviewer.core.formulas.subject import Subject
 
 _ROTARY = "Su et al. 2021, section 3.2"
@@ -107,6 +112,38 @@ def modernbert_attention(subject: Subject) -> Formula:
         window=subject.integer("sliding_window"),
     )
     return _formula(subject, heads, f"Warner et al. 2024, section 2.1; rotation: {_ROTARY}")
+
+
+def roformer_attention(subject: Subject) -> Formula:
+    """RoFormer's: BERT's, rotated in neighbouring pairs (Su et al. 2021, section 3.2.2)."""
+    heads = separate(subject, ("query", "key", "value"), None)
+    if heads.cross:
+        return _formula(subject, heads, PAPER)
+    values = subject.attribute("rotary_value") is True
+    angles = "encoder.embed_positions"
+    heads = replace(heads, rotated=True, rotated_values=values, angles=angles)
+    found = _formula(subject, heads, f"{PAPER}; rotation: Su et al. 2021, section 3.2.2")
+    half = heads.size // 2
+    lines = (
+        f"{ROTATION}(x)_(2i) = x_(2i) cos(s theta_i) - x_(2i+1) sin(s theta_i)",
+        f"{ROTATION}(x)_(2i+1) = x_(2i+1) cos(s theta_i) + x_(2i) sin(s theta_i)",
+        f"theta_i = 10000^(-2i \\/ {heads.size}), quad i = {indices(half)}",
+    )
+    terms = (
+        Term("x", "a query or key of one head at position s", f"[{heads.size}]"),
+        Term("s", "position, counted from 0"),
+        Term("theta_i", "angle per position of pair i"),
+    )
+    return replace(found, maths=(*found.maths, *lines), terms=(*found.terms, *terms))
+
+
+def esm_attention(subject: Subject) -> Formula:
+    """ESM's: BERT's; queries and keys are rotated, or positions are learnt (Lin et al. 2023)."""
+    # The module divides the queries itself, and tells its library not to divide the scores again.
+    heads = replace(separate(subject, ("query", "key", "value"), None), scale=None)
+    turned = subject.attribute("position_embedding_type") == "rotary"
+    heads = replace(heads, rotated=turned and not heads.cross, angles="rotary_embeddings")
+    return _formula(subject, heads, f"{PAPER}; rotation: {_ROTARY}" if turned else PAPER)
 
 
 def _window(subject: Subject) -> int | None:

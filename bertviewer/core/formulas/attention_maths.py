@@ -41,8 +41,9 @@ class Heads:
     ``where`` says in plain words where head 0 to the last find their part of the three weights.
     ``scale`` is the factor on the scores, ``None`` for the usual 1 / sqrt(d_k); ``unscaled`` says
     why there is none. ``key_heads`` counts the heads of keys and values where several queries
-    share one; ``rotated`` says that queries and keys turn with their position; ``window`` is how
-    many positions back can be seen.
+    share one; ``rotated`` says that queries and keys turn with their position, and values if
+    ``rotated_values`` does, by the angles that the module ``angles`` gives; ``window`` is how many
+    positions back can be seen. ``added`` is mathematics that is added to the scores.
     """
 
     query: Affine
@@ -60,9 +61,12 @@ class Heads:
     unscaled: str = ""
     key_heads: int | None = None
     rotated: bool = False
+    rotated_values: bool = False
+    angles: str = "rotary_emb"
     head_norm: bool = False
     window: int | None = None
     distances: Distances | None = None
+    added: str = ""
 
     @property
     def shared(self) -> int:
@@ -146,7 +150,9 @@ def _weighted(heads: Heads) -> tuple[str, ...]:
     """Return the probabilities and what they weight: one line is too narrow for a long score."""
     source = "S'" if heads.cross else "S"
     probabilities = f"{sized('P_h', 'S', source)} = {SOFTMAX} ({_scores(heads)} + M)"
-    output = f"{sized('O_h', 'S', heads.size)} = P_h V_{heads.key_index}"
+    value = f"V_{heads.key_index}"
+    value = f"{ROTATION}({value})" if heads.rotated_values else value
+    output = f"{sized('O_h', 'S', heads.size)} = P_h {value}"
     if heads.head_norm:
         return (probabilities, output)
     return (f"{probabilities}, quad {output}",)
@@ -164,7 +170,8 @@ def _scores(heads: Heads) -> str:
         score = f"({score}) / sqrt(d_k)"
     elif heads.scale != 1.0:
         score = f"c thin {score}"
-    return score if heads.distances is None else f"{score} + B_h"
+    added = "B_h" if heads.distances else heads.added
+    return f"{score} + {added}" if added else score
 
 
 def _values(heads: Heads) -> str:

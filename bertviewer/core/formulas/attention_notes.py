@@ -26,8 +26,9 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
     if heads.rotated:
         notes.append(
             "The rotation brings in the order of the tokens: after it, the product of a query and "
-            "a key depends on their distance and not on where they stand. Values are not rotated. "
-            "The model's 'rotary_emb' gives the angles."
+            "a key depends on their distance and not on where they stand. "
+            + ("Values are rotated too. " if heads.rotated_values else "Values are not rotated. ")
+            + f"The model's '{heads.angles}' gives the angles."
         )
     if heads.distances is not None:
         notes += _distance_notes(heads.distances)

@@ -1,8 +1,8 @@
 """Base models: embeddings, a stack of layers and what follows them."""
 
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, sized
-from bertviewer.core.formulas.stacks import INTO, LAYER_TERM, STEP, stack
+from bertviewer.core.formulas.notation import INTO, LAYER_NORM, TOKENS, indices, sized
+from bertviewer.core.formulas.stacks import LAYER_TERM, STEP, stack
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.shape_text import shape_text
 
@@ -35,13 +35,21 @@ def base_model(subject: Subject) -> Formula:
         maths=tuple(lines),
         terms=tuple(terms),
         notes=(
-            f"'{stack_name}' holds the stack of layers; every position sees the whole sequence, "
-            "before and after it.",
+            f"'{stack_name}' holds the stack of layers; {_seen(subject)}.",
             *_pooler_notes(subject),
         ),
         config_keys=subject.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
         source="Devlin et al. 2019, section 3",
     )
+
+
+def _seen(subject: Subject) -> str:
+    """Return what a position of the sequence sees, in words."""
+    if subject.config.get("attention_type") == "block_sparse":
+        return "in a long sequence a position sees some blocks of it, before and after it"
+    if subject.config.get("is_decoder") is True:
+        return "every position sees itself and those before it"
+    return "every position sees the whole sequence, before and after it"
 
 
 def gpt2_model(subject: Subject) -> Formula:

@@ -49,8 +49,12 @@ def add_and_norm(subject: Subject) -> Formula:
 
 def widening(subject: Subject) -> Formula:
     """First half of the feed-forward network (Vaswani et al. 2017, section 3.3)."""
+    return widened(subject, operator_of(subject, "intermediate_act_fn"))
+
+
+def widened(subject: Subject, act: str) -> Formula:
+    """Return the formula of a first half with this activation."""
     dense = subject.affine("dense")
-    act = operator_of(subject, "intermediate_act_fn")
     return Formula(
         role="feed-forward, first half",
         title="Feed-forward network, first half",
@@ -107,7 +111,7 @@ def narrowing(subject: Subject) -> Formula:
 def attention_block(subject: Subject) -> Formula:
     """Self-attention with its projection and add & norm (Vaswani et al. 2017, section 3.1)."""
     output = subject.below("output")
-    cross = "Cross" in (subject.class_of("self") or "")
+    cross = subject.is_cross or "Cross" in (subject.class_of("self") or "")
     inner = '"CrossAttention"(X, X_"enc")' if cross else '"SelfAttention"(X)'
     children = (
         "The children hold the parts: 'self' is the attention, 'output' the projection with "

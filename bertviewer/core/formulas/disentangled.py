@@ -1,6 +1,8 @@
 """DeBERTa's attention: what a token says and how far away it is are compared apart."""
 
-from bertviewer.core.formulas.attention import separate
+from dataclasses import dataclass
+
+from bertviewer.core.formulas.attention import head_counts, separate
 from bertviewer.core.formulas.attention_maths import Heads
 from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula, Term
@@ -9,61 +11,93 @@ from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.numerals import count_text
 
 _C2P, _P2C = "c2p", "p2c"
+_USES = {_C2P: "keys", _P2C: "queries"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a score is made of: the heads, the kinds of scores by distance, and their layers.
+
+    ``span`` counts the rows of R for one direction, ``divisor`` the d_k that the root is taken of.
+    ``far`` holds the layer of each kind that the distances go through, and its index.
+    """
+
+    heads: Heads
+    kinds: tuple[str, ...]
+    span: int
+    divisor: int
+    far: dict[str, tuple[Affine, str]]
+    talks: bool
+
+    @property
+    def width(self) -> int:
+        """The features of a token."""
+        return self.heads.query.inputs
 
 
 def disentangled_attention(subject: Subject) -> Formula:
-    """DeBERTa's attention in its second version (He et al. 2021, section 3.1, equation 4)."""
-    heads = separate(subject, ("query_proj", "key_proj", "value_proj"), None)
-    if not subject.attribute("relative_attention"):
-        raise LookupError("attention without distances")
-    kinds = [k for k in (_C2P, _P2C) if k in (subject.config.get("pos_att_type") or ())]
-    span = subject.integer("pos_ebd_size") or 0
-    count = len(kinds) + 1
+    """DeBERTa's attention in both versions (He et al. 2021, section 3.1, equation 4)."""
+    parts = _first(subject) if "in_proj" in subject.children else _second(subject)
+    what = ", comparing contents with contents and contents with distances" if parts.kinds else ""
+    talking = "; talking heads: Shazeer et al. 2020" if parts.talks else ""
     return Formula(
         role="self-attention",
         title="Disentangled self-attention",
-        summary="Each position looks at the sequence itself, comparing contents with contents and "
-        f"contents with distances, {heads.parallel}.",
-        maths=_maths(subject, heads, kinds, span, count),
-        terms=_terms(subject, heads, kinds, span),
-        notes=_notes(subject, heads, kinds, span, count),
+        summary=f"Each position looks at the sequence itself{what}, {parts.heads.parallel}.",
+        maths=_maths(parts),
+        terms=_terms(parts),
+        notes=_notes(subject, parts),
         config_keys=subject.keys("width", "heads", "attention dropout", "distances"),
         source="He et al. 2021 (DeBERTa), section 3.1, equation 4; Vaswani et al. 2017, section "
-        "3.2",
+        f"3.2{talking}",
     )
 
 
-def _maths(
-    subject: Subject, heads: Heads, kinds: list[str], span: int, count: int
-) -> tuple[str, ...]:
-    width = heads.query.inputs
-    lines = [
-        f"{sized('Q', 'S', heads.query.outputs)} = "
-        f"{heads.query.maths(sized('X', 'S', width), 'Q')}",
-        f"K = {heads.key.maths('X', 'K', sizes=False)}, quad "
-        f"V = {heads.value.maths('X', 'V', sizes=False)}",
-    ]
-    distances = []
-    table = sized("R", 2 * span, width)
-    for kind in kinds:
-        layer, index = _projection(subject, heads, kind)
-        target = "K^r" if kind == _C2P else "Q^r"
-        distances.append(f"{target} = {layer.maths(table, index, sizes=False)}")
-    if distances:
-        lines.append(", quad ".join(distances))
-    parts = ["Q_(h, i) dot K_(h, j)"]
-    parts += ["Q_(h, i) dot K^r_(h, b(i - j))"] if _C2P in kinds else []
-    parts += ["K_(h, j) dot Q^r_(h, b(i - j))"] if _P2C in kinds else []
-    lines += [
-        f"A_(h, i j) = ({' + '.join(parts)}) / sqrt({count} dot {heads.size})",
-        f"{sized('P_h', 'S', 'S')} = {SOFTMAX} (A_h + M), quad "
-        f"{sized('O_h', 'S', heads.size)} = P_h V_h, quad h = {indices(heads.count)}",
-        f'{sized("Y", "S", heads.query.outputs)} = op("Concat")({listing("O_{}", heads.count)})',
-    ]
-    return tuple(lines)
+def _first(subject: Subject) -> _Parts:
+    """Read the first version: one tensor holds the three weights, and keys have no bias."""
+    stored = subject.affine("in_proj")
+    count, size = head_counts(subject, stored.outputs // 3)
+    shape = (stored.outputs // 3, stored.inputs)
+    biased = Affine(shape, bias=True)
+    heads = Heads(
+        query=biased,
+        key=Affine(shape, bias=False),
+        value=biased,
+        count=count,
+        size=size,
+        where=f"in_proj.weight holds the heads one below the other, {3 * size} rows each: the "
+        f"first {size} are the head's rows of W_Q, the next those of W_K, the last those of W_V.",
+    )
+    far = {_C2P: ("pos_proj", '"K,r"'), _P2C: ("pos_q_proj", '"Q,r"')}
+    kinds = _kinds(subject)
+    return _Parts(
+        heads,
+        kinds,
+        subject.integer("max_relative_positions") or 0,
+        1 + len(subject.config.get("pos_att_type") or ()),
+        {kind: (subject.affine(far[kind][0]), far[kind][1]) for kind in kinds},
+        talks="head_logits_proj" in subject.children,
+    )
 
 
-def _projection(subject: Subject, heads: Heads, kind: str) -> tuple[Affine, str]:
+def _second(subject: Subject) -> _Parts:
+    """Read the second version: a layer each, which the distances may share."""
+    heads = separate(subject, ("query_proj", "key_proj", "value_proj"), None)
+    named = [kind for kind in (_C2P, _P2C) if kind in (subject.config.get("pos_att_type") or ())]
+    kinds = _kinds(subject)
+    span = subject.integer("pos_ebd_size") or 0
+    far = {kind: _far_layer(subject, heads, kind) for kind in kinds}
+    return _Parts(heads, kinds, span, 1 + len(named), far, talks=False)
+
+
+def _kinds(subject: Subject) -> tuple[str, ...]:
+    if not subject.attribute("relative_attention"):
+        return ()
+    given = subject.config.get("pos_att_type") or ()
+    return tuple(kind for kind in (_C2P, _P2C) if kind in given)
+
+
+def _far_layer(subject: Subject, heads: Heads, kind: str) -> tuple[Affine, str]:
     """Return the layer that the distances go through, and its index in the formula."""
     if kind == _C2P:
         own = "pos_key_proj" in subject.children
@@ -72,55 +106,104 @@ def _projection(subject: Subject, heads: Heads, kind: str) -> tuple[Affine, str]
     return (subject.affine("pos_query_proj"), '"Q,r"') if own else (heads.query, "Q")
 
 
-def _terms(subject: Subject, heads: Heads, kinds: list[str], span: int) -> tuple[Term, ...]:
-    width = heads.query.inputs
-    terms = [TOKENS, Term("X", "input, one row for each position", f"[S, {width}]")]
+def _maths(parts: _Parts) -> tuple[str, ...]:
+    heads = parts.heads
+    lines = [
+        f"{sized('Q', 'S', heads.query.outputs)} = "
+        f"{heads.query.maths(sized('X', 'S', parts.width), 'Q')}",
+        f"K = {heads.key.maths('X', 'K', sizes=False)}, quad "
+        f"V = {heads.value.maths('X', 'V', sizes=False)}",
+    ]
+    table = sized("R", 2 * parts.span, parts.width)
+    distances = []
+    for kind, (layer, index) in parts.far.items():
+        target = "K^r" if kind == _C2P else "Q^r"
+        distances.append(f"{target} = {layer.maths(table, index, sizes=False)}")
+    if distances:
+        lines.append(", quad ".join(distances))
+    summands = ["Q_(h, i) dot K_(h, j)"]
+    summands += ["Q_(h, i) dot K^r_(h, b(i - j))"] if _C2P in parts.kinds else []
+    summands += ["K_(h, j) dot Q^r_(h, b(i - j))"] if _P2C in parts.kinds else []
+    total = " + ".join(summands)
+    root = f"{parts.divisor} dot {heads.size}"
+    lines.append(f"A_(h, i j) = ({total}) / sqrt({root})")
+    if parts.talks:
+        lines += [
+            f"A'_h = sum_(g=0)^({heads.count - 1}) T_(h, g) A_g, quad P'_h = {SOFTMAX} (A'_h + M)",
+            f"{sized('P_h', 'S', 'S')} = sum_(g=0)^({heads.count - 1}) U_(h, g) P'_g",
+        ]
+    else:
+        lines.append(f"{sized('P_h', 'S', 'S')} = {SOFTMAX} (A_h + M)")
+    output = f"{sized('O_h', 'S', heads.size)} = P_h V_h, quad h = {indices(heads.count)}"
+    if not parts.talks:
+        output = f"{lines.pop()}, quad {output}"
+    joined = f'op("Concat")({listing("O_{}", heads.count)})'
+    return (*lines, output, f"{sized('Y', 'S', heads.query.outputs)} = {joined}")
+
+
+def _terms(parts: _Parts) -> tuple[Term, ...]:
+    heads, rows = parts.heads, 2 * parts.span
+    terms = [TOKENS, Term("X", "input, one row for each position", f"[S, {parts.width}]")]
     terms += heads.query.terms("the queries", "Q")
     terms += heads.key.terms("the keys", "K")
     terms += heads.value.terms("the values", "V")
-    if kinds:
-        terms.append(
-            Term("R", "vectors of the distances, from the encoder", f"[{2 * span}, {width}]")
-        )
-    for kind, letter in ((_C2P, "K"), (_P2C, "Q")):
-        if kind not in kinds:
-            continue
-        layer, index = _projection(subject, heads, kind)
+    if parts.kinds:
+        table = f"[{rows}, {parts.width}]"
+        terms.append(Term("R", "vectors of the distances, from the encoder", table))
+    for kind, (layer, index) in parts.far.items():
+        use = _USES[kind]
         if index not in ("K", "Q"):
-            terms += layer.terms(f"the distances' {'keys' if kind == _C2P else 'queries'}", index)
-        use = "keys" if kind == _C2P else "queries"
-        terms.append(Term(f"{letter}^r", f"{use} of the distances", f"[{2 * span}, {width}]"))
-    if kinds:
-        terms.append(Term("b(i - j)", "the row of that distance", f"0 to {2 * span - 1}"))
-    terms += [
+            terms += layer.terms(f"the distances' {use}", index)
+        result = f"[{rows}, {layer.outputs}]"
+        terms.append(Term(f"{use[0].upper()}^r", f"{use} of the distances", result))
+    if parts.kinds:
+        terms.append(Term("b(i - j)", "the row of that distance", f"0 to {rows - 1}"))
+    if parts.talks:
+        square = f"[{heads.count}, {heads.count}]"
+        terms += [
+            Term("T", "weight of head_logits_proj: mixes the heads' scores", square),
+            Term("U", "weight of head_weights_proj: mixes their probabilities", square),
+        ]
+    sums = "; each row sums to 1" if not parts.talks else ", mixed"
+    return (
+        *terms,
         Term("h", "head, counted from 0", count_text(heads.count, "1 head", "{0} heads")),
         Term("M", "mask: 0 where a position may be looked at, the least number where not"),
-        Term("P_h", "attention probabilities of head h; each row sums to 1"),
+        Term("P_h", f"attention probabilities of head h{sums}"),
         Term("O_h", "output of head h", f"[S, {heads.size}]"),
-    ]
-    return tuple(terms)
+    )
 
 
-def _notes(
-    subject: Subject, heads: Heads, kinds: list[str], span: int, count: int
-) -> tuple[str, ...]:
+def _notes(subject: Subject, parts: _Parts) -> tuple[str, ...]:
+    size, count = parts.heads.size, 1 + len(parts.kinds)
     said = {
         _C2P: "what the token looks for against how far away the other is",
         _P2C: "what the other is found by against how far away the token is",
     }
     unplaced = subject.config.get("position_biased_input") is False
-    parts = ["content against content", *(said[kind] for kind in kinds)]
-    notes = [
-        f"A score is a sum of {count}: {'; '.join(parts)}."
-        + (" No position vector is ever added to a token's vector." if unplaced else ""),
-        f"Why divide by the root of {count} times {heads.size}: a product of two vectors of "
-        f"{heads.size} entries with variance 1 has variance {heads.size}, and {count} such "
-        "products are added.",
-        f"R has {2 * span} rows: {span} for distances to the left and {span} to the right; longer "
-        "distances share rows.",
-    ]
-    if subject.attribute("share_att_key") is True:
+    listed = ["content against content", *(said[kind] for kind in parts.kinds)]
+    notes = []
+    if parts.kinds:
+        notes.append(
+            f"A score is a sum of {count}: {'; '.join(listed)}."
+            + (" No position vector is ever added to a token's vector." if unplaced else "")
+        )
+    if parts.divisor == count:
+        notes.append(
+            f"Why divide by the root of {count} times {size}: a product of two vectors of "
+            f"{size} entries with variance 1 has variance {size}, and {count} such products are "
+            "added."
+            if count > 1
+            else f"Why divide by the root of {size}: a product of two vectors of {size} entries "
+            f"with variance 1 has variance {size}."
+        )
+    if parts.kinds:
+        notes.append(
+            f"R has {2 * parts.span} rows: {parts.span} for distances to the left and "
+            f"{parts.span} to the right; longer distances share rows."
+        )
+    if parts.kinds and subject.attribute("share_att_key") is True:
         notes.append(
             "The distances go through the same W_Q and W_K as the tokens: no weights of their own."
         )
-    return (*notes, *attention_notes(heads)[1:])
+    return (*notes, *attention_notes(parts.heads)[1:])

@@ -121,7 +121,11 @@ def rotation(subject: Subject) -> Formula:
         return _rotations_by_kind(subject, settings)
     if settings.get("rope_type") != "default":
         raise ValueError("a stretched rotation")
-    size, base = _head_size(subject), settings["rope_theta"]
+    return turning(subject, _head_size(subject), settings["rope_theta"])
+
+
+def turning(subject: Subject, size: int, base: float) -> Formula:
+    """Return the formula of plain rotations of heads of ``size`` features."""
     return _rotation(subject, size, f"{base:g}", f"= {_base_maths(base, size)}")
 
 

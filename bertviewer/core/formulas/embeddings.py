@@ -2,7 +2,7 @@
 
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import norm_terms
-from bertviewer.core.formulas.notation import LAYER_NORM, sized
+from bertviewer.core.formulas.notation import INTO, LAYER_NORM, sized
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.shape_text import shape_text
 
@@ -11,13 +11,13 @@ _WORD = Term("t_s", "token id at position s")
 
 def embeddings(subject: Subject) -> Formula:
     """Word, segment and position vectors added, then normalised (Devlin et al. 2019, section 3)."""
-    if "embed_proj" in subject.children:
-        raise LookupError("embeddings of another make")
     word = subject.tensors["word_embeddings.weight"].shape
     width = word[1]
+    rescaled = subject.attribute("rescale_embeddings") is True
+    factor = f"sqrt({width}) thick " if rescaled else ""
     offset = _offset(subject)
     position = "p_s" if offset is not None else "s"
-    parts = [f"{sized(_table('word'), *word)}[t_s]"]
+    parts = [f"{factor}{sized(_table('word'), *word)}[t_s]"]
     terms = [_WORD, Term(_table("word"), "one row for each vocabulary entry", shape_text(word))]
     types = subject.shape("token_type_embeddings.weight")
     if types:
@@ -29,6 +29,11 @@ def embeddings(subject: Subject) -> Formula:
         parts.append(f"{sized(_table('pos'), *places)}[{position}]")
         terms.append(Term(_table("pos"), "one row for each position", shape_text(places)))
     shift = "" if offset is None else f", quad p_s = s + {offset + 1}"
+    summed, wide = "e_s", width
+    if "embed_proj" in subject.children:
+        widening = subject.affine("embed_proj")
+        summed, wide = widening.maths("e_s", INTO), widening.outputs
+        terms += widening.terms("the widening", INTO)
     terms += norm_terms(subject, "LayerNorm")
     return Formula(
         role="embeddings",
@@ -36,7 +41,7 @@ def embeddings(subject: Subject) -> Formula:
         summary=_summary(types is not None, places is not None),
         maths=(
             f"{sized('e_s', width)} = {' + '.join(parts)}{shift}",
-            f"{sized('y_s', width)} = {LAYER_NORM}(e_s)",
+            f"{sized('y_s', wide)} = {LAYER_NORM}({summed})",
         ),
         terms=tuple(terms),
         notes=_notes(types, places, offset),
@@ -47,6 +52,7 @@ def embeddings(subject: Subject) -> Formula:
             "positions",
             "token types",
             "padding",
+            "embedding scale",
             "epsilon",
             "dropout",
         ),

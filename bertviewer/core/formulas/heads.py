@@ -95,7 +95,7 @@ def context_pooler(subject: Subject) -> Formula:
 def lm_head(subject: Subject) -> Formula:
     """Scores for every vocabulary entry (Devlin et al. 2019, section 3.1, task 1)."""
     decoder = subject.affine("decoder")
-    lines, terms = _lm_transform(subject)
+    lines, terms = lm_transform(subject)
     scores = decoder.maths("T", quoted := '"dec"')
     return Formula(
         role="language-model head",
@@ -117,7 +117,11 @@ def lm_head(subject: Subject) -> Formula:
 
 def mlm_only(subject: Subject) -> Formula:
     """The wrapper around a masked-language-model head."""
-    vocabulary = subject.below("predictions").affine("decoder").outputs
+    return wrapper(subject, subject.below("predictions").affine("decoder").outputs)
+
+
+def wrapper(subject: Subject, vocabulary: int) -> Formula:
+    """Return the formula of what only holds a head."""
     return Formula(
         role="head",
         title="Masked language-model head",
@@ -196,8 +200,7 @@ def end_classification(subject: Subject) -> Formula:
 
 def _two_layers(subject: Subject, vector: str, token: str, note: str) -> Formula:
     dense, out = subject.affine("dense"), subject.affine("out_proj")
-    # RoBERTa calls torch.tanh itself; ELECTRA holds an activation module.
-    act = operator_of(subject, "activation") if "activation" in subject.children else "tanh"
+    act = _head_activation(subject)
     hidden = f"{act}({dense.maths(sized(vector, dense.inputs), '1')})"
     return Formula(
         role="head",
@@ -217,6 +220,15 @@ def _two_layers(subject: Subject, vector: str, token: str, note: str) -> Formula
         config_keys=subject.keys("width", "labels"),
         source="Devlin et al. 2019, section 4.1; the extra layer as in transformers' code",
     )
+
+
+def _head_activation(subject: Subject) -> str:
+    """Return ELECTRA's, a child; RoFormer's and BigBird's, that of the layers; RoBERTa's tanh."""
+    if "activation" in subject.children:
+        return operator_of(subject, "activation")
+    if subject.node.class_name in ("RoFormerClassificationHead", "BigBirdClassificationHead"):
+        return operator_named(str(subject.config["hidden_act"]))
+    return "tanh"
 
 
 def discriminator(subject: Subject) -> Formula:
@@ -263,14 +275,14 @@ def _bias_notes(subject: Subject) -> tuple[str, ...]:
     return ("'bias' and 'decoder.bias' are two names of one tensor; it is added once.",)
 
 
-def _lm_transform(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+def lm_transform(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Return the lines and terms before the decoder: a child's, or this module's own layers."""
     if "transform" in subject.children:
         return ('T = "Transform"(X)',), (Term("T", "output of the head's transform"),)
     dense = subject.affine("dense")
     # RoBERTa calls the exact GELU itself; ALBERT holds an activation module.
-    own = "activation" in subject.children
-    act = operator_of(subject, "activation") if own else 'op("GELU")'
+    names = [name for name in ("activation", "transform_act_fn") if name in subject.children]
+    act = operator_of(subject, names[0]) if names else 'op("GELU")'
     line = (
         f"{sized('T', 'S', dense.outputs)} = {LAYER_NORM}({act}("
         f"{dense.maths(sized('X', 'S', dense.inputs), '1')}))"

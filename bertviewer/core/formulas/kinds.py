@@ -12,7 +12,8 @@ def kinds(architecture: Architecture) -> dict[str, int]:
     """Return the number of each module's kind by its path.
 
     Two modules are of a kind if they and all below them have the same names, classes, attributes
-    and tensors; a layer's own number does not count. A thousand layers have the kinds of one.
+    and tensors, and stand in a layer's cross-attention or not; a layer's own number does not count.
+    A thousand layers have the kinds of one.
     """
     tensors: dict[str, list[Hashable]] = {node.path: [] for node in architecture.modules}
     for tensor in architecture.parameters:
@@ -29,6 +30,8 @@ def kinds(architecture: Architecture) -> dict[str, int]:
         kind = (
             "" if node.repeat else node.name,
             node.class_name,
+            # RoFormer's attention to an encoder is of the same class as its self-attention.
+            "crossattention" in node.path,
             repr(attributes),  # 1, 1.0 and True are equal, and written in other ways
             tuple(tensors[node.path]),
             tuple((child.name, found[child.path]) for child in architecture.children(node.path)),

@@ -36,12 +36,21 @@ class _Layer:
 
 def bert_layer(subject: Subject) -> Formula:
     """BERT's layer, post-norm; a decoder's has cross-attention in between."""
+    cross = "crossattention" in subject.children
+    norm = norm_of(subject.below("output"), "LayerNorm")
+    return _formula(subject, _Layer(bert_network(subject), norm, cross=cross, optional=cross))
+
+
+def bert_network(subject: Subject) -> Network:
+    """Return the network whose halves are the children 'intermediate' and 'output'."""
     inner, outer = subject.below("intermediate"), subject.below("output")
     act = operator_of(inner, "intermediate_act_fn")
-    network = Network(inner.affine("dense"), outer.affine("dense"), act)
-    cross = "crossattention" in subject.children
-    norm = norm_of(outer, "LayerNorm")
-    return _formula(subject, _Layer(network, norm, cross=cross, optional=cross))
+    return Network(inner.affine("dense"), outer.affine("dense"), act)
+
+
+def pre_norm_layer(subject: Subject, network: Network, norm: Norm, *, cross: bool) -> Formula:
+    """Return the formula of a layer whose norms stand before the sub-layers."""
+    return _formula(subject, _Layer(network, norm, pre=True, cross=cross, optional=cross))
 
 
 def albert_layer(subject: Subject) -> Formula:

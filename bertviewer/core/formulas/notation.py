@@ -9,6 +9,9 @@ LAYER_NORM = 'op("LayerNorm")'
 RMS_NORM = 'op("RMSNorm")'
 SOFTMAX = 'op("softmax")'
 
+INTO = '"in"'
+"""The index of what brings narrow embeddings to the model's width."""
+
 # Typst reads a parenthesis right after a subscript as part of it, so the index is inside op().
 GELU_TANH = 'op("GELU"_"tanh")'
 

@@ -12,10 +12,12 @@ from bertviewer.core.formulas import (
     attention,
     attention_families,
     base_models,
+    big_bird,
     blocks,
     disentangled,
     embedding_tables,
     embeddings,
+    esm,
     family_stacks,
     feed_forward,
     heads,
@@ -24,7 +26,9 @@ from bertviewer.core.formulas import (
     primitives,
     rms_classes,
     rms_normalisation,
+    squeezebert,
     stacks,
+    table_heads,
     task_models,
 )
 from bertviewer.core.formulas.formula import Formula
@@ -37,10 +41,15 @@ _BART, _MBART = "Bart", "MBart"
 _T5 = ("T5", "MT5")
 # Decoders after Llama: pre-norm, rotated queries and keys, a gated network.
 _LLAMA = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma")
+_DEBERTA = ("Deberta", "DebertaV2")
+# Families whose layers are BERT's but for the attention in them.
+_POST_NORM = (*_PREFIXES, *_DEBERTA, "RoFormer", "BigBird")
+# Families with BERT's head for the vocabulary.
+_SCORING = ("Bert", "LegacyDeberta", "LegacyDebertaV2", "RoFormer", "BigBird", "SqueezeBert")
 # Families whose models with a head end in the same names.
 _MODEL_PREFIXES = (
-    *_PREFIXES,
-    *("Albert", "DistilBert", "GPT2", "MPNet", "DebertaV2", "ModernBert"),
+    *_POST_NORM,
+    *("Albert", "DistilBert", "GPT2", "MPNet", "ModernBert", "Esm", "SqueezeBert"),
     *(_BART, _MBART, *_T5, *_LLAMA),
 )
 
@@ -90,13 +99,14 @@ ROLES: tuple[Role, ...] = (
         embedding_tables.rotation,
         _named((*_LLAMA, "ModernBert"), "RotaryEmbedding"),
     ),
+    Role("rotary positions", esm.rotation, ("EsmRotaryEmbedding",)),
     Role("dropout", primitives.dropout, ("Dropout",)),
     Role("identity", primitives.identity, ("Identity",)),
     Role("loss", primitives.loss, ("CrossEntropyLoss",)),
     Role(
         "layer norm",
         normalisation.layer_norm,
-        ("LayerNorm", "CohereLayerNorm", "Cohere2LayerNorm", "DebertaLayerNorm"),
+        ("LayerNorm", *_named(("Cohere", "Cohere2", "Deberta", "SqueezeBert"), "LayerNorm")),
     ),
     Role("RMS norm", rms_normalisation.rms_norm, rms_classes.PLAIN),
     Role("RMS norm", rms_normalisation.rms_norm_one_plus, rms_classes.ONE_PLUS_WEIGHT),
@@ -107,9 +117,17 @@ ROLES: tuple[Role, ...] = (
     Role("relu", activations.relu, ("ReLU",)),
     Role("silu", activations.silu, ("SiLU", "SiLUActivation")),
     Role("tanh", activations.tanh, ("Tanh",)),
+    Role("sigmoid", activations.sigmoid, ("Sigmoid",)),
+    Role("softmax", squeezebert.probabilities, ("Softmax",)),
+    Role("product", squeezebert.product, ("MatMulWrapper",)),
+    Role("convolution", squeezebert.convolution, ("Conv1d",)),
     Role("composition", stacks.composition, ("ModuleList", "Sequential")),
     # attention
-    Role("self-attention", attention.bert_attention, _bert("SelfAttention", "CrossAttention")),
+    Role(
+        "self-attention",
+        attention.bert_attention,
+        (*_bert("SelfAttention", "CrossAttention"), "BigBirdSelfAttention"),
+    ),
     Role("self-attention", attention.albert_attention, ("AlbertAttention",)),
     Role(
         "self-attention",
@@ -124,10 +142,17 @@ ROLES: tuple[Role, ...] = (
     Role("self-attention", attention_families.rotary_attention, _named(_LLAMA, "Attention")),
     Role("self-attention", attention_families.modernbert_attention, ("ModernBertAttention",)),
     Role("self-attention", disentangled.disentangled_attention, ("DisentangledSelfAttention",)),
+    Role("self-attention", attention_families.roformer_attention, ("RoFormerSelfAttention",)),
+    Role("self-attention", attention_families.esm_attention, ("EsmSelfAttention",)),
+    Role("self-attention", big_bird.block_sparse_attention, ("BigBirdBlockSparseAttention",)),
+    Role("self-attention", squeezebert.attention, ("SqueezeBertSelfAttention",)),
     # parts of a layer
-    Role("attention block", blocks.attention_block, (*_bert("Attention"), "DebertaV2Attention")),
+    Role("attention block", blocks.attention_block, _named(_POST_NORM, "Attention")),
     Role("attention block", blocks.mpnet_attention_block, ("MPNetAttention",)),
-    Role("add & norm", blocks.add_and_norm, (*_bert("SelfOutput"), "DebertaV2SelfOutput")),
+    Role("attention block", esm.attention_block, ("EsmAttention",)),
+    Role("add", esm.add, _named(("Esm",), "SelfOutput", "Output")),
+    Role("add & norm", blocks.add_and_norm, _named(_POST_NORM, "SelfOutput")),
+    Role("add & norm", squeezebert.convolution_and_norm, ("ConvDropoutLayerNorm",)),
     Role(
         "sub-layer",
         blocks.pre_norm_attention,
@@ -137,12 +162,14 @@ ROLES: tuple[Role, ...] = (
     Role(
         "feed-forward, first half",
         blocks.widening,
-        (*_bert("Intermediate"), "MPNetIntermediate", "DebertaV2Intermediate"),
+        (*_named(_POST_NORM, "Intermediate"), "MPNetIntermediate"),
     ),
+    Role("feed-forward, first half", esm.widening, ("EsmIntermediate",)),
+    Role("feed-forward, first half", squeezebert.convolution_and_act, ("ConvActivation",)),
     Role(
         "feed-forward, second half",
         blocks.narrowing,
-        (*_bert("Output"), "MPNetOutput", "DebertaV2Output"),
+        (*_named(_POST_NORM, "Output"), "MPNetOutput"),
     ),
     Role(
         "feed-forward",
@@ -155,7 +182,9 @@ ROLES: tuple[Role, ...] = (
     ),
     Role("feed-forward", feed_forward.split_feed_forward, ("ModernBertMLP",)),
     # layers and stacks
-    Role("layer", layers.bert_layer, (*_bert("Layer"), "MPNetLayer", "DebertaV2Layer")),
+    Role("layer", layers.bert_layer, (*_named(_POST_NORM, "Layer"), "MPNetLayer")),
+    Role("layer", esm.layer, ("EsmLayer",)),
+    Role("layer", squeezebert.layer, ("SqueezeBertModule",)),
     Role("layer", layers.albert_layer, ("AlbertLayer",)),
     Role("layer", layers.distilbert_layer, ("TransformerBlock",)),
     Role("layer", layers.gpt2_layer, ("GPT2Block",)),
@@ -165,28 +194,33 @@ ROLES: tuple[Role, ...] = (
     Role("layer", layers.t5_block, _named(_T5, "Block")),
     Role("layer", layers.llama_layer, _named(_LLAMA, "DecoderLayer")),
     Role("layer", layers.modernbert_layer, ("ModernBertEncoderLayer",)),
-    Role("stack", stacks.stack, (*_bert("Encoder"), "TransformerEncoder", "TransformerDecoder")),
+    Role(
+        "stack",
+        stacks.stack,
+        (*_named((*_PREFIXES, "BigBird", "Esm", "Transformer"), "Encoder"), "TransformerDecoder"),
+    ),
+    Role("stack", stacks.roformer_stack, ("RoFormerEncoder",)),
+    Role("stack", stacks.squeezebert_stack, ("SqueezeBertEncoder",)),
     Role("stack", stacks.albert_stack, ("AlbertTransformer",)),
     Role("stack", stacks.albert_group, ("AlbertLayerGroup",)),
     Role("stack", stacks.mpnet_stack, ("MPNetEncoder",)),
-    Role("stack", stacks.deberta_stack, ("DebertaV2Encoder",)),
+    Role("stack", stacks.deberta_stack, _named(_DEBERTA, "Encoder")),
     Role("stack", family_stacks.bart_stack, _named((_BART, _MBART), "Encoder", "Decoder")),
     Role("stack", family_stacks.t5_stack, _named(_T5, "Stack")),
     # base models
     Role(
         "embeddings",
         embeddings.embeddings,
-        (
-            *_bert("Embeddings"),
-            *("AlbertEmbeddings", "Embeddings", "MPNetEmbeddings", "DebertaV2Embeddings"),
-        ),
+        (*_named((*_POST_NORM, "Albert", "MPNet", "SqueezeBert"), "Embeddings"), "Embeddings"),
     ),
+    Role("embeddings", esm.embeddings, ("EsmEmbeddings",)),
     Role("embeddings", family_stacks.modernbert_embeddings, ("ModernBertEmbeddings",)),
     Role(
         "base model",
         base_models.base_model,
-        (*_bert("Model"), "AlbertModel", "DistilBertModel", "MPNetModel", "DebertaV2Model"),
+        _named((*_POST_NORM, "Albert", "DistilBert", "MPNet", "SqueezeBert"), "Model"),
     ),
+    Role("base model", esm.model, ("EsmModel",)),
     Role(
         "base model",
         base_models.encoder_decoder,
@@ -199,36 +233,33 @@ ROLES: tuple[Role, ...] = (
     Role("base model", base_models.transformer, ("Transformer",)),
     Role("base model", base_models.transformer_base, ("TransformerBaseModel",)),
     # heads
-    Role("pooler", heads.pooler, (*_bert("Pooler"), "MPNetPooler")),
+    Role("pooler", heads.pooler, _named((*_PREFIXES, "MPNet", "Esm", "SqueezeBert"), "Pooler")),
     Role("pooler", heads.context_pooler, ("ContextPooler",)),
     Role(
         "head transform",
         heads.transform,
         (
-            "BertPredictionHeadTransform",
-            "ElectraGeneratorPredictions",
-            "LegacyDebertaV2PredictionHeadTransform",
-            "ModernBertPredictionHead",
+            *_named(_SCORING, "PredictionHeadTransform"),
+            *("ElectraGeneratorPredictions", "ModernBertPredictionHead"),
         ),
     ),
     Role(
         "language-model head",
         heads.lm_head,
-        (
-            "BertLMPredictionHead",
-            "LegacyDebertaV2LMPredictionHead",
-            "AlbertMLMHead",
-            "MPNetLMHead",
-            *_bert("LMHead"),
-        ),
+        (*_named(_SCORING, "LMPredictionHead"), *_bert("LMHead"), "AlbertMLMHead", "MPNetLMHead"),
     ),
-    Role("head", heads.mlm_only, ("BertOnlyMLMHead", "LegacyDebertaV2OnlyMLMHead")),
-    Role("head", heads.pretraining, ("BertPreTrainingHeads",)),
+    Role("language-model head", esm.lm_head, ("EsmLMHead",)),
+    Role("language-model head", table_heads.table_lm_head, _named(_DEBERTA, "LMPredictionHead")),
+    Role("head", table_heads.table_mlm_only, _named(_DEBERTA, "OnlyMLMHead")),
+    Role("head", heads.mlm_only, _named(_SCORING, "OnlyMLMHead")),
+    Role("head", heads.pretraining, _named(("Bert", "BigBird"), "PreTrainingHeads")),
+    Role("head", esm.contacts, ("EsmContactPredictionHead",)),
+    Role("head", big_bird.answer_head, ("BigBirdForQuestionAnsweringHead",)),
     Role("head", heads.pooled_scores, ("BertOnlyNSPHead", "AlbertSOPHead")),
     Role(
         "head",
         heads.classification,
-        (*_bert("ClassificationHead"), "MPNetClassificationHead"),
+        _named((*_PREFIXES, "MPNet", "RoFormer", "BigBird", "Esm"), "ClassificationHead"),
     ),
     Role(
         "head",
@@ -248,12 +279,17 @@ ROLES: tuple[Role, ...] = (
         _models("ForSequenceClassification"),
     ),
     Role("task model", task_models.token_classification, _models("ForTokenClassification")),
-    Role("task model", task_models.question_answering, _models("ForQuestionAnswering")),
+    Role(
+        "task model",
+        task_models.question_answering,
+        tuple(name for name in _models("ForQuestionAnswering") if not name.startswith("BigBird")),
+    ),
+    Role("task model", big_bird.question_answering, ("BigBirdForQuestionAnswering",)),
     Role("task model", task_models.next_sentence, ("BertForNextSentencePrediction",)),
     Role(
         "task model",
         task_models.pretraining_model,
-        ("BertForPreTraining", "AlbertForPreTraining", "ElectraForPreTraining"),
+        _named(("Bert", "Albert", "Electra", "BigBird"), "ForPreTraining"),
     ),
 )
 

@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, listing, sized
+from bertviewer.core.formulas.notation import INTO, LAYER_NORM, TOKENS, indices, listing, sized
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.numerals import count_text
 
 STEP = "X_(l+1)"
 LAYER_TERM = Term("X_l", "hidden state l: the input of layer l, one row for each position")
-INTO = '"in"'
 _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
 
 
@@ -53,10 +52,45 @@ def mpnet_stack(subject: Subject) -> Formula:
     return _stack(subject, ", B", (term,), (note,))
 
 
+def roformer_stack(subject: Subject) -> Formula:
+    """RoFormer's: one table of sines and cosines for all layers (Su et al. 2021, section 3.2)."""
+    rows, size = subject.tensors["embed_positions.weight"].shape
+    table = sized('W_"pos"', rows, size)
+    terms = (
+        Term("P", "sines and cosines of all positions, for all layers", f"[S, {size}]"),
+        Term('W_"pos"', "fixed, not learnt: a row for each position", f"[{rows}, {size}]"),
+    )
+    note = (
+        "Position comes in here and not with the embeddings: every layer's attention turns its "
+        "queries and keys by these angles."
+    )
+    found = _stack(subject, ", P", terms, (note,))
+    line = f"{sized('P', 'S', size)} = {table}[0, dots, S - 1]"
+    return replace(found, maths=(line, *found.maths), source="Su et al. 2021, section 3.2")
+
+
+def squeezebert_stack(subject: Subject) -> Formula:
+    """SqueezeBERT's: the axes change places for the layers (Iandola et al. 2020, section 3)."""
+    found = stack(subject)
+    count = len(subject.below("layers").children)
+    lines = (
+        f'X_(l+1)^top = "Layer"_l (X_l^top), quad l = {indices(count)}',
+        *found.maths[1:],
+    )
+    note = (
+        "Convolutions want the features before the positions: each layer takes and gives "
+        f"[{subject.width}, S], the stack [S, {subject.width}]."
+    )
+    notes = (note, *found.notes)
+    return replace(found, maths=lines, notes=notes, source="Iandola et al. 2020, section 3")
+
+
 def deberta_stack(subject: Subject) -> Formula:
     """DeBERTa's: one table of distances for all layers (He et al. 2021, section 3.1)."""
-    if "conv" in subject.children or not subject.attribute("relative_attention"):
+    if "conv" in subject.children:
         raise LookupError("a stack of another make")
+    if not subject.attribute("relative_attention"):
+        return stack(subject)
     rows, width = subject.tensors["rel_embeddings.weight"].shape
     table = sized('W_"rel"', rows, width)
     normed = "LayerNorm" in subject.children
@@ -80,7 +114,7 @@ def _stack(
     """Return the formula of a stack; ``given`` is what every layer gets besides X."""
     layers = subject.below("layer" if "layer" in subject.children else "layers")
     count = len(layers.children)
-    normed = "norm" in subject.children
+    normed = bool({"norm", "emb_layer_norm_after"} & set(subject.children))
     decoder = any(
         "multihead_attn" in child.path
         for child in subject.architecture.modules

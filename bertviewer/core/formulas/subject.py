@@ -36,13 +36,19 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "key/value heads": ("num_key_value_heads",),
     "head size": ("head_dim", "d_kv"),
-    "rotation": ("rope_parameters",),
+    "rotation": ("rope_parameters", "rope_theta", "rotary_value", "position_embedding_type"),
     "window": ("sliding_window", "layer_types"),
+    "blocks": ("attention_type", "block_size", "num_random_blocks"),
+    "groups of features": (
+        *("q_groups", "k_groups", "v_groups"),
+        *("post_attention_groups", "intermediate_groups", "output_groups"),
+    ),
     "distances": (
         "relative_attention_num_buckets",
         "relative_attention_max_distance",
         "position_buckets",
         "max_relative_positions",
+        "relative_attention",
         "pos_att_type",
         "share_att_key",
     ),
@@ -73,7 +79,7 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
         "hidden_dropout_prob",
         "dropout",
     ),
-    "embedding scale": ("scale_embedding",),
+    "embedding scale": ("scale_embedding", "rescale_embeddings"),
     "attention dropout": ("attention_probs_dropout_prob", "attn_pdrop", "attention_dropout"),
     "decoder": ("is_decoder", "add_cross_attention"),
     "scale": ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"),
@@ -111,6 +117,12 @@ class Subject:
         """The model's width by its configuration, the letter D where it does not say."""
         key = next(iter(self.keys("width")), None)
         return "D" if key is None else int(self.config[key])
+
+    @property
+    def is_cross(self) -> bool:
+        """Whether the node is, or belongs to, a layer's attention to an encoder (BERT's kin)."""
+        names = self.node.path.split(".")
+        return "Cross" in self.node.class_name or "crossattention" in names
 
     def below(self, name: str) -> "Subject":
         """Return the child ``name`` as a subject of its own."""

@@ -33,6 +33,12 @@ class Call:
         """Whether no tensor was changed in place since it was given."""
         return self.versions == versions((self.args, self.kwargs, self.output))
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether at least what it took is as it was."""
+        taken = versions((self.args, self.kwargs))
+        return self.versions[: len(taken)] == taken
+
 
 class Capture:
     """The calls of modules in one run, by path, until a budget of bytes is spent.
@@ -142,7 +148,11 @@ class _Watcher:
 def _on_cpu(call: Call) -> Call:
     args, kwargs, output = mapped((call.args, call.kwargs, call.output), Tensor.cpu)
     moved = Call(args, kwargs, output, ())
-    noted = versions((args, kwargs, output)) if call.is_intact else (-1,)
+    noted = versions((args, kwargs, output))
+    if not call.is_intact:
+        # -1 is no tensor's.
+        taken = versions((args, kwargs)) if call.is_repeatable else ()
+        noted = (*taken, *[-1] * (len(noted) - len(taken)))
     return replace(moved, versions=noted)
 
 

@@ -41,17 +41,23 @@ def cause_of(error: BaseException, model: nn.Module) -> str | None:
 
     Want of memory and a failure of the device are told as such, wherever they were noticed.
     """
-    if _is_want_of_memory(error):
+    if is_want_of_memory(error):
         return f"there is not enough memory: {words_of(error)}"
     if isinstance(error, torch.AcceleratorError):
         # It works on behind, so what comes of it is noticed anywhere.
         return f"the device failed: {words_of(error)}"
+    place = place_of(error, model)
+    return None if place is None else f"{place}: {words_of(error)}"
+
+
+def place_of(error: BaseException, model: nn.Module) -> str | None:
+    """Return the path and the class of the module that raised an error, ``None`` if none did."""
     failed = failing_module(error)
     if failed is None:
         return None
     path = next((path for path, inner in model.named_modules() if inner is failed), "")
     name = type(failed).__name__
-    return f"{f'{path} ({name})' if path else name}: {words_of(error)}"
+    return f"{path} ({name})" if path else name
 
 
 def failing_module(error: BaseException) -> nn.Module | None:
@@ -77,7 +83,8 @@ def _is_ours(frame: FrameType) -> bool:
     return name.partition(".")[0] == _OUR_PACKAGE
 
 
-def _is_want_of_memory(error: BaseException) -> bool:
+def is_want_of_memory(error: BaseException) -> bool:
+    """Tell whether an error means that memory was wanted, on whatever device."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and any(words in str(error) for words in _WANT)

@@ -1,7 +1,7 @@
 """Watches every module of a model during a forward pass."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -32,11 +32,20 @@ def first_tensor(value: Any) -> Tensor | None:
 
 
 class Recorder:
-    """Collects what every called module took and gave; keeps figures, not tensors."""
+    """Collects what every called module took and gave; keeps figures, not tensors.
 
-    def __init__(self, model: nn.Module, progress: Progress) -> None:
+    With ``paths`` it watches only the modules of ``model`` at these.
+    """
+
+    def __init__(
+        self, model: nn.Module, progress: Progress, paths: Collection[str] | None = None
+    ) -> None:
         self._progress = progress
-        self._watches = [_Watched(path, module) for path, module in model.named_modules()]
+        self._watches = [
+            _Watched(path, module)
+            for path, module in model.named_modules()
+            if paths is None or path in paths
+        ]
         self._called = 0
         # Dropouts and containers hand on the very tensor that their last child gave, so the
         # last few measurements serve most modules.

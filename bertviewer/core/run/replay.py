@@ -14,6 +14,7 @@ from torch import nn
 
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.attention_type import settle
 from bertviewer.core.run.capture import Call, Capture, plain, tensors_in, versions
 from bertviewer.core.run.failures import told
 from bertviewer.core.run.units import unit_of
@@ -121,9 +122,11 @@ class _EnoughError(Exception):
 
 
 def _on_the_device(model: LoadedModel, kept: Capture, progress: Progress) -> nn.Module:
-    """Return the model on the device of the run that ``kept`` was filled by."""
+    """Return the model on the device of the run that ``kept`` was filled by, with its attention."""
     device = next((str(tensor.device) for tensor in tensors_in(kept.inputs)), None)
-    return model.module(random_weights=True, progress=progress, device=device)
+    module = model.module(random_weights=True, progress=progress, device=device)
+    settle(module, kept.inputs)
+    return module
 
 
 def _units(kept: Capture, paths: Iterable[str]) -> list[str] | None:

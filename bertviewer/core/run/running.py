@@ -14,6 +14,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.run.attention_type import settle
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.device import CPU
 from bertviewer.core.run.failures import told
@@ -71,11 +72,13 @@ def run_sentence(
     module = model.module(random_weights, progress, device)
     inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
-    recorder = Recorder(module, progress)
-    capture, modules = _kept(capture, inputs, module, model.architecture)
+    settle(module, inputs)
+    modules = _inspected(module, model.architecture)
+    recorder = Recorder(module, progress, modules)
+    capture, kept = _kept(capture, inputs, modules, model.architecture)
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not tell whether they were changed in place.
-    with torch.no_grad(), recorder.watching(), capture.watching(modules):
+    with torch.no_grad(), recorder.watching(), capture.watching(kept):
         output = _called(model, module, inputs)
     forward = perf_counter() - forward_started
     stacks = stacks_of(output)
@@ -131,10 +134,16 @@ def _parameters(module: nn.Module) -> Collection[str]:
     return inspect.signature(module.forward).parameters
 
 
+def _inspected(module: nn.Module, architecture: Architecture) -> dict[str, nn.Module]:
+    """Return the modules by path that the architecture lists; an exchanged one may hold others."""
+    listed = {node.path for node in architecture.modules}
+    return {path: inner for path, inner in module.named_modules() if path in listed}
+
+
 def _kept(
     capture: Capture | None,
     inputs: Mapping[str, Any],
-    module: nn.Module,
+    modules: dict[str, nn.Module],
     architecture: Architecture,
 ) -> tuple[Capture, dict[str, nn.Module]]:
     """Return where calls are kept, and the modules whose calls are."""
@@ -142,8 +151,8 @@ def _kept(
         return Capture(), {}
     capture.inputs = inputs
     if capture.scope == "everything":
-        return capture, dict(module.named_modules())
-    return capture, {path: module.get_submodule(path) for path in unit_paths(architecture)}
+        return capture, modules
+    return capture, {path: modules[path] for path in unit_paths(architecture)}
 
 
 def _inputs(

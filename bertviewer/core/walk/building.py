@@ -8,12 +8,11 @@ from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.ledger import Ledger
 from bertviewer.core.walk.naming import StepNames
+from bertviewer.core.walk.plan_steps import Plan, PlanStep
 from bertviewer.core.walk.plans import (
     BASE_PLANS,
     LAYER_PLANS,
     SHARED_LAYERS,
-    Plan,
-    PlanStep,
     norms_first,
 )
 from bertviewer.core.walk.shapes import Shapes

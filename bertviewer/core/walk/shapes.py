@@ -4,7 +4,8 @@ from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.evaluation import FormulaError, evaluate
 from bertviewer.core.letter_values import letter_values, two_sides
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.walk.plans import PROJECTIONS, PlanStep
+from bertviewer.core.walk.plan_steps import PlanStep
+from bertviewer.core.walk.plans import PROJECTIONS
 from bertviewer.core.walk.walk import WalkShape
 
 Pair = tuple[WalkShape | None, WalkShape | None]
@@ -61,6 +62,8 @@ class Shapes:
 
     def of_step(self, step: PlanStep, node: ModuleNode | None) -> Pair:
         """Return what goes into a planned step and what comes out."""
+        if step.kind == "aside":
+            return None, None
         if step.kind == "table" and node is not None:
             before, after = self.of_module(node)
             # A table that the decoder shares has the shapes of its last call.

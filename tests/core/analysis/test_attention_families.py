@@ -44,11 +44,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "canine": (BERT, "is not from token to token"),
     "led": ({**BART, "attention_window": [4, 4]}, "is not from token to token"),
     "longformer": ({**BERT, "attention_window": [4, 4]}, "does not give how much"),
-    "squeezebert": (
-        {**BERT, "embedding_size": 24}
-        | {f"{part}_groups": 2 for part in ("q", "k", "v", "intermediate", "output")},
-        "does not give how much",
-    ),
     "yoso": (BERT, "does not give how much"),
 }
 

@@ -28,7 +28,13 @@ def read(family: str) -> tuple[Attention, Part]:
     return ATTENTIONS[part.node.class_name].read(part, *args, **kwargs), part
 
 
-@pytest.mark.parametrize("family", ["bert", "bart", "t5", "gpt2", "mistral", "deberta-v2"])
+KINDS = (
+    *("bert", "bart", "t5", "gpt2", "mistral", "deberta-v2"),
+    *("deberta", "roformer", "esm", "big_bird", "squeezebert"),
+)
+
+
+@pytest.mark.parametrize("family", KINDS)
 def test_the_probabilities_take_no_values(family: str) -> None:
     attention, part = read(family)
     whole, mixed = attention.attend(part)

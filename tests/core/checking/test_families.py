@@ -18,6 +18,8 @@ from bertviewer.core.run.capture import Capture
 from bertviewer.core.source_info import SourceInfo
 from tests.core.checking.small_models import heads, hook_count, run, small_model
 
+NEXT_OF_KIN = ("deberta", "roformer", "esm", "big_bird", "squeezebert")
+
 
 def told(check: Check) -> list[str]:
     return [f"{step.path}: {step.step}: {step.max_abs_error}" for step in check.crosses]
@@ -40,7 +42,7 @@ def test_everything_ticks(family: str, task: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-@pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "llama", "t5"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "bart", "llama", "t5", *NEXT_OF_KIN])
 def test_every_dtype_ticks(family: str, dtype: torch.dtype) -> None:
     model = small_model(family)
     model.module(random_weights=True).to(dtype)
@@ -49,13 +51,16 @@ def test_every_dtype_ticks(family: str, dtype: torch.dtype) -> None:
     assert told(check) == []
     assert check.unchecked == ()
     # The tolerance follows the dtype; norms by the root mean square round to float32 in any.
-    eps = torch.finfo(torch.float32 if family in ("llama", "t5") else dtype).eps
+    in_float32 = family in ("llama", "t5", "deberta", "esm")
+    eps = torch.finfo(torch.float32 if in_float32 else dtype).eps
     eps = max(eps, torch.finfo(dtype).eps)
     assert max(step.tolerance for step in check.steps) < 1000 * eps
 
 
 @pytest.mark.parametrize("words", [1, 2, 25])
-@pytest.mark.parametrize("family", ["roberta", "gpt2", "t5", "deberta-v2", "mistral"])
+@pytest.mark.parametrize(
+    "family", ["roberta", "gpt2", "t5", "deberta-v2", "mistral", "deberta", "big_bird"]
+)
 def test_short_and_long_sentences_tick(family: str, words: int) -> None:
     model = small_model(family)
     capture = run(model, Sentence("word " * words))
@@ -75,6 +80,22 @@ def test_short_and_long_sentences_tick(family: str, words: int) -> None:
         ("t5", {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
         ("llama", {"num_key_value_heads": 1, "attention_bias": True}),
         ("transformer-base", {"activation": "gelu"}),
+        ("deberta", {"relative_attention": False, "position_biased_input": False}),
+        ("deberta", {"pos_att_type": ["c2p"], "max_relative_positions": 4}),
+        ("deberta", {"pos_att_type": "p2c", "talking_head": True, "embedding_size": 16}),
+        # Keys of the second version mean nothing to the first.
+        ("deberta", {"position_buckets": 4, "share_att_key": True, "norm_rel_ebd": "layer_norm"}),
+        ("deberta-v2", {"relative_attention": False, "type_vocab_size": 2}),
+        ("deberta-v2", {"pos_att_type": ["c2p", "p2p"], "share_att_key": False}),
+        ("roformer", {"rotary_value": True, "embedding_size": 24, "hidden_act": "relu"}),
+        ("roformer", {"is_decoder": True}),
+        ("esm", {"position_embedding_type": "absolute", "emb_layer_norm_before": True}),
+        ("esm", {"token_dropout": False, "rope_theta": 40.0, "is_decoder": True}),
+        ("big_bird", {"attention_type": "original_full", "use_bias": False, "is_decoder": True}),
+        ("big_bird", {"rescale_embeddings": True, "use_bias": False, "block_size": 1}),
+        # Too short for blocks of this size: everything is looked at.
+        ("big_bird", {"block_size": 3}),
+        ("squeezebert", {"q_groups": 1, "k_groups": 2, "v_groups": 3, "intermediate_groups": 8}),
     ],
 )
 def test_choices_of_the_configuration_tick(family: str, changes: dict[str, Any]) -> None:
@@ -83,6 +104,48 @@ def test_choices_of_the_configuration_tick(family: str, changes: dict[str, Any])
     check = check_run(model, capture)
     assert told(check) == []
     assert check.unchecked == ()
+    assert {step.path for step in check.steps} == set(capture.calls)
+
+
+@pytest.mark.parametrize("family", ["deberta", "deberta-v2"])
+def test_debertas_head_for_the_published_weights_ticks(family: str) -> None:
+    model = small_model(family, "masked-lm", legacy=False)
+    check = check_run(model, run(model))
+    assert told(check) == []
+    assert check.unchecked == ()
+    assert check.at("lm_predictions.lm_head")
+
+
+@pytest.mark.parametrize(("size", "random", "words", "length"), [(3, 1, 22, 24), (1, 2, 10, 10)])
+def test_block_sparse_attention_ticks(size: int, random: int, words: int, length: int) -> None:
+    # More than the tokens that are looked at in full; the last block is filled up.
+    assert words > (5 + 2 * random) * size
+    model = small_model("big_bird", block_size=size, num_random_blocks=random)
+    capture = run(model, Sentence("word " * words))
+    attention = "encoder.layer.1.attention.self"
+    assert type(model.module(True).get_submodule(attention)).__name__.endswith("SparseAttention")
+    assert capture.calls[attention][0].output[0].shape == (1, length, 24)
+    check = check_run(model, capture)
+    assert told(check) == []
+    assert check.unchecked == ()
+    assert {step.path for step in check.steps} == set(capture.calls)
+    assert [step.step for step in check.at(attention)][:2] == ["output", "weights"]
+
+
+def test_masked_tokens_of_esm_tick() -> None:
+    model = small_model("esm")
+    run(model)
+    module: Any = model.module(True)
+    capture = Capture()
+    ids = torch.tensor([[1, 3, 40, 3, 50, 60, 2]])
+    capture.inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    with torch.no_grad(), capture.watching(dict(module.named_modules())):
+        module(**capture.inputs)
+        module.contact_head(ids, torch.rand(1, 2, 3, 7, 7).softmax(-1))
+    check = check_run(model, capture)
+    assert told(check) == []
+    assert check.at("contact_head")
+    assert check.at("embeddings")
 
 
 def test_a_bert_layer_goes_step_by_step() -> None:
@@ -149,7 +212,8 @@ def test_the_implementation_is_set_back() -> None:
 def test_a_recomputation_calls_no_module_and_none_of_torchs_layers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    models = [small_model(family) for family in ("bert", "gpt2", "t5", "llama", "transformer-base")]
+    families = ("bert", "gpt2", "t5", "llama", "transformer-base", *NEXT_OF_KIN[1:])
+    models = [small_model(family) for family in families]
     captures = [run(model) for model in models]
 
     def forbidden(*_: object, **__: object) -> None:

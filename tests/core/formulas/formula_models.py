@@ -50,6 +50,29 @@ TINY["deberta-v2"] = {
 _IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1}
 TINY["gpt2"] |= {"bos_token_id": 1, "eos_token_id": 2}
 TINY["modernbert"] = {**TINY["bert"], **_IDS, "sep_token_id": 2, "num_hidden_layers": 4}
+TINY["deberta"] = {
+    **TINY["bert"],
+    "relative_attention": True,
+    "pos_att_type": ["c2p", "p2c"],
+    "type_vocab_size": 0,
+}
+TINY["roformer"] = {**TINY["electra"], **_IDS}
+TINY["esm"] = {
+    **TINY["bert"],
+    **_IDS,
+    "mask_token_id": 3,
+    "position_embedding_type": "rotary",
+    "token_dropout": True,
+}
+# A sentence of 8 tokens is long enough to look at some blocks only.
+TINY["big_bird"] = {
+    **TINY["bert"],
+    **_IDS,
+    "sep_token_id": 2,
+    "block_size": 1,
+    "num_random_blocks": 1,
+}
+TINY["squeezebert"] = {**TINY["bert"], **_IDS, "embedding_size": 24}
 TINY["bart"] = TINY["mbart"] = {
     "vocab_size": 97,
     "d_model": 24,

@@ -15,7 +15,10 @@ from tests.core.formulas.found_formulas import formula_at, values
 
 ARCHITECTURES = all_architectures()
 # They keep several weights in one tensor.
-PACKED = ("MultiheadAttention", "ModernBertAttention", "ModernBertMLP", "ModernBertEncoderLayer")
+PACKED = (
+    *("MultiheadAttention", "ModernBertAttention", "ModernBertMLP", "ModernBertEncoderLayer"),
+    "DisentangledSelfAttention",
+)
 
 
 def formulas_of(architecture: Architecture) -> Iterator[tuple[ModuleNode, Formula]]:
@@ -88,7 +91,8 @@ def test_sizes_below_a_weight_are_those_of_a_tensor(name: str) -> None:
             held = shapes if node.class_name in ("Linear", "Embedding") else shapes | parts
             assert stored in held, f"{node.path}: {symbol} is shown as {stored}"
             seen += 1
-    assert seen > 10
+    # SqueezeBERT's weights are those of convolutions.
+    assert seen >= 8
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
-from bertviewer.core.formulas.catalogue import formula_of
+import pytest
+
+from bertviewer.core.formulas.catalogue import formula_of, maths_of
+from tests.core.checking.small_models import small_model
 from tests.core.formulas.formula_models import architecture_of
 from tests.core.formulas.found_formulas import formula_at, node_at, values
 
@@ -96,3 +99,80 @@ def test_modernberts_first_layer_has_no_first_norm() -> None:
     modern = architecture_of("modernbert")
     assert formula_at(modern, "layers.0").maths[0].count("LayerNorm") == 0
     assert formula_at(modern, "layers.1").maths[0].count("LayerNorm") == 1
+
+
+def test_narrow_embeddings_are_widened_where_the_module_does_it() -> None:
+    # ELECTRA's and RoFormer's model widens what the embeddings give, DeBERTa's embeddings do it.
+    for family in ("electra", "roformer"):
+        assert (
+            formula_at(architecture_of(family), "embeddings")
+            .maths[1]
+            .startswith("limits(y_s)_(16)")
+        )
+    deberta = small_model("deberta", embedding_size=16).architecture
+    formula = formula_at(deberta, "embeddings")
+    assert formula.maths[0].startswith("limits(e_s)_(16)")
+    assert formula.maths[1].startswith("limits(y_s)_(24)")
+    assert values(formula)['W_"in"'] == "[24, 16]"
+
+
+def test_debertas_first_version_mixes_heads_and_divides_by_what_it_adds() -> None:
+    attention = "encoder.layer.0.attention.self"
+    talking = small_model("deberta", talking_head=True, pos_att_type=["c2p"]).architecture
+    formula = formula_at(talking, attention)
+    assert "sqrt(2 dot 8)" in " ".join(formula.maths)
+    assert values(formula)["T"] == values(formula)["U"] == "[3, 3]"
+    assert values(formula)["R"] == "[64, 24]"
+    plain = formula_at(small_model("deberta", relative_attention=False).architecture, attention)
+    # The root still counts what the configuration names, though nothing is added.
+    assert "sqrt(3 dot 8)" in " ".join(plain.maths)
+    assert "R" not in values(plain)
+    assert not any("Why divide" in note for note in plain.notes)
+
+
+def test_big_birds_blocks_and_what_a_short_sentence_sees() -> None:
+    model = small_model("big_bird", block_size=64, num_random_blocks=3).architecture
+    formula = formula_at(model, "encoder.layer.0.attention.self")
+    assert "log N" in formula.maths[2]
+    assert "S > 704" in formula.maths[-1]
+    assert "+ 3 [b(j) = 0]" in " ".join(formula.maths)
+    full = small_model("big_bird", attention_type="original_full").architecture
+    assert "log N" not in " ".join(formula_at(full, "encoder.layer.0.attention.self").maths)
+
+
+def test_esms_positions_are_turned_or_learnt() -> None:
+    attention = "encoder.layer.0.attention.self"
+    turned = architecture_of("esm")
+    assert "RoPE" in " ".join(formula_at(turned, attention).maths)
+    assert len(formula_at(turned, "embeddings").maths) == 1
+    changes = {"position_embedding_type": "absolute", "emb_layer_norm_before": True}
+    learnt = small_model("esm", **changes, token_dropout=False).architecture
+    assert "RoPE" not in " ".join(formula_at(learnt, attention).maths)
+    embeddings = formula_at(learnt, "embeddings")
+    assert "p_s = s + 1" in embeddings.maths[0]
+    assert "LayerNorm" in embeddings.maths[1]
+    assert "0.15" not in embeddings.maths[0]
+
+
+def test_roformer_turns_values_where_its_configuration_says_so() -> None:
+    attention = "encoder.layer.0.attention.self"
+    plain = formula_at(architecture_of("roformer"), attention)
+    assert "P_h V_h" in plain.maths[2]
+    assert any("Values are not rotated" in note for note in plain.notes)
+    turned = formula_at(small_model("roformer", rotary_value=True).architecture, attention)
+    assert 'P_h op("RoPE")(V_h)' in turned.maths[2]
+    assert any("Values are rotated too" in note for note in turned.notes)
+
+
+@pytest.mark.parametrize("family", ["bert", "roformer", "esm", "big_bird"])
+def test_attention_to_an_encoder_is_told_from_self_attention(family: str) -> None:
+    model = small_model(family, is_decoder=True, add_cross_attention=True, **FULL)
+    layer = "encoder.layer.1"
+    for inner, symbol in (("attention", False), ("crossattention", True)):
+        for path in (f"{layer}.{inner}", f"{layer}.{inner}.self"):
+            node = node_at(model.architecture, path)
+            assert ('X_"enc"' in (node.forward_formula or "")) is symbol, path
+            assert maths_of(node, model.architecture) == node.forward_formula
+
+
+FULL = {"attention_type": "original_full"}

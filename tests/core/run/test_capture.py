@@ -161,7 +161,7 @@ def test_a_check_that_is_cancelled_leaves_the_model_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("inplace", [True, False])
-def test_what_is_changed_in_place_is_told_and_not_checked(inplace: bool) -> None:
+def test_what_is_changed_in_place_is_called_again_or_told(inplace: bool) -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=inplace)).eval()
     architecture = inspect_module(model, SourceInfo("config", "x", "base", "none"), {})
     capture = Capture()
@@ -171,9 +171,12 @@ def test_what_is_changed_in_place_is_told_and_not_checked(inplace: bool) -> None
     if not inplace:
         assert all(step.ok for path in ("", "0", "1") for step in checker.steps(path))
         return
-    for path in ("0", "1"):
-        with pytest.raises(NoFormulaError, match="changed in place"):
-            list(checker.steps(path))
+    # What gave the tensor can be called again; what changed it has nothing to be called with.
+    assert [step.ok for step in checker.steps("0")] == [True]
+    model[0].register_forward_hook(lambda _module, _args, output: output + 0.1)
+    assert [step.ok for step in Checker(model, architecture, capture).steps("0")] == [False]
+    with pytest.raises(NoFormulaError, match="took was changed in place"):
+        list(checker.steps("1"))
 
 
 def test_calls_on_the_cpu_stay_where_they_are() -> None:

@@ -64,6 +64,8 @@ def test_the_module_that_is_named_gave_the_state(family: str) -> None:
             path = done.state_path(number, token)
             assert path is not None
             given = [first_tensor(call.output) for call in capture.calls[path]]
+            if family == "squeezebert":  # [B, D, S] inside of the layers
+                given = [t if t is None or t.shape[-1] == 24 else t.transpose(1, 2) for t in given]
             segment = done.tokens[token].segment if family in ENCODER_DECODERS else 0
             row = token - sum(t.segment < segment for t in done.tokens)
             assert any(

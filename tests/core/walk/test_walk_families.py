@@ -12,6 +12,7 @@ from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.walk import Walk, WalkStep
+from tests.core.formulas.formula_models import architecture_of
 from tests.core.opened import plain
 from tests.core.walk.test_walk import SEVENTEEN
 
@@ -189,8 +190,58 @@ def test_layers_in_the_order_of_their_computation(
     assert layer.is_planned
 
 
+END = ["Dropout", "Add", "Norm"]
+POST_NORM = ["MultiHeadSelfAttention", *END, "FeedForward", *END]
+PRE_NORM = ["Norm", *POST_NORM[:3], "Norm", *POST_NORM[4:7]]
+WORDS = ["Input-Token", "Embedding-Token"]
+SEGMENTED = ["Input-Token", "Input-Segment", "Embedding-Token", "Embedding-Segment", "Add"]
+LAST = ["Embedding-Norm", "Embedding-Dropout"]
+
+
+@pytest.mark.parametrize(
+    ("family", "embeddings", "layer", "rest"),
+    [
+        (
+            "deberta",
+            [*WORDS, "Embedding-Position", "Add", *LAST, "Embedding-Distance"],
+            POST_NORM,
+            [],
+        ),
+        (
+            "deberta-v2",
+            [*WORDS, *LAST, "Embedding-Distance", "Embedding-Distance-Norm"],
+            POST_NORM,
+            [],
+        ),
+        (
+            "roformer",
+            [*SEGMENTED, *LAST, "Embedding-Projection", "Embedding-Position"],
+            POST_NORM,
+            [],
+        ),
+        ("esm", WORDS, PRE_NORM, ["Norm", "Pooler", "EsmContactPredictionHead"]),
+        ("big_bird", [*SEGMENTED, "Embedding-Position", *LAST], POST_NORM, ["Pooler"]),
+        ("squeezebert", [*SEGMENTED, "Embedding-Position", *LAST], POST_NORM, ["Pooler"]),
+    ],
+)
+def test_berts_kin_walks_in_the_order_of_its_computation(
+    family: str, embeddings: list[str], layer: list[str], rest: list[str]
+) -> None:
+    walk = build_walk(architecture_of(family))
+    assert walk.reconciles
+    assert all(part.is_planned for part in walk.parts)
+    found = [[step.name for step in part.steps] for part in walk.parts]
+    assert found == [embeddings, layer, ["the other layer", *rest]]
+
+
+def test_a_table_of_distances_is_not_looked_up_by_tokens() -> None:
+    distances = step(build_walk(architecture_of("deberta")), "Embedding-Distance")
+    assert (distances.input_shape, distances.output_shape) == (None, None)
+    assert distances.count.parameters == 2 * 32 * 24
+
+
 def test_a_layer_without_a_plan_is_in_the_order_of_the_tree(tmp_path: Path) -> None:
-    model = configured(tmp_path, model_type="deberta-v2", vocab_size=90, **SMALL["deberta-v2"])
+    model = configured(tmp_path, model_type="mpnet", vocab_size=90, **SMALL["deberta-v2"])
     layer = build_walk(model.architecture).parts[1]
     assert not layer.is_planned
     assert "Add" not in [s.name for s in layer.steps]

@@ -1,0 +1,178 @@
+"""ESM: a BERT for proteins, pre-norm, with rotated or with learnt positions.
+
+Rives et al. 2021 (ESM-1b) and Lin et al. 2023 (ESM-2); contacts: Rao et al. 2021, section 3.2.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.checking.arithmetic import gelu
+from bertviewer.core.checking.attention_maths import Attention, Rotation, head_count, separate
+from bertviewer.core.checking.embeddings import counted_from_padding, rotation
+from bertviewer.core.checking.part import Part, Recomputation
+from bertviewer.core.checking.stacks import run, visible
+
+_MASKED_IN_TRAINING = 0.15 * 0.8
+"""The share of tokens that training replaced by the mask: 15 % are chosen, 80 % of them masked."""
+
+
+def read_attention(
+    part: Part,
+    hidden_states: Tensor,
+    attention_mask: Tensor | None = None,
+    encoder_hidden_states: Tensor | None = None,
+    encoder_attention_mask: Tensor | None = None,
+    position_embeddings: tuple[Tensor, Tensor] | None = None,
+    **_: Any,
+) -> Attention:
+    """BERT's, with queries and keys turned where positions are rotary."""
+    turns = part.attribute("position_embedding_type") == "rotary"
+    mask = attention_mask if encoder_hidden_states is None else encoder_attention_mask
+    return separate(
+        part,
+        ("query", "key", "value"),
+        head_count(part, "num_attention_heads"),
+        hidden_states,
+        encoder_hidden_states,
+        mask,
+        rotation=Rotation(*position_embeddings) if turns and position_embeddings else None,
+    )
+
+
+def turns(part: Part, x: Tensor, position_ids: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of position times frequency."""
+    return rotation(part, x, position_ids, {"rope_theta": part.setting_value("rope_theta")})
+
+
+def embeddings(
+    part: Part,
+    input_ids: Tensor | None = None,
+    attention_mask: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    inputs_embeds: Tensor | None = None,
+) -> Tensor:
+    """Words, made up for masked ones, and positions where there is a table; padding becomes 0."""
+    x = part.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    if part.attribute("token_dropout") and input_ids is not None:
+        masked = input_ids == part.number("mask_token_id")
+        length = input_ids.shape[1] if attention_mask is None else attention_mask.sum(-1)
+        seen = 1 - masked.sum(-1).to(x.dtype) / length
+        x = x.masked_fill(masked[..., None], 0.0) * (1 - _MASKED_IN_TRAINING) / seen[:, None, None]
+    if part.has("position_embeddings"):
+        if position_ids is None:
+            padding = int(part.number("padding_idx"))
+            position_ids = counted_from_padding(padding, input_ids, x.shape[1])
+        x = x + part.below("position_embeddings")(position_ids)
+    if part.has("layer_norm"):
+        x = part.below("layer_norm")(part.round(x))
+    return x if attention_mask is None else x * attention_mask[..., None].to(x.dtype)
+
+
+def add(part: Part, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
+    """dense(X) + R: the norms stand before the sub-layers."""
+    result: Tensor = part.below("dense")(hidden_states) + input_tensor
+    return result
+
+
+def widening(part: Part, hidden_states: Tensor) -> Tensor:
+    """GELU(dense(X))."""
+    return gelu(part.below("dense")(hidden_states))
+
+
+def attention_block(part: Part, hidden_states: Tensor, *args: Any, **more: Any) -> Tensor:
+    """X + dense(Attention(LayerNorm(X)))."""
+    mixed, _weights = part.below("self")(part.below("LayerNorm")(hidden_states), *args, **more)
+    result: Tensor = part.below("output")(mixed, hidden_states)
+    return result
+
+
+def layer(
+    part: Part,
+    hidden_states: Tensor,
+    attention_mask: Tensor | None = None,
+    encoder_hidden_states: Tensor | None = None,
+    encoder_attention_mask: Tensor | None = None,
+    position_embeddings: tuple[Tensor, Tensor] | None = None,
+    **_: Any,
+) -> Tensor:
+    """Attention, then the network, each of what a norm gives, and added."""
+    angles = {"position_embeddings": position_embeddings}
+    x = part.below("attention")(hidden_states, attention_mask, **angles)
+    if part.has("crossattention") and encoder_hidden_states is not None:
+        x = part.below("crossattention")(
+            x, attention_mask, encoder_hidden_states, encoder_attention_mask, **angles
+        )
+    result: Tensor = part.below("output")(part.below("intermediate")(part.below("LayerNorm")(x)), x)
+    return result
+
+
+def encoder(part: Part, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
+    """The stack, and the norm that follows pre-norm layers."""
+    states = run(part.below("layer"), hidden_states, *args, **more)
+    last = part.below("emb_layer_norm_after")(states[-1])
+    return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
+
+
+def model(
+    part: Part,
+    input_ids: Tensor | None = None,
+    attention_mask: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    inputs_embeds: Tensor | None = None,
+    **_: Any,
+) -> dict[str, Any]:
+    """Embeddings, stack, and a pooler where there is one."""
+    x = inputs_embeds
+    if x is None:
+        x = part.below("embeddings")(input_ids, attention_mask, position_ids)
+    length = x.shape[1]
+    angles = None
+    if part.has("rotary_embeddings"):
+        places = torch.arange(length)[None] if position_ids is None else position_ids
+        angles = part.below("rotary_embeddings")(x, places)
+    shown = visible(attention_mask, length, bool(part.config.get("is_decoder")))
+    result: dict[str, Any] = part.below("encoder")(x, shown, position_embeddings=angles)
+    if part.has("pooler"):
+        return result | {"pooler_output": part.below("pooler")(result["last_hidden_state"])}
+    return result
+
+
+def lm_head(part: Part, features: Tensor, **_: Any) -> Tensor:
+    """RoBERTa's scores; the bias is the head's own."""
+    x = part.below("layer_norm")(part.round(gelu(part.below("dense")(features))))
+    result: Tensor = part.below("decoder")(x) + part.weight("bias")
+    return result
+
+
+def contacts(part: Part, tokens: Tensor, attentions: Tensor) -> Tensor:
+    """A logistic regression on all heads' attention, made symmetric and corrected for its mean.
+
+    The correction takes from each pair what its row and its column would lead to expect. Of the
+    tokens [B, S] the first and the last are left out; ``attentions`` is [B, N, A, S, S].
+    """
+    real = (tokens != part.number("eos_idx")).to(attentions.dtype)
+    x = (attentions * (real[:, None] * real[:, :, None])[:, None, None])[..., 1:-1, 1:-1]
+    x = x.flatten(1, 2)
+    x = x + x.transpose(-1, -2)
+    expected = x.sum(-1, keepdim=True) * x.sum(-2, keepdim=True) / x.sum((-1, -2), keepdim=True)
+    features = (x - expected).permute(0, 2, 3, 1)
+    scores: Tensor = part.below("activation")(part.below("regression")(features)[..., 0])
+    return scores
+
+
+ESM: Mapping[str, Recomputation] = {
+    "EsmEmbeddings": embeddings,
+    "EsmRotaryEmbedding": turns,
+    "EsmSelfOutput": add,
+    "EsmOutput": add,
+    "EsmIntermediate": widening,
+    "EsmAttention": attention_block,
+    "EsmLayer": layer,
+    "EsmEncoder": encoder,
+    "EsmModel": model,
+    "EsmLMHead": lm_head,
+    "EsmContactPredictionHead": contacts,
+}

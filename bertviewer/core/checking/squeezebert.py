@@ -1,0 +1,117 @@
+"""SqueezeBERT: BERT with grouped convolutions in place of linear layers (Iandola et al. 2020).
+
+Section 3: a convolution of one position is a linear layer; with g groups each group of features is
+made from its own group only. Between the layers, tensors are [B, D, S].
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bertviewer.core.checking.arithmetic import affine, softmax
+from bertviewer.core.checking.attention_maths import Attention, Projection, head_count
+from bertviewer.core.checking.normalisation import layer_norm
+from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
+
+
+def read_attention(
+    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
+) -> Attention:
+    """BERT's, of [B, D, S]."""
+    heads = head_count(part, "num_attention_heads")
+    query, key, value = (_projection(part.below(name)) for name in ("query", "key", "value"))
+    x = hidden_states.transpose(1, 2)
+    scale = (query.weight.shape[0] // heads) ** -0.5
+    return Attention(query, key, value, heads, heads, scale, x, x, x, attention_mask)
+
+
+def _projection(part: Part) -> Projection:
+    """Return a convolution of one position as a matrix that is 0 outside of the groups."""
+    weight = part.weight()
+    groups = int(part.number("groups"))
+    is_pointwise = weight.dim() == 3 and weight.shape[-1] == 1 and not _moves(part)
+    if not is_pointwise or weight.shape[1] * groups != part.number("in_channels"):
+        raise NoFormulaError("the recomputation knows convolutions of single positions only")
+    blocks = weight[..., 0].chunk(groups)
+    whole: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
+    return Projection(whole, part.tensor("bias"))
+
+
+def _moves(part: Part) -> bool:
+    """Whether a convolution leaves positions out or adds some."""
+    module: Any = part.setting.module.get_submodule(part.path)
+    return tuple(module.stride) != (1,) or tuple(module.padding) != (0,)
+
+
+def given(output: Any) -> tuple[Tensor]:
+    """What the attention gives, as [B, S, D]; probabilities it gives none."""
+    return (output["context_layer"].transpose(1, 2),)
+
+
+def convolution(part: Part, x: Tensor) -> Tensor:
+    """Y = W X + b over the features, each group by itself."""
+    found = _projection(part)
+    return affine(x.transpose(-1, -2), found.weight, found.bias).transpose(-1, -2)
+
+
+def norm(part: Part, x: Tensor) -> Tensor:
+    """Layer norm over the features of [B, D, S]."""
+    return layer_norm(part, x.transpose(1, 2)).transpose(1, 2)
+
+
+def convolution_and_norm(part: Part, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
+    """LayerNorm(conv(X) + R)."""
+    total = part.round(part.below("conv1d")(hidden_states) + input_tensor)
+    result: Tensor = part.below("layernorm")(total)
+    return result
+
+
+def convolution_and_act(part: Part, x: Tensor) -> Tensor:
+    """f(conv(X))."""
+    result: Tensor = part.below("act")(part.below("conv1d")(x))
+    return result
+
+
+def layer(
+    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
+) -> dict[str, Tensor]:
+    """BERT's layer, of [B, D, S]."""
+    mixed = part.below("attention")(hidden_states, attention_mask)[0].transpose(1, 2)
+    x = part.below("post_attention")(mixed, hidden_states)
+    return {"feature_map": part.below("output")(part.below("intermediate")(x), x)}
+
+
+def encoder(
+    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, *_: Any, **__: Any
+) -> dict[str, Any]:
+    """The stack: [B, S, D] in and out, [B, D, S] between the layers."""
+    states = [hidden_states]
+    for inner in part.below("layers").children:
+        y = inner(states[-1].transpose(1, 2), attention_mask)["feature_map"]
+        states.append(y.transpose(1, 2))
+    return {"last_hidden_state": states[-1], "hidden_states": tuple(states)}
+
+
+def product(_part: Part, mat1: Tensor, mat2: Tensor) -> Tensor:
+    """A B."""
+    return mat1 @ mat2
+
+
+def probabilities(part: Part, x: Tensor) -> Tensor:
+    """Softmax over the axis that the module says."""
+    axis = int(part.number("dim"))
+    return softmax(x.movedim(axis, -1)).movedim(-1, axis)
+
+
+SQUEEZEBERT: Mapping[str, Recomputation] = {
+    "Conv1d": convolution,
+    "MatMulWrapper": product,
+    "Softmax": probabilities,
+    "SqueezeBertLayerNorm": norm,
+    "ConvDropoutLayerNorm": convolution_and_norm,
+    "ConvActivation": convolution_and_act,
+    "SqueezeBertModule": layer,
+    "SqueezeBertEncoder": encoder,
+}

@@ -1,0 +1,122 @@
+"""BigBird: attention to some blocks of a long sequence (Zaheer et al. 2020, section 2)."""
+
+from dataclasses import replace
+
+from bertviewer.core.formulas.attention import separate
+from bertviewer.core.formulas.attention_maths import attention_formula
+from bertviewer.core.formulas.attention_notes import attention_notes
+from bertviewer.core.formulas.blocks import activation_terms
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.layers import bert_network
+from bertviewer.core.formulas.norms import norm_of
+from bertviewer.core.formulas.notation import TOKENS, sized
+from bertviewer.core.formulas.subject import Subject
+
+_SOURCE = "Zaheer et al. 2020, section 2"
+
+
+def block_sparse_attention(subject: Subject) -> Formula:
+    """A token looks at a few blocks of tokens; one that is named n times counts n times."""
+    size, random = (subject.integer(name) for name in ("block_size", "num_random_blocks"))
+    if size is None or random is None:
+        raise LookupError("attention without blocks")
+    heads = replace(separate(subject, ("query", "key", "value"), None), added="log N")
+    found = attention_formula(subject, heads, attention_notes(heads), _SOURCE)
+    most = (5 + 2 * random) * size
+    drawn = f" + {random} [b(j) = 0]" if random else ""
+    return replace(
+        found,
+        title="Block-sparse self-attention",
+        summary="Each position looks at the first and the last block of positions, at its own and "
+        f"the two beside it, and takes a weighted mean of what it finds, {heads.parallel}.",
+        maths=(
+            *found.maths,
+            f"N_(i j) = [b(j) in {{0, b(i) - 1, b(i), b(i) + 1, n - 1}}]{drawn}, quad "
+            "0 < b(i) < n - 1",
+            "N_(i j) = 1, quad b(i) in {0, n - 1}",
+            f"b(i) = floor(i \\/ {size}), quad n = ceil(S \\/ {size}), quad S > {most}",
+        ),
+        terms=(
+            *found.terms,
+            Term("N_(i j)", "how often position i looks at position j"),
+            Term("b(i)", f"the block of position i; a block is {size} positions long"),
+            Term("n", "number of blocks; padding fills the last one up"),
+        ),
+        notes=(
+            f"A sequence of {most} positions or fewer has too few blocks: each position then sees "
+            "all others, with the same weights.",
+            "The brackets are 1 where the condition in them is true and 0 where it is not; the "
+            "logarithm of 0 hides a position.",
+            *_drawn_notes(random),
+            *found.notes,
+        ),
+        config_keys=(*found.config_keys, *subject.keys("blocks")),
+    )
+
+
+def answer_head(subject: Subject) -> Formula:
+    """A feed-forward network with add & norm before the scores of start and end (their code)."""
+    network = bert_network(subject)
+    norm = norm_of(subject.below("output"), "LayerNorm")
+    layer = subject.affine("qa_outputs")
+    inner = network.maths(sized("X", "S", network.first.inputs))
+    scores = layer.maths(sized("T", "S", layer.inputs))
+    return Formula(
+        role="head",
+        title="Question answering head",
+        summary="Scores for every token whether the answer starts or ends there.",
+        maths=(
+            f"T = {norm.operator}(X + {inner})",
+            f"{sized('Z', 'S', layer.outputs)} = {scores}",
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "last hidden state", f"[S, {network.first.inputs}]"),
+            *network.first.terms("the first linear layer", "1"),
+            *network.second.terms("the second linear layer", "2"),
+            *activation_terms(network.act),
+            *norm.terms,
+            *layer.terms("the span head"),
+            Term("Z", "logits", f"[S, {layer.outputs}]"),
+        ),
+        notes=("Column 0 of Z scores where the answer starts, column 1 where it ends.",),
+        config_keys=subject.keys("width", "feed-forward", "activation", "epsilon", "labels"),
+        source="Devlin et al. 2019, section 4.2; the network as in transformers' code",
+    )
+
+
+def question_answering(subject: Subject) -> Formula:
+    """Where an answer starts and ends; the question is out of the race (transformers' code)."""
+    width = subject.width
+    return Formula(
+        role="task model",
+        title="Question answering model",
+        summary="Scores for every token whether the answer starts or ends there.",
+        maths=(
+            f'{sized("X", "S", width)} = "Base"({sized("t", "S")}), quad Z = "Head"(X)',
+            'z_"start" = Z_(:, 0) - 10^6 q, quad z_"end" = Z_(:, 1) - 10^6 q',
+        ),
+        terms=(
+            TOKENS,
+            Term("t", "token ids", "[S]"),
+            Term("X", "last hidden state of the base model, one row for each position"),
+            Term("Z", "scores of start and end", "[S, 2]"),
+            Term("q", "1 for the question's tokens, 0 for the first token and for the text"),
+        ),
+        notes=(
+            "The question is what stands before the first separator, that included. The first "
+            "token stays in the race: it stands for no answer.",
+        ),
+        config_keys=subject.keys("width", "labels"),
+        source="Devlin et al. 2019, section 4.2; q as in transformers' code",
+    )
+
+
+def _drawn_notes(random: int) -> tuple[str, ...]:
+    if not random:
+        return ()
+    blocks = "1 block" if random == 1 else f"{random} blocks"
+    return (
+        f"While training, each block also draws {blocks} at random. transformers draws none when "
+        f"the model is used and looks at block 0 instead: its positions count {random} more times.",
+    )

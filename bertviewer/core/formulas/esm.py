@@ -1,0 +1,207 @@
+"""ESM: a BERT for proteins whose norms stand before the sub-layers (Rives et al. 2021)."""
+
+from dataclasses import replace
+
+from bertviewer.core.formulas.base_models import base_model
+from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, activation_terms, widened
+from bertviewer.core.formulas.embedding_tables import turning
+from bertviewer.core.formulas.feed_forward import Network
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
+from bertviewer.core.formulas.layers import pre_norm_layer
+from bertviewer.core.formulas.norms import norm_of
+from bertviewer.core.formulas.notation import TOKENS, indices, sized
+from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
+
+_GELU = 'op("GELU")'
+_WORD, _PLACE = 'W_"word"', 'W_"pos"'
+_SOURCE = "Rives et al. 2021; Lin et al. 2023"
+
+
+def embeddings(subject: Subject) -> Formula:
+    """Words, made up for masked ones, and positions where they are learnt (published code)."""
+    words = subject.tensors["word_embeddings.weight"].shape
+    vector = f"{sized(_WORD, *words)}[t_s]"
+    terms = [
+        Term("t_s", "token id at position s"),
+        Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
+    ]
+    notes = ["Padding becomes a row of zeros."]
+    drops = subject.attribute("token_dropout") is True
+    if drops:
+        vector = f"m_s (1 - 0.15 dot 0.8) / (1 - r) thick {vector}"
+        terms += [
+            Term("m_s", "0 where the token is the mask, 1 elsewhere"),
+            Term("r", "share of the tokens that are the mask"),
+        ]
+        notes.append(
+            "A masked token gives a row of zeros. In training 15 % of the tokens were chosen and "
+            "80 % of those masked, so that sums were smaller; the factor makes up for it."
+        )
+    offset = subject.integer("padding_idx")
+    places = subject.shape("position_embeddings.weight")
+    shift = ""
+    if places and offset is not None:
+        vector += f" + {sized(_PLACE, *places)}[p_s]"
+        shift = f", quad p_s = s + {offset + 1}"
+        terms.append(Term(_PLACE, "one row for each position", shape_text(places)))
+        notes.append(f"Positions are counted from the row after padding's, {offset + 1}.")
+    lines = [f"{sized('e_s', words[1])} = {vector}{shift}"]
+    if "layer_norm" in subject.children:
+        norm = norm_of(subject, "layer_norm")
+        lines.append(f"{sized('y_s', words[1])} = {norm.operator}(e_s)")
+        terms += norm.terms
+    return Formula(
+        role="embeddings",
+        title="Embeddings",
+        summary="Turns token ids into vectors: looks up a vector for each token"
+        + (" and its place and adds them." if places else "."),
+        maths=tuple(lines),
+        terms=tuple(terms),
+        notes=tuple(notes),
+        config_keys=subject.keys("vocabulary", "width", "positions", "padding"),
+        source=_SOURCE,
+    )
+
+
+def rotation(subject: Subject) -> Formula:
+    """The angles of rotary positions (Su et al. 2021, section 3.2.2)."""
+    size = int(subject.config["hidden_size"]) // int(subject.config["num_attention_heads"])
+    return turning(subject, size, float(subject.config["rope_theta"]))
+
+
+def add(subject: Subject) -> Formula:
+    """A linear layer and the residual: the norm stands before the sub-layer."""
+    dense = subject.affine("dense")
+    inner = dense.maths(sized("Z", "S", dense.inputs))
+    return Formula(
+        role="add",
+        title="Projection and residual",
+        summary=f"Brings each vector to {dense.outputs} features and adds the sub-layer's input "
+        "(the residual).",
+        maths=(f"{sized('Y', 'S', dense.outputs)} = {inner} + {sized('R', 'S', dense.outputs)}",),
+        terms=(
+            TOKENS,
+            Term("Z", "what the part before it gave", f"[S, {dense.inputs}]"),
+            Term("R", "residual: the input of the sub-layer, not normalised"),
+            *dense.terms("the projection"),
+        ),
+        notes=(RESIDUAL, DROPOUT),
+        config_keys=subject.keys("width", "dropout"),
+        source=_SOURCE,
+    )
+
+
+def attention_block(subject: Subject) -> Formula:
+    """Norm, attention, projection and residual (Rives et al. 2021)."""
+    norm, dense = norm_of(subject, "LayerNorm"), subject.below("output").affine("dense")
+    name = '"CrossAttention"' if subject.is_cross else '"SelfAttention"'
+    more = ', X_"enc"' if subject.is_cross else ""
+    other = (Term('X_"enc"', "the encoder's output"),) if subject.is_cross else ()
+    inner = dense.maths(sized("Z", "S", dense.inputs), "O")
+    return Formula(
+        role="attention block",
+        title="Attention block, pre-norm",
+        summary="The first sub-layer of a layer: a layer norm, attention, its output projection "
+        "and the residual.",
+        maths=(
+            f"{sized('Z', 'S', dense.inputs)} = {name}({norm.operator}(X){more})",
+            f"{sized('Y', 'S', dense.outputs)} = {inner} + X",
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "input, one row for each position", f"[S, {dense.outputs}]"),
+            *other,
+            Term("Z", "the heads' outputs, side by side", f"[S, {dense.inputs}]"),
+            *dense.terms("the output projection", "O"),
+            *norm.terms,
+        ),
+        notes=(RESIDUAL, "Pre-norm: the norm acts on what attention reads, not on the sum."),
+        config_keys=subject.keys("width", "heads", "epsilon"),
+        source=_SOURCE,
+    )
+
+
+def widening(subject: Subject) -> Formula:
+    """First half of the feed-forward network; the GELU is a function and no module."""
+    return widened(subject, _GELU)
+
+
+def layer(subject: Subject) -> Formula:
+    """ESM's layer: BERT's with the norms before the sub-layers (Rives et al. 2021)."""
+    first, second = (subject.below(n).affine("dense") for n in ("intermediate", "output"))
+    cross = "crossattention" in subject.children
+    return pre_norm_layer(
+        subject, Network(first, second, _GELU), norm_of(subject, "LayerNorm"), cross=cross
+    )
+
+
+def model(subject: Subject) -> Formula:
+    """The encoder; a head for contacts stands beside it and is called on its own."""
+    found = base_model(subject)
+    notes = list(found.notes)
+    if "rotary_embeddings" in subject.children:
+        notes.append("'rotary_embeddings' gives the angles by which attention turns its vectors.")
+    notes.append("'contact_head' has no part in a plain forward pass: predict_contacts calls it.")
+    return replace(found, notes=tuple(notes), source=_SOURCE)
+
+
+def lm_head(subject: Subject) -> Formula:
+    """RoBERTa's head; the bias is the head's own (Devlin et al. 2019, section 3.1, task 1)."""
+    dense, decoder = subject.affine("dense"), subject.affine("decoder")
+    norm = norm_of(subject, "layer_norm")
+    inner = dense.maths(sized("X", "S", dense.inputs), "1")
+    scores = decoder.maths("T", '"dec"')
+    return Formula(
+        role="language-model head",
+        title="Language-model head",
+        summary="Scores every vocabulary entry at every position.",
+        maths=(
+            f"{sized('T', 'S', dense.outputs)} = {norm.operator}({_GELU}({inner}))",
+            f'{sized("L", "S", decoder.outputs)} = {scores} + b_"dec"',
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "last hidden state"),
+            *dense.terms("the first linear layer", "1"),
+            *activation_terms(_GELU),
+            *norm.terms,
+            *decoder.terms("the decoder", '"dec"'),
+            Term('b_"dec"', "bias, a tensor of this module", f"[{decoder.outputs}]"),
+            Term("L", "logits, one for each vocabulary entry", f"[S, {decoder.outputs}]"),
+        ),
+        notes=(*tying_notes(subject, "decoder.weight"), LOGITS),
+        config_keys=subject.keys("vocabulary", "width", "tying"),
+        source=MASKED_LM,
+    )
+
+
+def contacts(subject: Subject) -> Formula:
+    """A logistic regression on all heads' attention (Rao et al. 2021, section 3.2)."""
+    layer = subject.affine("regression")
+    maths = layer.maths(sized("F_(i j)", layer.inputs), sizes=False)
+    return Formula(
+        role="head",
+        title="Contact head",
+        summary="Tells for each two amino acids how likely they touch, from the attention of all "
+        "heads of all layers.",
+        maths=(
+            "B_c = P_c + P_c^top",
+            "F_(i j, c) = B_(c, i j) - (sum_k B_(c, i k)) (sum_k B_(c, k j)) / "
+            "(sum_k sum_l B_(c, k l)), quad c = " + indices(layer.inputs),
+            f"p_(i j) = sigma({maths})",
+        ),
+        terms=(
+            Term("P_c", "attention of head c, the first and the last token left out"),
+            Term("F_(i j, c)", "what head c sees of i and j beyond what both see of all"),
+            *layer.terms("the regression"),
+            Term("sigma", "the logistic function"),
+        ),
+        notes=(
+            "It is called by predict_contacts and has no part in a plain forward pass.",
+            "The attention of end tokens is set to 0 before.",
+        ),
+        config_keys=subject.keys("layers", "heads"),
+        source="Rao et al. 2021, section 3.2 (average product correction: Dunn et al. 2008)",
+    )

@@ -1,0 +1,212 @@
+"""SqueezeBERT: BERT with grouped convolutions in place of linear layers (Iandola et al. 2020).
+
+Section 3: a convolution of one position is a linear layer; with several groups, a group of features
+is made from its own group only. Tensors are [features, positions] here.
+"""
+
+from bertviewer.core.formulas.activations import operator_of
+from bertviewer.core.formulas.attention import head_counts
+from bertviewer.core.formulas.blocks import DROPOUT, POST_NORM, RESIDUAL, activation_terms
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.norms import norm_of
+from bertviewer.core.formulas.notation import SOFTMAX, TOKENS, indices, listing, sized
+from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import count_text
+from bertviewer.core.shape_text import shape_text
+
+_SOURCE = "Iandola et al. 2020, section 3"
+_CONV = 'op("Conv")'
+# Their convolutions are built with a kernel of one position, which never leaves one out.
+_HOLDERS = ("SqueezeBertSelfAttention", "ConvDropoutLayerNorm", "ConvActivation")
+
+
+def convolution(subject: Subject) -> Formula:
+    """A convolution of one position, in groups (Iandola et al. 2020, section 3)."""
+    parent = next(n for n in subject.architecture.modules if n.path == subject.node.parent)
+    if parent.class_name not in _HOLDERS:
+        raise LookupError("a convolution of more than one position")
+    outputs, each, _ = subject.tensors["weight"].shape
+    groups = subject.integer("groups") or 1
+    made = outputs // groups
+    bias = " + b_j" if "bias" in subject.tensors else ""
+    biases = (Term("b_j", "bias of feature j", shape_text((outputs,))),) if bias else ()
+    return Formula(
+        role="convolution",
+        title="Grouped convolution of one position" if groups > 1 else "Convolution of 1 position",
+        summary="Maps each position's vector to a new one: weighted sums, each within its group of "
+        "features."
+        if groups > 1
+        else "Maps each position's vector to a new one: weighted sums.",
+        maths=(
+            f"y_j = sum_(i=0)^({each - 1}) x_({each} g(j) + i) W_(j, i){bias}, quad "
+            f"j = {indices(outputs)}",
+            f"g(j) = floor(j \\/ {made})",
+        ),
+        terms=(
+            Term("x", "input vector of one position", shape_text((each * groups,))),
+            Term("W", "weight, stored [out, in of a group, 1]", f"[{outputs}, {each}, 1]"),
+            *biases,
+            Term("g(j)", "the group of output feature j", count_text(groups, "1", "{0} groups")),
+        ),
+        notes=(
+            "It equals a linear layer"
+            + (
+                f" whose matrix has {groups} blocks and zeros around them: {groups} times fewer "
+                "weights and products."
+                if groups > 1
+                else "."
+            ),
+        ),
+        config_keys=subject.keys("groups of features"),
+        source=_SOURCE,
+    )
+
+
+def attention(subject: Subject) -> Formula:
+    """BERT's self-attention with the axes the other way round (Vaswani et al. 2017, 3.2)."""
+    width = subject.tensors["query.weight"].shape[0]
+    count, size = head_counts(subject, width)
+    return Formula(
+        role="self-attention",
+        title="Multi-head self-attention of convolutions",
+        summary="Each position looks at the sequence itself and takes a weighted mean of what it "
+        f"finds, {count_text(count, 'once', '{0} times in parallel')}.",
+        maths=(
+            f"{sized('Q', width, 'S')} = {_CONV}_Q ({sized('X', width, 'S')}), quad "
+            f"K = {_CONV}_K (X), quad V = {_CONV}_V (X)",
+            f"{sized('P_h', 'S', 'S')} = {SOFTMAX} ((Q_h^top K_h) / sqrt(d_k) + M), quad "
+            f"{sized('O_h', size, 'S')} = V_h P_h^top",
+            f"h = {indices(count)}, quad d_k = {size}",
+            f'{sized("Y", width, "S")} = op("Concat")({listing("O_{}", count)})',
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "input, one column for each position", f"[{width}, S]"),
+            Term(f"{_CONV}_Q", "the convolution 'query'"),
+            Term(f"{_CONV}_K", "the convolution 'key'"),
+            Term(f"{_CONV}_V", "the convolution 'value'"),
+            Term("h", "head, counted from 0", count_text(count, "1 head", "{0} heads")),
+            Term("Q_h", f"head h's {size} rows of Q", f"[{size}, S]"),
+            Term("M", "mask: 0 where a position may be looked at, hugely negative at padding"),
+            Term("P_h", "attention probabilities of head h; each row sums to 1"),
+            Term("O_h", "output of head h", f"[{size}, S]"),
+            Term("d_k", "features of one head; its root divides the scores", str(size)),
+        ),
+        notes=("Concat sets the heads one below the other.",),
+        config_keys=subject.keys("width", "heads", "groups of features", "attention dropout"),
+        source=f"{_SOURCE}; Vaswani et al. 2017, sections 3.2.1 and 3.2.2",
+    )
+
+
+def convolution_and_norm(subject: Subject) -> Formula:
+    """Convolution, residual and layer norm (Iandola et al. 2020, section 3)."""
+    outputs, inputs = _sizes(subject)
+    norm = norm_of(subject, "layernorm")
+    total = f"{_CONV}({sized('Z', inputs, 'S')}) + {sized('R', outputs, 'S')}"
+    return Formula(
+        role="add & norm",
+        title="Convolution, add & norm",
+        summary="Mixes the features of each position, adds the sub-layer's input (the residual) "
+        "and normalises the sum.",
+        maths=(f"{sized('Y', outputs, 'S')} = {norm.operator}({total})",),
+        terms=(
+            TOKENS,
+            Term("Z", "what the part before it gave", f"[{inputs}, S]"),
+            Term("R", "residual: the input of the sub-layer", f"[{outputs}, S]"),
+            Term(_CONV, "the convolution 'conv1d'"),
+            *norm.terms,
+        ),
+        notes=(RESIDUAL, POST_NORM, DROPOUT),
+        config_keys=subject.keys("width", "groups of features", "dropout"),
+        source=_SOURCE,
+    )
+
+
+def convolution_and_act(subject: Subject) -> Formula:
+    """First half of the feed-forward network (Iandola et al. 2020, section 3)."""
+    outputs, inputs = _sizes(subject)
+    act = operator_of(subject, "act")
+    return Formula(
+        role="feed-forward, first half",
+        title="Feed-forward network, first half",
+        summary=f"Widens each position's vector from {inputs} to {outputs} features and bends it.",
+        maths=(f"{sized('H', outputs, 'S')} = {act}({_CONV}({sized('X', inputs, 'S')}))",),
+        terms=(
+            TOKENS,
+            Term("X", "input, one column for each position", f"[{inputs}, S]"),
+            Term(_CONV, "the convolution 'conv1d'"),
+            *activation_terms(act),
+        ),
+        notes=("Each position goes through it on its own; only attention mixes positions.",),
+        config_keys=subject.keys("width", "feed-forward", "groups of features", "activation"),
+        source=_SOURCE,
+    )
+
+
+def layer(subject: Subject) -> Formula:
+    """BERT's layer, post-norm, of convolutions (Iandola et al. 2020, section 3)."""
+    width = subject.tensors["attention.query.weight"].shape[0]
+    act = operator_of(subject.below("intermediate"), "act")
+    norm = norm_of(subject.below("output"), "layernorm")
+    target = sized("Z", width, "S")
+    return Formula(
+        role="layer",
+        title="Transformer layer of convolutions, post-norm",
+        summary="One layer of the stack: attention and a feed-forward network, each with a "
+        "residual and a layer norm after it.",
+        maths=(
+            f'{target} = {norm.operator}(X + {_CONV}_O ("Attention"(X)))',
+            f"{sized('Y', width, 'S')} = {norm.operator}(Z + {_CONV}_2 ({act}({_CONV}_1 (Z))))",
+        ),
+        terms=(
+            TOKENS,
+            Term("X", "input, one column for each position", f"[{width}, S]"),
+            Term('"Attention"', "the child 'attention'"),
+            Term(f"{_CONV}_O", "the convolution of the child 'post_attention'"),
+            Term(f"{_CONV}_1", "the convolution of the child 'intermediate'"),
+            Term(f"{_CONV}_2", "the convolution of the child 'output'"),
+            *activation_terms(act),
+            *norm.terms,
+        ),
+        notes=(RESIDUAL, POST_NORM, DROPOUT),
+        config_keys=subject.keys("width", "heads", "feed-forward", "activation"),
+        source=_SOURCE,
+    )
+
+
+def product(subject: Subject) -> Formula:
+    """A matrix product in a module of its own (transformers' code)."""
+    keys = subject.node.name == "matmul_qk"
+    left, right = ("a head's queries", "its keys") if keys else ("probabilities", "a head's values")
+    return Formula(
+        role="product",
+        title="Matrix product",
+        summary="Multiplies two matrices; a module of its own only so that it can be counted.",
+        maths=("Y = A B",),
+        terms=(Term("A", left), Term("B", right), Term("Y", "their product")),
+        notes=("It has no parameters.",),
+        config_keys=(),
+        source="transformers' code",
+    )
+
+
+def probabilities(subject: Subject) -> Formula:
+    """Softmax as torch.nn.Softmax computes it."""
+    del subject
+    return Formula(
+        role="softmax",
+        title="Softmax",
+        summary="Turns scores into probabilities: positive, and 1 in sum.",
+        maths=("p_i = e^(x_i) / (sum_j e^(x_j))",),
+        terms=(Term("x_i", "score i"), Term("p_i", "its probability")),
+        notes=("It has no parameters.",),
+        config_keys=(),
+        source="torch.nn.Softmax",
+    )
+
+
+def _sizes(subject: Subject) -> tuple[int, int]:
+    """Return the features that a child's convolution gives and takes."""
+    inner = subject.below("conv1d")
+    outputs, each, _ = inner.tensors["weight"].shape
+    return outputs, each * (inner.integer("groups") or 1)

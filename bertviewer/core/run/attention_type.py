@@ -1,0 +1,28 @@
+"""Settles before a call which attention a model uses that exchanges its own (BigBird).
+
+transformers exchanges block-sparse attention for full attention in the middle of a call, once a
+sequence is too short for it, and never goes back: what is called then was not there when the
+modules were listed, and a longer sentence afterwards would be looked at in another way than in a
+fresh model.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+SPARSE, FULL = "block_sparse", "original_full"
+
+
+def settle(model: nn.Module, inputs: Mapping[str, Any]) -> None:
+    """Give ``model`` the attention that it uses for ``inputs``; any other model is left alone."""
+    inner: Any = next((m for m in model.modules() if hasattr(m, "set_attention_type")), None)
+    ids = inputs.get("input_ids")
+    if inner is None or ids is None:
+        return
+    config = inner.config
+    if config.attention_type != SPARSE or getattr(config, "add_cross_attention", False):
+        return  # it is full from the beginning
+    # Zaheer et al. 2020, section 2: two global blocks, three of the window, and the random ones.
+    most = (5 + 2 * config.num_random_blocks) * config.block_size
+    inner.set_attention_type(FULL if ids.shape[1] <= most else SPARSE)
