@@ -1,6 +1,7 @@
 """What is special to a family is in its formulas: norms, positions, scales, windows."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -145,7 +146,10 @@ def test_esms_positions_are_turned_or_learnt() -> None:
     turned = architecture_of("esm")
     assert "RoPE" in " ".join(formula_at(turned, attention).maths)
     assert len(formula_at(turned, "embeddings").maths) == 1
-    changes = {"position_embedding_type": "absolute", "emb_layer_norm_before": True}
+    changes: dict[str, Any] = {
+        "position_embedding_type": "absolute",
+        "emb_layer_norm_before": True,
+    }
     learnt = small_model("esm", **changes, token_dropout=False).architecture
     assert "RoPE" not in " ".join(formula_at(learnt, attention).maths)
     embeddings = formula_at(learnt, "embeddings")
@@ -166,13 +170,12 @@ def test_roformer_turns_values_where_its_configuration_says_so() -> None:
 
 @pytest.mark.parametrize("family", ["bert", "roformer", "esm", "big_bird"])
 def test_attention_to_an_encoder_is_told_from_self_attention(family: str) -> None:
-    model = small_model(family, is_decoder=True, add_cross_attention=True, **FULL)
+    model = small_model(
+        family, is_decoder=True, add_cross_attention=True, attention_type="original_full"
+    )
     layer = "encoder.layer.1"
     for inner, symbol in (("attention", False), ("crossattention", True)):
         for path in (f"{layer}.{inner}", f"{layer}.{inner}.self"):
             node = node_at(model.architecture, path)
             assert ('X_"enc"' in (node.forward_formula or "")) is symbol, path
             assert maths_of(node, model.architecture) == node.forward_formula
-
-
-FULL = {"attention_type": "original_full"}
