@@ -10,6 +10,7 @@ from torch import nn
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.run.forwards import is_stand_in
+from bertviewer.core.run.macs import is_counting
 
 MOST_SAID = 200
 """Characters of an error's own words that are told."""
@@ -64,11 +65,11 @@ def failing_module(error: BaseException) -> nn.Module | None:
 
     The innermost frame decides that is either a module's method or a function of this program:
     what torch does it does for one of the two. What stands in for a module's ``forward`` is
-    neither.
+    neither, and what counts its products is not, either.
     """
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     for frame in reversed(frames):
-        if is_stand_in(frame):
+        if is_stand_in(frame) or is_counting(frame):
             continue
         if _is_ours(frame):
             return None

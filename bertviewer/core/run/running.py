@@ -24,6 +24,7 @@ from bertviewer.core.run.hidden_states import (
     state_paths,
     token_norms,
 )
+from bertviewer.core.run.macs import ProductCounter, formula_macs
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.text import check_text
 from bertviewer.core.run.tokenization import (
@@ -71,7 +72,8 @@ def run_sentence(
     module = model.module(random_weights, progress, device)
     inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
-    recorder = Recorder(module, progress)
+    macs = formula_macs(model.architecture, tokens)
+    recorder = Recorder(module, progress, ProductCounter() if macs is None else None)
     capture, modules = _kept(capture, inputs, module, model.architecture)
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not tell whether they were changed in place.
@@ -84,7 +86,7 @@ def run_sentence(
         sentence=sentence,
         tokenizer=tokenizer.kind,
         tokens=tokens,
-        modules=recorder.activations(),
+        modules=recorder.activations(macs),
         token_norms=token_norms(stacks),
         seconds_forward=forward,
         seconds_total=perf_counter() - started,
