@@ -1,9 +1,16 @@
 """The halves of a layer: attention and feed-forward network, each with its add & norm."""
 
 from bertviewer.core.formulas.activations import ACTIVATION_MEANINGS, operator_of
+from bertviewer.core.formulas.facts import (
+    drops_out,
+    follows_cross,
+    has_projected_embeddings,
+    is_cross,
+)
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import norm_of, norm_terms
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, Affine, sized
+from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.subject import Subject
 
 POST_NORM = (
@@ -15,7 +22,28 @@ RESIDUAL = (
     "sub-layer only has to learn what to change. The sum needs equal shapes, and gradients pass it "
     "undiminished."
 )
-DROPOUT = "Dropout acts in training only; in evaluation it does nothing and is left out here."
+DROPOUT = Note(
+    "Dropout acts in training only; in evaluation it does nothing and is left out here.", drops_out
+)
+_GIVEN = (
+    "The module is called with two inputs. Z comes from the sibling 'self'; R is what the "
+    "attention itself was given: "
+)
+_HALVES = (
+    "The module is called with two inputs. H comes from the first half; R is what the first half "
+    "was given: "
+)
+_RESIDUALS = (
+    Note(f"{_GIVEN}the output of the layer's self-attention block.", is_cross),
+    Note(
+        f"{_GIVEN}the output of the layer before, or of the embeddings.",
+        lambda subject: not is_cross(subject) and not has_projected_embeddings(subject),
+    ),
+    Note(
+        f"{_GIVEN}the output of the layer before, or of embeddings_project.",
+        lambda subject: not is_cross(subject) and has_projected_embeddings(subject),
+    ),
+)
 ROW_WISE = "Each position goes through it on its own; only attention mixes positions."
 
 
@@ -36,8 +64,7 @@ def add_and_norm(subject: Subject) -> Formula:
             *norm_terms(subject, "LayerNorm"),
         ),
         notes=(
-            "The module is called with two inputs. Z comes from the sibling 'self'; R is what the "
-            "attention itself was given: the output of the layer before, or of the embeddings.",
+            *_RESIDUALS,
             RESIDUAL,
             POST_NORM,
             DROPOUT,
@@ -92,8 +119,8 @@ def narrowing(subject: Subject) -> Formula:
             *norm_terms(subject, "LayerNorm"),
         ),
         notes=(
-            "The module is called with two inputs. H comes from the first half; R is what the "
-            "first half was given: the output of the attention block.",
+            Note(f"{_HALVES}the output of the attention block.", no(follows_cross)),
+            Note(f"{_HALVES}the output of the cross-attention block.", follows_cross),
             RESIDUAL,
             ROW_WISE,
             POST_NORM,

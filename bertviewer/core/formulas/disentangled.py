@@ -116,11 +116,20 @@ def _notes(
         f"Why divide by the root of {count} times {heads.size}: a product of two vectors of "
         f"{heads.size} entries with variance 1 has variance {heads.size}, and {count} such "
         "products are added.",
-        f"R has {2 * span} rows: {span} for distances to the left and {span} to the right; longer "
-        "distances share rows.",
+        f"R has {2 * span} rows, for the distances of both directions: row {span} is for "
+        f"distance 0{_sharing(subject)}.",
     ]
-    if subject.attribute("share_att_key") is True:
+    if subject.attribute("share_att_key") is True and kinds:
+        weights = " and ".join("W_Q" if kind == _P2C else "W_K" for kind in reversed(kinds))
         notes.append(
-            "The distances go through the same W_Q and W_K as the tokens: no weights of their own."
+            f"The distances go through the same {weights} as the tokens: no weights of their own."
         )
     return (*notes, *attention_notes(heads)[1:])
+
+
+def _sharing(subject: Subject) -> str:
+    """Say from where on distances share rows; without buckets, none of a sequence's do."""
+    buckets = subject.integer("position_buckets") or 0
+    if buckets <= 0:
+        return ""
+    return f", and distances of more than {buckets // 2} may share a row with others"
