@@ -81,8 +81,8 @@ def widening(subject: Subject) -> Formula:
     return Formula(
         role="feed-forward, first half",
         title="Feed-forward network, first half",
-        summary=f"Widens each position's vector from {dense.inputs} to {dense.outputs} features "
-        "and bends it.",
+        summary=f"{widens(dense)} each position's vector from {dense.inputs} to {dense.outputs} "
+        "features and bends it.",
         maths=(
             f"{sized('H', 'S', dense.outputs)} = {act}("
             f"{dense.maths(sized('X', 'S', dense.inputs), '1')})",
@@ -231,6 +231,11 @@ def _pre_norm(
         config_keys=subject.keys("width", "feed-forward" if "Feed" in name else "heads", "epsilon"),
         source="Raffel et al. 2020, section 2.1",
     )
+
+
+def widens(layer: Affine) -> str:
+    """Return the word for what a network's first layer does to a vector's size."""
+    return "Widens" if layer.outputs > layer.inputs else "Maps"
 
 
 def activation_terms(operator: str) -> tuple[Term, ...]:

@@ -6,6 +6,9 @@ MPNET_BUCKETS = 32
 """MPNet's code knows no other number; its configuration's is only that of the table's rows."""
 
 
+MOST_DISTANCES = 2**16
+
+
 def bucket_of(distance: int, buckets: int, furthest: int) -> int:
     """Return the bucket of a distance to one side, of so many buckets for that side.
 
@@ -22,10 +25,10 @@ def buckets_in_use(first: int, buckets: int, furthest: int) -> tuple[int, int]:
     """Return how many buckets distances from ``first`` on meet, and how many of these half are.
 
     Raises:
-        ValueError: the numbers leave no such steps.
+        ValueError: the numbers leave no such steps, or too many distances to try.
     """
     exact = buckets // 2
-    if exact < 1 or furthest <= exact:
+    if exact < 1 or not exact < furthest <= MOST_DISTANCES:
         raise ValueError("buckets without steps")
     met = {bucket_of(distance, buckets, furthest) for distance in range(first, furthest + 1)}
     return len(met), len([bucket for bucket in met if bucket < exact])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bertviewer.core.formulas.activations import operator_of
-from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms
+from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms, widens
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
 from bertviewer.core.formulas.subject import Subject
@@ -127,7 +127,8 @@ def _formula(subject: Subject, network: Network, notes: tuple[str, ...]) -> Form
     return Formula(
         role="feed-forward",
         title="Gated feed-forward network" if gated else "Feed-forward network",
-        summary=f"Widens each position's vector from {first.inputs} to {first.outputs} features, "
+        summary=f"{widens(first)} each position's vector from {first.inputs} to {first.outputs} "
+        "features, "
         + ("lets a gate weight each of them" if gated else "bends it")
         + " and brings it back.",
         maths=network.lines,

@@ -52,6 +52,11 @@ _INPUT_SEGMENT = PlanStep(
     where="token_type_embeddings",
     note="which sentence each token belongs to: 0 or 1",
 )
+NORM_NOTE = "A scale and a bias for each feature."
+SCALE_NOTE = "A scale for each feature."
+"""What is said of a norm instead, where it has no bias."""
+ONE_SEGMENT_NOTE = "0 for each token: the model knows one kind of segment only"
+"""What is said of the segments instead, where the table has one row."""
 _SUM_NOTE = "The vectors are added feature by feature; nothing is learnt here."
 _POSITION_NOTE = "One vector for each place in the sequence."
 _RESIDUAL = "What went into the block is added to what came out: the residual connection."
@@ -63,7 +68,7 @@ def _token(path: str) -> PlanStep:
 
 
 def _norm(path: str) -> PlanStep:
-    return PlanStep("Norm", path, note="A scale and a bias for each feature.")
+    return PlanStep("Norm", path, note=NORM_NOTE)
 
 
 def _add(where: str = "") -> PlanStep:
@@ -90,7 +95,7 @@ _SEGMENTED_EMBEDDINGS: Plan = (
     ),
     PlanStep("Add", note=f"{_SUM_NOTE} The position's vector is added too."),
     PlanStep("Embedding-Position", "position_embeddings", kind="table", note=_POSITION_NOTE),
-    PlanStep("Embedding-Norm", "LayerNorm", note="A scale and a bias for each feature."),
+    PlanStep("Embedding-Norm", "LayerNorm", note=NORM_NOTE),
     PlanStep("Embedding-Dropout", "dropout"),
 )
 _EMBEDDINGS: Plan = (
@@ -98,7 +103,7 @@ _EMBEDDINGS: Plan = (
     _token("word_embeddings"),
     PlanStep("Embedding-Position", "position_embeddings", kind="table", note=_POSITION_NOTE),
     PlanStep("Add", note=_SUM_NOTE),
-    PlanStep("Embedding-Norm", "LayerNorm", note="A scale and a bias for each feature."),
+    PlanStep("Embedding-Norm", "LayerNorm", note=NORM_NOTE),
     PlanStep("Embedding-Dropout", "dropout"),
 )
 _BERT_LAYER: Plan = (

@@ -77,7 +77,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     parts, each, heads, size, features, rest = groups
     stacked = tensor_of(case, node, "c_attn.weight", "in_proj_weight", "Wqkv.weight")
     assert stacked is not None
-    total = max(stacked.shape) if "c_attn.weight" else stacked.shape[0]
+    total = max(stacked.shape)
     return (
         total == len(re.findall(r"query|key|value", parts)) * int(each)
         and int(each) == int(features) == int(heads) * int(size)
@@ -90,8 +90,7 @@ def says_of_heads(case: Case, rest: str) -> bool:
     if rest == FREE:
         return difference == 0
     if rest == f"{FREE} but that of the biases by distance":
-        more = difference // case.model.config.relative_attention_num_buckets
-        return difference == more * case.model.config.relative_attention_num_buckets > 0
+        return difference > 0 and not difference % case.model.config.relative_attention_num_buckets
     return rest.startswith(". The size of a head is a number of its own") and difference > 0
 
 
@@ -116,7 +115,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 )
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
-    return module.q_norm.weight.numel() == module.k_norm.weight.numel() == int(groups[0])
+    return {module.q_norm.weight.numel(), module.k_norm.weight.numel()} == {int(groups[0])}
 
 
 @claims(
@@ -237,7 +236,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
         encoder.rel_embeddings.weight.shape[0] == rows == 2 * span
         and int(found[3, 3]) == middle
         and len(single) == int(groups[2] or 9) + 1
-        and (groups[2] is not None or len(set(found[31].tolist())) == LENGTH_KEYS)
+        and (bool(groups[2]) or len(set(found[31].tolist())) == LENGTH_KEYS)
     )
 
 

@@ -171,12 +171,12 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
 
 @claims(r"With one sentence every g is 0, .*")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
-    return module_of(case, node).token_type_embeddings.num_embeddings > 1
+    return bool(module_of(case, node).token_type_embeddings.num_embeddings > 1)
 
 
 @claims(r"There is one segment only, .*")
 def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
-    return module_of(case, node).token_type_embeddings.num_embeddings == 1
+    return bool(module_of(case, node).token_type_embeddings.num_embeddings == 1)
 
 
 @claims(r"This model has no segments: .*", r"There are no position vectors and no segments: .*")
@@ -192,7 +192,7 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
 def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     longest = int(groups[0])
     if "decoder" in node.path:
-        return longest == case.model.config.max_position_embeddings
+        return bool(longest == case.model.config.max_position_embeddings)
     return not is_refused(case, longest) and is_refused(case, longest + 1)
 
 
@@ -210,7 +210,7 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
 def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     table, row = module_of(case, node), int(groups[0])
     fresh = nn.Embedding(table.num_embeddings, 3, padding_idx=table.padding_idx)
-    fresh(torch.tensor([row, (row + 1) % 5])).sum().backward()  # type: ignore[no-untyped-call]
+    fresh(torch.tensor([row, (row + 1) % 5])).sum().backward()
     gradient = fresh.weight.grad
     return gradient is not None and not gradient[row].any() and bool(gradient.any())
 

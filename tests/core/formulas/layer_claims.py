@@ -1,9 +1,10 @@
 """What notes on layers, norms, stacks and networks claim."""
 
 import math
+from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from bertviewer.core.architecture import ModuleNode
 from tests.core.formulas.claims import claims, is_normal, module_of, output_of, tensor_of
@@ -100,10 +101,11 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     act = next(getattr(module, name) for name in ("act_fn", "act") if hasattr(module, name))
     x = torch.linspace(-3, 3, 50)
-    named = {
+    known: dict[str, Callable[[Tensor], Tensor]] = {
         "(SwiGLU)": nn.functional.silu,
         "(GEGLU)": nn.functional.gelu,
-    }.get((groups[0] or "").strip())
+    }
+    named = known.get((groups[0] or "").strip())
     close = [
         torch.allclose(act(x), f(x), atol=2e-3) for f in (nn.functional.silu, nn.functional.gelu)
     ]
@@ -166,7 +168,7 @@ def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     wide = {"embedding_size": config.hidden_size}
     embedding = case.model.get_submodule(case.base).embeddings.word_embeddings
     without_mapping = config.hidden_size * (config.hidden_size + 1)
-    return embedding.embedding_dim == int(groups[0]) and (
+    return bool(embedding.embedding_dim == int(groups[0])) and (
         case.parameters_with() < case.parameters_with(**wide) - without_mapping
     )
 

@@ -57,7 +57,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     if bool(tables) is not words.startswith("Order"):
         return False
     if not steps:
-        return case.model.config.relative_attention_max_distance <= 4
+        return bool(case.model.config.relative_attention_max_distance <= 4)
     furthest = FURTHEST.search(steps)
     assert furthest is not None
     far = int(furthest[1])

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.building import build_config, build_on_meta, build_random
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.run.recording import first_tensor
@@ -75,6 +75,10 @@ class Case:
         """What is known of it."""
         source = SourceInfo("preset", "test", self.task, "random")
         return inspect_module(self.model, source, self.model.config.to_dict())
+
+    def node(self, path: str) -> ModuleNode:
+        """Return the module at a path."""
+        return next(node for node in self.architecture.modules if node.path == path)
 
     def parameters_with(self, **changes: Any) -> int:
         """Return how many parameters it has with a configuration that is changed further."""
@@ -157,8 +161,12 @@ def case(family: str, task: str = "base", **changes: Any) -> Case:
     return Case(family, tuple(changes.items()), task)
 
 
-HEADS = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-DEBERTA_PLAIN = {"share_att_key": False, "position_buckets": -1, "pos_att_type": ["c2p"]}
+HEADS: dict[str, Any] = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+DEBERTA_PLAIN: dict[str, Any] = {
+    "share_att_key": False,
+    "position_buckets": -1,
+    "pos_att_type": ["c2p"],
+}
 CASES = (
     *(case(family) for family in TINY),
     case("bert", is_decoder=True),
