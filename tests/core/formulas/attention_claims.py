@@ -18,8 +18,17 @@ SPLIT = r" \[(\d+), (\d+)\] is how the (\d+) features are split(.*)"
 FREE = ": the number of heads changes no parameter count"
 
 
-def count_with_other_heads(case: Case) -> int:
+DIFFERENCES: dict[str, int] = {}
+
+
+def difference_of_heads(case: Case) -> int:
     """Return the difference in parameters that another number of heads makes."""
+    if str(case) not in DIFFERENCES:
+        DIFFERENCES[str(case)] = count_with_other_heads(case)
+    return DIFFERENCES[str(case)]
+
+
+def count_with_other_heads(case: Case) -> int:
     config = case.model.config
     keys = [key for key in HEADS if key in case.values] or [k for k in SIDES if k in case.values]
     width = next(getattr(config, key) for key in ("hidden_size", "n_embd", "dim", "d_model")
@@ -86,7 +95,7 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 
 
 def says_of_heads(case: Case, rest: str) -> bool:
-    difference = count_with_other_heads(case)
+    difference = difference_of_heads(case)
     if rest == FREE:
         return difference == 0
     if rest == f"{FREE} but that of the biases by distance":
