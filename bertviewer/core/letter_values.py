@@ -1,5 +1,7 @@
 """What the letters of a model's formulas stand for: its configuration's numbers, and a run's."""
 
+from collections.abc import Sequence
+
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.run.activation_run import ActivationRun, Token
 
@@ -14,19 +16,26 @@ def letter_values(architecture: Architecture, run: ActivationRun | None = None) 
     values = {symbol.letter: symbol.value for symbol in architecture.symbols}
     if architecture.compute is not None:
         values |= {symbol.letter: symbol.value for symbol in architecture.compute.symbols}
-    if run is not None:
-        source, target = two_sides(architecture, run)
-        values |= {"B": 1, "S": len(source)} | ({"S_d": len(target)} if target else {})
-    return values
+    return values if run is None else values | _sides(architecture, run.tokens)
+
+
+def values_for(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
+    """Return the same for a sentence of these tokens, or the two of an encoder-decoder."""
+    return letter_values(architecture) | _sides(architecture, tokens)
 
 
 def two_sides(
-    architecture: Architecture, run: ActivationRun
+    architecture: Architecture, tokens: Sequence[Token]
 ) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
     """Return what the encoder and what the decoder reads; all for the one where there is one."""
     if not architecture.config.get("is_encoder_decoder"):
-        return run.tokens, ()
+        return tuple(tokens), ()
     return (
-        tuple(token for token in run.tokens if not token.segment),
-        tuple(token for token in run.tokens if token.segment),
+        tuple(token for token in tokens if not token.segment),
+        tuple(token for token in tokens if token.segment),
     )
+
+
+def _sides(architecture: Architecture, tokens: Sequence[Token]) -> dict[str, int]:
+    source, target = two_sides(architecture, tokens)
+    return {"B": 1, "S": len(source)} | ({"S_d": len(target)} if target else {})

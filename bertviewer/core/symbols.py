@@ -49,7 +49,12 @@ LETTERS = (
     Letter("S", (), "size", "tokens in a sentence"),
     Letter("S_d", (), "size", "tokens of the target sentence"),
     Letter("V", ("vocab_size",), "size", "tokens in the vocabulary"),
-    Letter("L", ("max_position_embeddings", "n_positions"), "size", "longest sequence, in tokens"),
+    Letter(
+        "L",
+        ("max_position_embeddings", "n_positions"),
+        "size",
+        "positions that the model is made for",
+    ),
     Letter("T", ("type_vocab_size",), "size", "kinds of segment (token types)"),
     Letter("C", (LABELS_KEY,), "size", "labels that the head tells apart"),
     Letter(

@@ -87,9 +87,10 @@ def cost_data(
                 "macs": f"{steps.result:,}",
                 "flops": f"{FLOPS_PER_MAC * steps.result:,}",
             }
-            rows.append({"name": name, **result})
+            rows.append({"name": name, **result, "reason": ""})
         elif found is not None and found.macs is None:
-            rows.append({"name": name, "terms": [], "macs": "", "flops": ""})
+            reason = compute.reason_for(node.path)
+            rows.append({"name": name, "terms": [], "macs": "", "flops": "", "reason": reason})
     return {
         "reason": compute.reason,
         "rows": rows,

@@ -202,7 +202,14 @@ def totals(architecture: Architecture) -> Table:
         ("Tensors", f"{architecture.tensor_count:,}"),
         ("Modules", f"{len(architecture.modules):,}"),
         *((f"Size as {dtype}", f"{size / 1e6:,.2f} MB") for dtype, size in sizes.items()),
+        *_without_costs(architecture),
     ]
+
+
+def _without_costs(architecture: Architecture) -> Table:
+    """Say why nothing is known of the multiply-adds, where they were looked for."""
+    reason = "" if architecture.compute is None else architecture.compute.reason_for("")
+    return [("Mult-Adds", f"no formula found: {reason}")] if reason else []
 
 
 def number(value: float | None) -> str:

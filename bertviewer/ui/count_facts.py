@@ -136,8 +136,8 @@ class CountFacts(QObject):
         if compute is None:
             is_deriving = self._workspace.is_deriving
             return self.tr("deriving…") if is_deriving else self.tr("no formula found")
-        if compute.reason:
-            return self.tr("no formula found: {0}").format(compute.reason)
+        if reason := compute.reason_for(node.path):
+            return self.tr("no formula found: {0}").format(reason)
         found = compute.modules.get(node.path)
         if found is None:
             return self.tr("0: no forward pass calls it")

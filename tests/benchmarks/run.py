@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.loading import open_model
 from bertviewer.core.progress import no_progress
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.activation_run import Sentence, Token
 from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.macs import formula_macs
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import parse_source
@@ -60,7 +61,7 @@ def _ratios(model: LoadedModel, rounds: int) -> dict[str, float]:
     }
     ways: dict[str, Callable[[], object]] = {
         "bare": lambda: module(**inputs),
-        "statistics": lambda: _statistics(module, inputs),
+        "statistics": lambda: _statistics(model, module, inputs),
         "everything": lambda: run_sentence(model, sentence, True, capture=Capture("units")),
         "naive_hooks": lambda: _naive_hooks(module, inputs),
         "torchinfo": lambda: torchinfo.summary(module, input_data=inputs, verbose=0),
@@ -90,11 +91,12 @@ def _in_turns(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, l
     return seconds
 
 
-def _statistics(module: nn.Module, inputs: dict[str, Tensor]) -> object:
+def _statistics(model: LoadedModel, module: nn.Module, inputs: dict[str, Tensor]) -> object:
     recorder = Recorder(module, no_progress)
     with recorder.watching():
         module(**inputs)
-    return recorder.activations()
+    tokens = [Token(int(token), "", 0) for token in inputs["input_ids"][0]]
+    return recorder.activations(formula_macs(model.architecture, tokens))
 
 
 def _naive_hooks(module: nn.Module, inputs: dict[str, Tensor]) -> object:

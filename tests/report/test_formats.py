@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bertviewer.core.architecture import Architecture
+from bertviewer.core.costs.compute import Compute, ModuleCompute
 from bertviewer.core.loading import open_model
 from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.running import run_sentence
@@ -277,3 +278,16 @@ def test_totals_of_a_small_model(tiny: Architecture) -> None:
 def test_numbers() -> None:
     figures = (None, 0.0, 1.0, -0.0123456, 123456.7)
     assert [*map(number, figures)] == ["–", "0", "1", "-0.012346", "1.2346e+05"]
+
+
+def test_a_root_without_multiply_adds_says_why(tiny: Architecture) -> None:
+    without = Compute((), {"": ModuleCompute(None, None, None, "a.b: it moves")}, ())
+    for compute, reason in (
+        (without, "a.b: it moves"),
+        (Compute((), {}, (), reason="it is too loud"), "it is too loud"),
+    ):
+        shown = text(replace(tiny, compute=compute), None, with_parameters=False)
+        assert shown.splitlines()[-1] == f"Mult-Adds: no formula found: {reason}"
+    known = Compute((), {"": ModuleCompute("6", None, None)}, ())
+    for architecture in (tiny, replace(tiny, compute=known)):
+        assert "Mult-Adds" not in text(architecture, None, with_parameters=False)

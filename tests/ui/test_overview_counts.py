@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.costs.compute import Compute
+from bertviewer.core.costs.compute import Compute, ModuleCompute
 from bertviewer.core.counting.count_steps import CountTerm
 from bertviewer.core.source import parse_source
 from bertviewer.ui.count_view import CountView
@@ -142,11 +142,17 @@ def test_why_a_module_has_no_multiply_adds(demo_window: MainWindow) -> None:
         workspace.architecture = replace(architecture, compute=compute)
         workspace.formulas_changed.emit()
         shown = texts(demo_window)
-        return shown[shown.index("Multiply-adds") + 1 :]
+        places = (i for i, shown_text in enumerate(shown) if shown_text.startswith("Multiply-adds"))
+        return shown[next(places) + 1 :]
 
     assert shown_with(None)[0] == "no formula found"
     reason = replace(architecture.compute, modules={}, peak=(), reason="it is too loud")
     assert shown_with(reason)[0] == "no formula found: it is too loud"
+    without = ModuleCompute(None, None, None, "its products come and go")
+    modules = {**architecture.compute.modules, "embeddings.LayerNorm": without}
+    assert shown_with(replace(architecture.compute, modules=modules))[0] == (
+        "no formula found: its products come and go"
+    )
 
 
 def test_all_layers_of_a_folded_row(demo_window: MainWindow) -> None:

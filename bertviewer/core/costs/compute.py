@@ -23,11 +23,13 @@ class ModuleCompute:
         input_shape: the dimensions of the first tensor that it takes, ``("B", "S", "D")``;
             ``None`` where it takes none or no formula was found.
         output_shape: the dimensions of the first tensor that it gives.
+        reason: why ``macs`` is ``None``, one line; empty where there is a formula.
     """
 
     macs: str | None
     input_shape: tuple[str, ...] | None
     output_shape: tuple[str, ...] | None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,14 @@ class Compute:
             texts += [module.macs or "0", *(module.input_shape or ()), *(module.output_shape or ())]
         return frozenset[str]().union(*map(letters_of, texts))
 
+    def reason_for(self, path: str) -> str:
+        """Return why a module has no formula of its multiply-adds; empty if it has, or needs none.
+
+        Of an empty ``path``, which is the root, that is why the whole model has none.
+        """
+        module = self.modules.get(path)
+        return self.reason or ("" if module is None else module.reason)
+
     def to_json(self) -> dict[str, Any]:
         """Return the ``compute`` object of ``bertviewer.architecture/1``."""
         return {
@@ -79,6 +89,7 @@ class Compute:
                     "macs_formula": module.macs,
                     "input_shape": _listed(module.input_shape),
                     "output_shape": _listed(module.output_shape),
+                    "reason": module.reason,
                 }
                 for path, module in self.modules.items()
             ],
@@ -98,6 +109,7 @@ class Compute:
                     entry["macs_formula"],
                     _tupled(entry["input_shape"]),
                     _tupled(entry["output_shape"]),
+                    entry.get("reason", ""),
                 )
                 for entry in data["modules"]
             },

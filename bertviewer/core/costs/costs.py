@@ -24,6 +24,7 @@ from bertviewer.core.costs.forward_pass import (
 from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.costs.peaks import derive_peak
 from bertviewer.core.costs.trials import Trial, find_trials
+from bertviewer.core.costs.unexplained import unexplained
 from bertviewer.core.counting.counting import (
     PROOFS,
     Facts,
@@ -128,17 +129,21 @@ def _modules(
         **{path: (factored(count.value, layers),) for path, count in counts.items()},
         **{name: tuple(map(str, shape)) for name, shape in shapes.items() if _is_shown(name)},
     }
+    fitted = formulas
     for model, values in trials:
         formulas = _confirmed(formulas, _facts(model), lengths, values)
     real, _ = trials[-1]
     at_work = {path for called in real.called for path in (called, *owners(called))}
     found = {name: formulas.get(template_path(name, lengths)) for name in _facts(real)}
+    without = [path for path in real.modules if path in at_work and not found[path]]
+    reasons = unexplained(observed, shapes, fitted, lengths, trials, paths=without)
     ends = {(kind_of(name), owner_of(name)): found[name] for name in found if _is_shown(name)}
     return {
         path: ModuleCompute(
             macs=macs[0] if (macs := found[path]) else None,
             input_shape=ends.get((INPUT, path)),
             output_shape=ends.get((OUTPUT, path)),
+            reason=reasons.get(path, ""),
         )
         for path in real.modules
         if path in at_work

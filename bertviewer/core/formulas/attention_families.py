@@ -10,6 +10,7 @@ from bertviewer.core.formulas.attention_maths import (
     attention_formula,
 )
 from bertviewer.core.formulas.attention_notes import attention_notes
+from bertviewer.core.formulas.distance_buckets import MPNET_BUCKETS
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import Affine, indices
 from bertviewer.core.formulas.subject import Subject
@@ -51,9 +52,10 @@ def mpnet_attention(subject: Subject) -> Formula:
     buckets = int(subject.config["relative_attention_num_buckets"])
     distances = Distances(
         (buckets, heads.count),
-        128,  # written into MPNetEncoder.relative_position_bucket
+        128,  # written into MPNetEncoder.relative_position_bucket, as are the buckets
         both_ways=True,
         holder="The module 'encoder' holds the table as relative_attention_bias",
+        buckets=MPNET_BUCKETS,
     )
     heads = replace(heads, distances=distances)
     return _formula(subject, heads, f"{PAPER}; Song et al. 2020; bias: Raffel et al. 2020, 2.1")

@@ -26,12 +26,19 @@ class Distances:
     """A learnt bias on the scores by how far apart two positions are (T5, MPNet).
 
     ``table`` is the shape [buckets, heads]; ``holder`` says in words where it is, if elsewhere.
+    ``buckets`` counts those that the code knows, if that does not follow from the table.
     """
 
     table: tuple[int, ...]
     furthest: int
     both_ways: bool
     holder: str = ""
+    buckets: int | None = None
+
+    @property
+    def in_use(self) -> int:
+        """How many buckets the distances are put into."""
+        return self.buckets or self.table[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,11 +246,11 @@ def _terms(heads: Heads, subject: Subject) -> tuple[Term, ...]:
 
 
 def _distance_terms(distances: Distances) -> tuple[Term, ...]:
-    buckets, heads = distances.table
+    rows, heads = distances.table
     return (
         Term("B_h", "bias of head h, by the distance from position i to position j"),
-        Term('W_"rel"', "learnt: a row per bucket, a column per head", f"[{buckets}, {heads}]"),
-        Term("b(j - i)", "the bucket of that distance", f"0 to {buckets - 1}"),
+        Term('W_"rel"', "learnt: a row per bucket, a column per head", f"[{rows}, {heads}]"),
+        Term("b(j - i)", "the bucket of that distance", f"0 to {distances.in_use - 1}"),
     )
 
 

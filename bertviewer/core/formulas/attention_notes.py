@@ -1,11 +1,14 @@
 """What a learner asks about attention, answered with the numbers of the module at hand."""
 
 from bertviewer.core.formulas.attention_maths import Distances, Heads
+from bertviewer.core.formulas.distance_buckets import buckets_in_use
+from bertviewer.core.formulas.facts import drops_probabilities, has_head_size, has_positions
+from bertviewer.core.formulas.notes import Note, no
 
 
 def attention_notes(heads: Heads) -> tuple[str, ...]:
     """Return the notes on an attention module, the most asked first."""
-    notes = [_scale_note(heads), _where_note(heads)]
+    notes = [_scale_note(heads), *_where_notes(heads)]
     if heads.output is None:
         notes.append(
             "Concat sets the heads side by side. The linear layer that mixes them is the dense "
@@ -40,7 +43,7 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
     if heads.window:
         notes.append(
             f"A sliding window: only positions less than {heads.window} away are seen. What is "
-            "further away arrives by way of the layers below."
+            "further away arrives over several layers, if at all."
         )
     if heads.cross:
         notes.append(
@@ -52,7 +55,11 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
             "This module holds the whole sub-layer: attention, projection, residual and layer norm."
         )
     notes.append(
-        "While training, dropout sets some probabilities in P to 0; in evaluation it does nothing."
+        Note(
+            "While training, dropout sets some probabilities in P to 0; in evaluation it does "
+            "nothing.",
+            drops_probabilities,
+        )
     )
     return tuple(notes)
 
@@ -72,28 +79,58 @@ def _scale_note(heads: Heads) -> str:
     )
 
 
-def _where_note(heads: Heads) -> str:
-    split = (
-        f"[{heads.count}, {heads.size}] is how the {heads.query.outputs} features are split: the "
-        "number of heads changes no parameter count."
-    )
-    return heads.where if heads.shared > 1 else f"{heads.where} {split}"
+def _where_notes(heads: Heads) -> list[str]:
+    if heads.shared > 1:
+        return [heads.where]
+    features = heads.query.outputs
+    split = f"{heads.where} [{heads.count}, {heads.size}] is how the {features} features are split"
+    free = f"{split}: the number of heads changes no parameter count"
+    table = heads.distances is not None
+    return [
+        Note(
+            f"{free} but that of the biases by distance." if table else f"{free}.",
+            no(has_head_size),
+        ),
+        Note(
+            f"{split}. The size of a head is a number of its own in the configuration, so more "
+            "heads make more features, and larger weights.",
+            has_head_size,
+        ),
+    ]
 
 
 def _distance_notes(distances: Distances) -> list[str]:
-    buckets = distances.table[0]
-    side = buckets // 2 if distances.both_ways else buckets
-    exact = side // 2
-    ways = (
-        f"{side} buckets look back and {side} ahead"
-        if distances.both_ways
-        else f"all {buckets} buckets look back"
-    )
     held = distances.holder or "This module holds the table"
+    bias = "a bias on the scores, one number for each head and each bucket of distances."
+    steps = _steps(distances)
     return [
-        "There are no position vectors: order comes in by a bias on the scores, one number for "
-        f"each head and each bucket of distances. Here {ways}; of each side, the first {exact} "
-        f"stand for one distance each, the rest for ever wider ranges up to {distances.furthest}, "
-        "and everything further shares the last.",
+        Note(f"There are no position vectors: order comes in by {bias}{steps}", no(has_positions)),
+        Note(
+            f"Order comes in by position vectors, with the embeddings, and by {bias}{steps}",
+            has_positions,
+        ),
         f"{held}; all layers of the stack add the same bias.",
     ]
+
+
+def _steps(distances: Distances) -> str:
+    """Say how distances are put into buckets, "" where they are not in steps."""
+    buckets, furthest = distances.in_use, distances.furthest
+    side = buckets // 2 if distances.both_ways else buckets
+    try:
+        back, single = buckets_in_use(0, side, furthest)
+        ahead, single_ahead = buckets_in_use(1, side, furthest)
+    except ValueError:
+        return ""
+    ways = f"all {back} buckets look back, from distance 0 on; the first {single} stand"
+    if distances.both_ways:
+        ways = (
+            f"{back} buckets look back, from distance 0 on, and {ahead} ahead, from distance 1 on; "
+            f"the first {single} of the ones and {single_ahead} of the others stand"
+        )
+    elif back < buckets:
+        ways = ways.replace("all ", "", 1)
+    return (
+        f" Here {ways} for one distance each. The rest share out the distances up to {furthest} in "
+        "logarithmic steps, and everything further shares the last."
+    )

@@ -1,7 +1,9 @@
 """Base models: embeddings, a stack of layers and what follows them."""
 
+from bertviewer.core.formulas.facts import is_decoder, shares_its_table
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import INTO, LAYER_NORM, TOKENS, indices, sized
+from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP, stack
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.shape_text import shape_text
@@ -35,7 +37,7 @@ def base_model(subject: Subject) -> Formula:
         maths=tuple(lines),
         terms=tuple(terms),
         notes=(
-            f"'{stack_name}' holds the stack of layers; {_seen(subject)}.",
+            f"'{stack_name}' holds the stack of layers{_seen(subject)}.",
             *_pooler_notes(subject),
         ),
         config_keys=subject.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
@@ -45,11 +47,11 @@ def base_model(subject: Subject) -> Formula:
 
 def _seen(subject: Subject) -> str:
     """Return what a position of the sequence sees, in words."""
+    if is_decoder(subject):
+        return ". It is a decoder: each position sees itself and those before it"
     if subject.config.get("attention_type") == "block_sparse":
-        return "in a long sequence a position sees some blocks of it, before and after it"
-    if subject.config.get("is_decoder") is True:
-        return "every position sees itself and those before it"
-    return "every position sees the whole sequence, before and after it"
+        return "; in a long sequence a position sees some blocks of it, before and after it"
+    return "; every position sees the whole sequence, before and after it"
 
 
 def gpt2_model(subject: Subject) -> Formula:
@@ -101,7 +103,7 @@ def torch_transformer(subject: Subject) -> Formula:
         maths=('X_"enc" = "Encoder"(X_"src")', 'Y = "Decoder"(X_"tgt", X_"enc")'),
         terms=(
             Term('X_"src"', "embedded source sequence", shape),
-            Term('X_"tgt"', "embedded target sequence so far", shape and shape.replace("S", "T")),
+            Term('X_"tgt"', "embedded target sequence so far", shape and shape.replace("S", "S_d")),
             Term('X_"enc"', "the encoder's output, also called memory", shape),
         ),
         notes=(
@@ -144,7 +146,7 @@ def transformer_base(subject: Subject) -> Formula:
             f"The token vectors are multiplied by the root of their width, {width}, before the "
             "positions are added.",
             "The target is masked: each of its positions sees itself and those before it.",
-            "Sinusoids cost no parameters and have no longest sequence.",
+            "Sinusoids cost no parameters: they are computed for as many positions as there are.",
         ),
         config_keys=subject.keys("vocabulary", "width", "heads", "feed-forward", "dropout"),
         source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5",
@@ -164,19 +166,22 @@ def encoder_decoder(subject: Subject) -> Formula:
         "decoder, which looks at the encoder's output.",
         maths=(
             f'{sized(_ENC, "S", table[1])} = "Encoder"(t)',
-            f'{sized("Y", "T", table[1])} = "Decoder"(u, {_ENC})',
+            f'{sized("Y", "S_d", table[1])} = "Decoder"(u, {_ENC})',
         ),
         terms=(
             Term("S", "number of tokens that the encoder reads"),
-            Term("T", "number of tokens that the decoder reads"),
+            Term("S_d", "number of tokens that the decoder reads"),
             Term("t", "token ids of the source", "[S]"),
-            Term("u", "token ids of the target so far, shifted by one place", "[T]"),
+            Term("u", "token ids of the target so far, shifted by one place", "[S_d]"),
             Term(_ENC, "the encoder's output"),
             Term("Y", "the decoder's last hidden state, one row for each target position"),
         ),
         notes=(
-            f"Encoder and decoder look tokens up in the same table, 'shared', {list(table)}: it is "
-            "listed at each of its places and counted once.",
+            Note(
+                "Encoder and decoder look tokens up in the same table, 'shared', "
+                f"{list(table)}: it is listed at each of its places and counted once.",
+                shares_its_table,
+            ),
             "The target starts with the id decoder_start_token_id, so that position s predicts "
             "token s of the target.",
         ),

@@ -1,9 +1,16 @@
 """The halves of a layer: attention and feed-forward network, each with its add & norm."""
 
 from bertviewer.core.formulas.activations import ACTIVATION_MEANINGS, operator_of
+from bertviewer.core.formulas.facts import (
+    drops_out,
+    follows_cross,
+    has_projected_embeddings,
+    is_cross,
+)
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import norm_of, norm_terms
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, Affine, sized
+from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.subject import Subject
 
 POST_NORM = (
@@ -15,7 +22,28 @@ RESIDUAL = (
     "sub-layer only has to learn what to change. The sum needs equal shapes, and gradients pass it "
     "undiminished."
 )
-DROPOUT = "Dropout acts in training only; in evaluation it does nothing and is left out here."
+DROPOUT = Note(
+    "Dropout acts in training only; in evaluation it does nothing and is left out here.", drops_out
+)
+_GIVEN = (
+    "The module is called with two inputs. Z comes from the sibling 'self'; R is what the "
+    "attention itself was given: "
+)
+_HALVES = (
+    "The module is called with two inputs. H comes from the first half; R is what the first half "
+    "was given: "
+)
+_RESIDUALS = (
+    Note(f"{_GIVEN}the output of the layer's self-attention block.", is_cross),
+    Note(
+        f"{_GIVEN}the output of the layer before, or of the embeddings.",
+        lambda subject: not is_cross(subject) and not has_projected_embeddings(subject),
+    ),
+    Note(
+        f"{_GIVEN}the output of the layer before, or of embeddings_project.",
+        lambda subject: not is_cross(subject) and has_projected_embeddings(subject),
+    ),
+)
 ROW_WISE = "Each position goes through it on its own; only attention mixes positions."
 
 
@@ -36,8 +64,7 @@ def add_and_norm(subject: Subject) -> Formula:
             *norm_terms(subject, "LayerNorm"),
         ),
         notes=(
-            "The module is called with two inputs. Z comes from the sibling 'self'; R is what the "
-            "attention itself was given: the output of the layer before, or of the embeddings.",
+            *_RESIDUALS,
             RESIDUAL,
             POST_NORM,
             DROPOUT,
@@ -58,8 +85,8 @@ def widened(subject: Subject, act: str) -> Formula:
     return Formula(
         role="feed-forward, first half",
         title="Feed-forward network, first half",
-        summary=f"Widens each position's vector from {dense.inputs} to {dense.outputs} features "
-        "and bends it.",
+        summary=f"{widens(dense)} each position's vector from {dense.inputs} to {dense.outputs} "
+        "features and bends it.",
         maths=(
             f"{sized('H', 'S', dense.outputs)} = {act}("
             f"{dense.maths(sized('X', 'S', dense.inputs), '1')})",
@@ -96,8 +123,8 @@ def narrowing(subject: Subject) -> Formula:
             *norm_terms(subject, "LayerNorm"),
         ),
         notes=(
-            "The module is called with two inputs. H comes from the first half; R is what the "
-            "first half was given: the output of the attention block.",
+            Note(f"{_HALVES}the output of the attention block.", no(follows_cross)),
+            Note(f"{_HALVES}the output of the cross-attention block.", follows_cross),
             RESIDUAL,
             ROW_WISE,
             POST_NORM,
@@ -208,6 +235,11 @@ def _pre_norm(
         config_keys=subject.keys("width", "feed-forward" if "Feed" in name else "heads", "epsilon"),
         source="Raffel et al. 2020, section 2.1",
     )
+
+
+def widens(layer: Affine) -> str:
+    """Return the word for what a network's first layer does to a vector's size."""
+    return "Widens" if layer.outputs > layer.inputs else "Maps"
 
 
 def activation_terms(operator: str) -> tuple[Term, ...]:

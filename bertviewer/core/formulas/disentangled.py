@@ -199,11 +199,20 @@ def _notes(subject: Subject, parts: _Parts) -> tuple[str, ...]:
         )
     if parts.kinds:
         notes.append(
-            f"R has {2 * parts.span} rows: {parts.span} for distances to the left and "
-            f"{parts.span} to the right; longer distances share rows."
+            f"R has {2 * parts.span} rows, for the distances of both directions: row "
+            f"{parts.span} is for distance 0{_sharing(subject)}."
         )
     if parts.kinds and subject.attribute("share_att_key") is True:
+        weights = " and ".join("W_Q" if kind == _P2C else "W_K" for kind in reversed(parts.kinds))
         notes.append(
-            "The distances go through the same W_Q and W_K as the tokens: no weights of their own."
+            f"The distances go through the same {weights} as the tokens: no weights of their own."
         )
     return (*notes, *attention_notes(parts.heads)[1:])
+
+
+def _sharing(subject: Subject) -> str:
+    """Say from where on distances share rows; without buckets, none of a sequence's do."""
+    buckets = subject.integer("position_buckets") or 0
+    if buckets <= 0:
+        return ""
+    return f", and distances of more than {buckets // 2} may share a row with others"

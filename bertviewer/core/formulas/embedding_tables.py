@@ -2,6 +2,7 @@
 
 import math
 
+from bertviewer.core.formulas.facts import has_positions
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.places import EMBEDDING_USES, use_of
@@ -39,7 +40,11 @@ def scaled_embedding(subject: Subject) -> Formula:
         if factor == 1
         else f"Every vector is multiplied by {factor:g}"
         + (f", the root of the width {width}" if is_root else "")
-        + ": the table is drawn small, and this brings it to the size of what is added to it.",
+        + (
+            ": the table is drawn small, and this brings it to the size of what is added to it."
+            if has_positions(subject)
+            else "."
+        ),
         *_padding_notes(subject),
     ]
     return _table(

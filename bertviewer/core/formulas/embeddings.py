@@ -1,11 +1,16 @@
 """Modules that turn token ids into vectors."""
 
+from bertviewer.core.formulas.facts import child_drops
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import norm_terms
 from bertviewer.core.formulas.notation import INTO, LAYER_NORM, sized
+from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.shape_text import shape_text
 
+DROPOUT_LAST = Note(
+    "Dropout follows the layer norm in training; in evaluation it does nothing.", child_drops
+)
 _WORD = Term("t_s", "token id at position s")
 
 
@@ -22,7 +27,8 @@ def embeddings(subject: Subject) -> Formula:
     types = subject.shape("token_type_embeddings.weight")
     if types:
         parts.append(f"{sized(_table('type'), *types)}[g_s]")
-        terms.append(Term("g_s", "segment of position s: 0 for the first sentence, 1 for a second"))
+        second = "0 for the first sentence, 1 for a second" if types[0] > 1 else "always 0"
+        terms.append(Term("g_s", f"segment of position s: {second}"))
         terms.append(Term(_table("type"), "one row for each segment", shape_text(types)))
     places = subject.shape("position_embeddings.weight")
     if places:
@@ -89,6 +95,9 @@ def _notes(
     if types:
         notes.append(
             "With one sentence every g is 0, so the same segment vector is added everywhere."
+            if types[0] > 1
+            else "There is one segment only, so the same vector is added everywhere; two sentences "
+            "are told apart by the separator."
         )
     if places and offset is None:
         notes.append(
@@ -103,5 +112,5 @@ def _notes(
         )
     if places and not types:
         notes.append("This model has no segments: two sentences are told apart by the separator.")
-    notes.append("Dropout follows the layer norm in training; in evaluation it does nothing.")
+    notes.append(DROPOUT_LAST)
     return tuple(notes)

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
+from bertviewer.core.formulas.embeddings import DROPOUT_LAST
+from bertviewer.core.formulas.facts import has_two_kinds_of_layers, has_windows
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import Norm, norm_of
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, sized
+from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.numerals import count_text
@@ -121,7 +124,12 @@ def decoder_model(subject: Subject) -> Formula:
             "There are no position vectors: attention turns queries and keys by their position, "
             "with the angles of 'rotary_emb'.",
             "The layers are pre-norm, so one more norm follows the last.",
-            _direction(causal=True),
+            Note(_direction(causal=True), no(has_windows)),
+            Note(
+                "Attention is causal: each position sees itself and those before it, in a layer "
+                "with a window the nearest of them only.",
+                has_windows,
+            ),
         ),
         source="Touvron et al. 2023, section 2.2",
     )
@@ -143,8 +151,11 @@ def modernbert_model(subject: Subject) -> Formula:
         notes=(
             "There are no position vectors: attention turns queries and keys by their position, "
             "with the angles of 'rotary_emb'.",
-            "Some layers see the whole sequence, the others a window around each position; the key "
-            "layer_types lists which.",
+            Note(
+                "Some layers see the whole sequence, the others a window around each position; the "
+                "key layer_types lists which.",
+                has_two_kinds_of_layers,
+            ),
             "This model has no pooler: what follows reads the last hidden state itself.",
         ),
         source="Warner et al. 2024, section 2.1",
@@ -169,7 +180,7 @@ def modernbert_embeddings(subject: Subject) -> Formula:
         notes=(
             "There are no position vectors and no segments: attention turns queries and keys by "
             "their position instead.",
-            "Dropout follows the layer norm in training; in evaluation it does nothing.",
+            DROPOUT_LAST,
         ),
         config_keys=subject.keys("vocabulary", "width", "padding", "epsilon", "embedding dropout"),
         source="Warner et al. 2024, section 2.1",

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from bertviewer.core.formulas.activations import operator_of
-from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms
+from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms, widens
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.notation import TOKENS, Affine, sized
+from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
 from bertviewer.core.formulas.subject import Subject
 
 # The names of the first and second linear layer, and of the function in between.
@@ -16,6 +16,9 @@ _PLAIN = (
     ("fc1", "fc2", "activation_fn"),
 )
 # The names of the gate, of the layer that it gates, of the last layer, and of the function.
+PLAIN_WIDENING = 4
+"""How many times wider than the model most plain networks are in between (Vaswani et al. 2017)."""
+_GATED_NAMES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
 _GATED = (("gate_proj", "up_proj", "down_proj", "act_fn"), ("wi_0", "wi_1", "wo", "act"))
 
 
@@ -124,7 +127,8 @@ def _formula(subject: Subject, network: Network, notes: tuple[str, ...]) -> Form
     return Formula(
         role="feed-forward",
         title="Gated feed-forward network" if gated else "Feed-forward network",
-        summary=f"Widens each position's vector from {first.inputs} to {first.outputs} features, "
+        summary=f"{widens(first)} each position's vector from {first.inputs} to {first.outputs} "
+        "features, "
         + ("lets a gate weight each of them" if gated else "bends it")
         + " and brings it back.",
         maths=network.lines,
@@ -146,12 +150,16 @@ def _formula(subject: Subject, network: Network, notes: tuple[str, ...]) -> Form
 
 
 def _gate_notes(network: Network) -> tuple[str, ...]:
-    name = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)"}.get(network.act, "")
-    if "tanh" in network.act and name == "":
-        name = " (GEGLU)"
+    name = _GATED_NAMES.get(network.act, "")
     return (
         f"A gated network{name}: W_G decides how much of each of the {network.first.outputs} "
         "features of W_U passes. Where the gate's number is near 0, the feature is shut.",
-        "Three matrices stand where a plain network has two, so models take a smaller width in "
-        "between to keep the count.",
+        *(
+            (
+                "Three matrices stand where a plain network has two, so models take a smaller "
+                "width in between to keep the count.",
+            )
+            if network.first.outputs < PLAIN_WIDENING * network.first.inputs
+            else ()
+        ),
     )

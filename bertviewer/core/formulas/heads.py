@@ -2,14 +2,28 @@
 
 from bertviewer.core.formulas.activations import operator_named, operator_of
 from bertviewer.core.formulas.blocks import activation_terms
+from bertviewer.core.formulas.facts import is_decoder
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.norms import norm_terms
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, sized
+from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.shape_text import shape_text
 
 MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 _POOLED = "pooled output of the base model"
+FIRST_TOKEN = (
+    Note(
+        "Only the first token is read. Attention in every layer let that token gather from all "
+        "the others, so its vector can stand for the sequence.",
+        no(is_decoder),
+    ),
+    Note(
+        "Only the first token is read. In a decoder it has seen no other, so its vector stands for "
+        "itself alone.",
+        is_decoder,
+    ),
+)
 LOGITS = "Scores (logits) are no probabilities yet: softmax over the vocabulary makes them so."
 
 
@@ -28,8 +42,7 @@ def pooler(subject: Subject) -> Formula:
             Term("p", "pooled output, between −1 and 1", shape_text((dense.outputs,))),
         ),
         notes=(
-            "Only the first token is read. Attention in every layer let that token gather from all "
-            "the others, so its vector can stand for the sequence.",
+            *FIRST_TOKEN,
             "What it is for: next sentence prediction, and classifiers of whole sequences, need "
             "one vector of fixed size however long the sequence is.",
             "BERT's pooler was trained with next sentence prediction; it is not a mean of the "
@@ -83,8 +96,7 @@ def context_pooler(subject: Subject) -> Formula:
             Term("p", "pooled output", shape_text((dense.outputs,))),
         ),
         notes=(
-            "Only the first token is read. Attention in every layer let that token gather from all "
-            "the others, so its vector can stand for the sequence.",
+            *FIRST_TOKEN,
             "It belongs to the head: the base model has no pooler.",
         ),
         config_keys=subject.keys("width"),

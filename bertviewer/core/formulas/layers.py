@@ -14,6 +14,10 @@ PRE_NORM = (
     "Pre-norm: each sub-layer normalises its own input, and the residual path runs from the first "
     "layer to the last without a normalisation on it."
 )
+BARE_FIRST = (
+    "The first layer has no norm before its attention: the embeddings end in one. For the rest it "
+    "is pre-norm: each sub-layer normalises its own input, and nothing on the residual path is."
+)
 _ATTENTION = '"Attention"'
 _CROSS = '"CrossAttention"'
 _FFN = 'op("FFN")'
@@ -193,12 +197,7 @@ def _steps(layer: _Layer) -> tuple[str, ...]:
 def _notes(layer: _Layer, width: int) -> tuple[str, ...]:
     return (
         RESIDUAL,
-        PRE_NORM if layer.pre else POST_NORM,
-        *(
-            ("The first layer has no norm before its attention: the embeddings end in one.",)
-            if layer.first_is_bare
-            else ()
-        ),
+        *((PRE_NORM if layer.pre else POST_NORM,) if not layer.first_is_bare else (BARE_FIRST,)),
         "Attention carries information between positions; the feed-forward network works on "
         "each position by itself.",
         f"Input and output have the same shape, [S, {width}], so layers can be stacked.",

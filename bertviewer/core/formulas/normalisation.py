@@ -16,14 +16,21 @@ def layer_norm(subject: Subject) -> Formula:
     return Formula(
         role="layer norm",
         title="Layer normalisation",
-        summary="Brings each position's vector to mean 0 and variance 1 over its features, then "
-        "scales and shifts each feature by learnt numbers.",
+        summary="Brings each position's vector to mean 0 and variance 1 over its features"
+        + _afterwards(subject),
         maths=_maths(subject, width, epsilon),
         terms=_terms(subject, width, epsilon),
         notes=_notes(subject, width),
         config_keys=subject.keys("epsilon"),
         source="Ba et al. 2016, section 3.1; epsilon under the root as in torch.nn.LayerNorm",
     )
+
+
+def _afterwards(subject: Subject) -> str:
+    if not subject.shape("weight"):
+        return "."
+    shifts = " and shifts" if subject.shape("bias") else ""
+    return f", then scales{shifts} each feature by learnt numbers."
 
 
 def _maths(subject: Subject, width: int | None, epsilon: float | None) -> tuple[str, ...]:
@@ -75,9 +82,11 @@ def _notes(subject: Subject, width: int | None) -> tuple[str, ...]:
 
 def _parameter_notes(subject: Subject, size: str) -> tuple[str, ...]:
     """Answer what gamma multiplies."""
-    if not subject.shape("weight"):
-        return ()
     shifted = subject.shape("bias") is not None
+    tensors = [shape for name in ("weight", "bias") if (shape := subject.shape(name))]
+    # A weight of each head's own is a table of them.
+    if not subject.shape("weight") or any(len(shape) != 1 for shape in tensors):
+        return ()
     each = "a gamma and a beta of its own" if shifted else "a gamma of its own"
     product = f"2 times {size}" if shifted else size
     return (

@@ -1,8 +1,10 @@
 """torch's own small modules: linear layers, dropout, and what only holds a place."""
 
 from bertviewer.core.architecture import Scalar
+from bertviewer.core.formulas.facts import works_by_position
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import indices, sized
+from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.places import DROPOUT_PLACES, LINEAR_USES, use_of
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.shape_text import shape_text
@@ -22,7 +24,10 @@ def linear(subject: Subject) -> Formula:
     bias = " + b_j" if layer.bias else ""
     notes = [
         order,
-        "x is one position's vector: every position goes through the same weights, on its own.",
+        Note(
+            "x is one position's vector: every position goes through the same weights, on its own.",
+            works_by_position,
+        ),
     ]
     if not layer.bias:
         notes.append("This layer has no bias.")

@@ -2,8 +2,19 @@
 
 from dataclasses import replace
 
+from bertviewer.core.formulas.distance_buckets import MPNET_BUCKETS
+from bertviewer.core.formulas.facts import has_positions
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.notation import INTO, LAYER_NORM, TOKENS, indices, listing, sized
+from bertviewer.core.formulas.notation import (
+    INTO,
+    LAYER_NORM,
+    TOKENS,
+    Affine,
+    indices,
+    listing,
+    sized,
+)
+from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.numerals import count_text
 
@@ -48,6 +59,11 @@ def mpnet_stack(subject: Subject) -> Formula:
     note = (
         f"The table relative_attention_bias, [{buckets}, {heads}], has a row for each bucket of "
         "distances and a column for each head. What it gives is added to the scores of every layer."
+        if buckets == MPNET_BUCKETS
+        else f"The table relative_attention_bias, [{buckets}, {heads}], has a column for each "
+        f"head. The code puts distances into {MPNET_BUCKETS} buckets, a row for each, whatever "
+        "number of rows the configuration asks for. What it gives is added to the scores of every "
+        "layer."
     )
     return _stack(subject, ", B", (term,), (note,))
 
@@ -99,11 +115,12 @@ def deberta_stack(subject: Subject) -> Formula:
         Term("R", "vectors of the distances, for all layers", f"[{rows}, {width}]"),
         Term('W_"rel"', "learnt: a row for each distance or bucket of them", f"[{rows}, {width}]"),
     )
-    note = (
-        "Position comes in here and not with the embeddings: every layer compares its tokens with "
-        "the vectors of the distances between them."
+    compares = "every layer compares its tokens with the vectors of the distances between them."
+    notes = (
+        Note(f"Position comes in here and not with the embeddings: {compares}", no(has_positions)),
+        Note(f"Position comes in here and with the embeddings too: {compares}", has_positions),
     )
-    found = _stack(subject, ", R", terms, (note,))
+    found = _stack(subject, ", R", terms, notes)
     source = "He et al. 2021 (DeBERTa), section 3.1"
     return replace(found, maths=(line, *found.maths), source=source)
 
@@ -163,7 +180,8 @@ def albert_stack(subject: Subject) -> Formula:
     return Formula(
         role="stack",
         title="Stack with shared layers",
-        summary=f"Widens the embeddings, then applies {groups} stored group"
+        summary=f"{'Widens' if mapping.inputs < mapping.outputs else 'Maps'} the embeddings, then "
+        f"applies {groups} stored group"
         f"{'s' if groups > 1 else ''} of layers {layers} times in all.",
         maths=(
             f"{sized('X_0', 'S', mapping.outputs)} = "
@@ -182,11 +200,22 @@ def albert_stack(subject: Subject) -> Formula:
         notes=(
             f"The parameters are stored once per group and reused: {layers} applications cost the "
             f"parameters of {groups}.",
-            "The narrow embedding saves parameters too: the vocabulary's table is only "
-            f"{mapping.inputs} wide.",
+            *_narrow_notes(subject, mapping),
         ),
         config_keys=subject.keys("layers", "groups", "embedding width", "width"),
         source="Lan et al. 2020, section 3.1",
+    )
+
+
+def _narrow_notes(subject: Subject, mapping: Affine) -> tuple[str, ...]:
+    """Say that a narrow table saves parameters, where it saves more than the mapping costs."""
+    words = int(subject.config["vocab_size"])
+    cost = mapping.outputs * (mapping.inputs + mapping.bias)
+    if words * (mapping.outputs - mapping.inputs) <= cost:
+        return ()
+    return (
+        "The narrow embedding saves parameters too: the vocabulary's table is only "
+        f"{mapping.inputs} wide.",
     )
 
 

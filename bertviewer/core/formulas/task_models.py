@@ -1,8 +1,10 @@
 """Base models with a head: what the whole model gives for its task."""
 
+from bertviewer.core.formulas.facts import tells_classes_apart
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
 from bertviewer.core.formulas.notation import TOKENS, sized
+from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.formulas.task_scores import class_scores, language_scores, rows
 
@@ -47,7 +49,9 @@ def sequence_classification(subject: Subject) -> Formula:
         maths=(_base(subject, pooled="p" in {term.symbol for term in terms}), *lines),
         terms=(*terms, Term("z", "logits, one for each class")),
         source="Devlin et al. 2019, section 4.1",
-        note="Softmax over the classes turns the scores into probabilities.",
+        note=Note(
+            "Softmax over the classes turns the scores into probabilities.", tells_classes_apart
+        ),
         labels=True,
     )
 

@@ -60,8 +60,8 @@ class ModuleActivation:
     ALBERT's, is called once per step. ``input_shape`` and ``output_shape`` are those of the last
     call. ``token_norms`` are the Euclidean norms of that call's output, one for each
     token, if it is [1, S, D].
-    ``macs`` counts multiply-adds of all calls, of the modules below too; ``None`` where no
-    analytic count is known.
+    ``macs`` counts multiply-adds of all calls, of the modules below too; ``None`` where they are
+    not known, and ``macs_reason`` says why.
     ``left_out`` says in one word, as "complex64", what kept an output from being measured, and is
     "" where all were; the statistics of such a call are those of no elements.
     """
@@ -74,6 +74,7 @@ class ModuleActivation:
     macs: int | None
     token_norms: "NDArray[np.floating[Any]] | None" = field(default=None, compare=False, repr=False)
     left_out: str = ""
+    macs_reason: str = ""
 
     @property
     def statistics(self) -> Statistics:
@@ -173,4 +174,5 @@ def _module_to_json(module: ModuleActivation) -> dict[str, Any]:
         **{name: None if module.left_out else figure(statistics, name) for name in STATISTIC_NAMES},
         "not_measured": module.left_out or None,
         "macs": module.macs,
+        "macs_reason": module.macs_reason or None,
     }

@@ -11,6 +11,7 @@ from torch import nn
 from bertviewer.core.errors import UserError
 from bertviewer.core.library_words import words_of
 from bertviewer.core.run.forwards import is_stand_in
+from bertviewer.core.run.macs import is_counting
 
 # On the CPU, on Windows' and on MPS torch has no class for it.
 _WANT = ("can't allocate memory", "not enough memory", "MPS backend out of memory")
@@ -65,11 +66,11 @@ def failing_module(error: BaseException) -> nn.Module | None:
 
     The innermost frame decides that is either a module's method or a function of this program:
     what torch does it does for one of the two. What stands in for a module's ``forward`` is
-    neither.
+    neither, and what counts its products is not, either.
     """
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     for frame in reversed(frames):
-        if is_stand_in(frame):
+        if is_stand_in(frame) or is_counting(frame):
             continue
         if _is_ours(frame):
             return None

@@ -1,8 +1,8 @@
 """Watches every module of a model during a forward pass."""
 
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.forwards import Arguments, Watch, watching
-from bertviewer.core.run.macs import own_macs
-from bertviewer.core.run.measuring import NESTED, Norms, add_up, left_out
+from bertviewer.core.run.macs import NOT_COUNTED, Macs, ProductCounter, of_called
+from bertviewer.core.run.measuring import Norms, add_up, left_out
 from bertviewer.core.run.statistics import NOTHING, Statistics
 
 Shape = tuple[int, ...]
@@ -34,13 +34,19 @@ def first_tensor(value: Any) -> Tensor | None:
 class Recorder:
     """Collects what every called module took and gave; keeps figures, not tensors.
 
-    With ``paths`` it watches only the modules of ``model`` at these.
+    With ``paths`` it watches only the modules of ``model`` at these. ``counter`` counts products
+    meanwhile.
     """
 
     def __init__(
-        self, model: nn.Module, progress: Progress, paths: Collection[str] | None = None
+        self,
+        model: nn.Module,
+        progress: Progress,
+        paths: Collection[str] | None = None,
+        counter: ProductCounter | None = None,
     ) -> None:
         self._progress = progress
+        self._counter = counter
         self._watches = [
             _Watched(path, module)
             for path, module in model.named_modules()
@@ -56,15 +62,23 @@ class Recorder:
     def watching(self) -> Iterator[None]:
         """Watch all modules inside the ``with``; they are as before after it, whatever happens."""
         try:
-            with watching(Watch(it.module, partial(self._see, it)) for it in self._watches):
+            with watching(map(self._watch, self._watches)), self._counter or nullcontext():
                 yield
         finally:
             self._recent.clear()
 
-    def activations(self) -> tuple[ModuleActivation, ...]:
-        """Return what was recorded, in the order of ``named_modules()``."""
-        macs = self._macs()
-        return tuple(watch.activation(macs[watch.path]) for watch in self._watches if watch.given)
+    def activations(
+        self, formulas: Mapping[str, Macs] | None = None
+    ) -> tuple[ModuleActivation, ...]:
+        """Return what was recorded, in the order of ``named_modules()``.
+
+        Multiply-adds are the counter's, or those of ``formulas``.
+        """
+        called = {watch.path: watch for watch in self._watches if watch.given}
+        macs = of_called(formulas, called) if formulas else {}
+        if self._counter is not None:
+            macs = self._counter.totals(called)
+        return tuple(called[path].activation(macs.get(path, NOT_COUNTED)) for path in called)
 
     def givers(self, tensor: Tensor) -> list[str]:
         """Return the paths of the modules that gave just these numbers, the first one first.
@@ -73,6 +87,19 @@ class Recorder:
         in another order, as SqueezeBERT's convolutions give [1, D, S].
         """
         return [path for path, given in self._givers if given.is_of(tensor)]
+
+    def _watch(self, watched: "_Watched") -> Watch:
+        if (counter := self._counter) is None:
+            return Watch(watched.module, partial(self._see, watched))
+
+        def enter(_arguments: Arguments) -> int:
+            return counter.enter(watched.path)
+
+        def leave(taken: Arguments, output: Any, depth: int) -> None:
+            counter.leave(depth)
+            self._see(watched, taken, output, None)
+
+        return Watch(watched.module, leave, enter)
 
     def _see(self, watch: "_Watched", taken: Arguments, output: Any, _noted: None) -> None:
         self._called += 1
@@ -99,15 +126,6 @@ class Recorder:
             given = _LeftOut(tensor)
         self._recent.appendleft(given)
         return given
-
-    def _macs(self) -> dict[str, int | None]:
-        """Return each module's multiply-adds of all calls, and of all modules below."""
-        total: dict[str, int | None] = {watch.path: watch.own_macs() for watch in self._watches}
-        # From the leaves up: named_modules() names a module before those that it holds.
-        for watch in reversed(self._watches[1:]):
-            above, _, _ = watch.path.rpartition(".")
-            total[above] = _sum(total[above], total[watch.path])
-        return total
 
 
 class _Given:
@@ -189,15 +207,7 @@ class _Watched:
         self.inputs: list[tuple[Shape, ...]] = []
         self.given: list[_Given | _LeftOut] = []
 
-    def own_macs(self) -> int | None:
-        """Return the multiply-adds of all calls, without those of the modules below."""
-        total: int | None = 0
-        for inputs, given in zip(self.inputs, self.given, strict=True):
-            is_known = given.left_out != NESTED
-            total = _sum(total, own_macs(self.module, inputs, given.shape) if is_known else None)
-        return total
-
-    def activation(self, macs: int | None) -> ModuleActivation:
+    def activation(self, macs: Macs) -> ModuleActivation:
         """Return what was seen, as plain data."""
         inputs, last = self.inputs[-1], self.given[-1]
         figures = [given.figures() for given in self.given]
@@ -207,14 +217,11 @@ class _Watched:
             tuple(inputs[0]) if inputs else None,
             tuple(last.shape),
             tuple(statistics for statistics, _ in figures),
-            macs,
+            macs.count,
             figures[-1][1],
             next((given.left_out for given in self.given if given.left_out), ""),
+            macs.reason,
         )
-
-
-def _sum(macs: int | None, others: int | None) -> int | None:
-    return None if macs is None or others is None else macs + others
 
 
 def _version(tensor: Tensor) -> int:

@@ -25,6 +25,7 @@ from bertviewer.core.run.hidden_states import (
     state_paths,
     token_norms,
 )
+from bertviewer.core.run.macs import ProductCounter, formula_macs
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.text import check_text
 from bertviewer.core.run.tokenization import (
@@ -73,8 +74,9 @@ def run_sentence(
     inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
     settle(module, inputs)
+    macs = formula_macs(model.architecture, tokens)
     modules = _inspected(module, model.architecture)
-    recorder = Recorder(module, progress, modules)
+    recorder = Recorder(module, progress, modules, ProductCounter() if macs is None else None)
     capture, kept = _kept(capture, inputs, modules, model.architecture)
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not tell whether they were changed in place.
@@ -87,7 +89,7 @@ def run_sentence(
         sentence=sentence,
         tokenizer=tokenizer.kind,
         tokens=tokens,
-        modules=recorder.activations(),
+        modules=recorder.activations(macs),
         token_norms=token_norms(stacks),
         seconds_forward=forward,
         seconds_total=perf_counter() - started,

@@ -8,13 +8,14 @@ from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.walk.ledger import Ledger
 from bertviewer.core.walk.naming import StepNames
-from bertviewer.core.walk.plan_steps import Plan, PlanStep
-from bertviewer.core.walk.plans import (
-    BASE_PLANS,
-    LAYER_PLANS,
-    SHARED_LAYERS,
-    norms_first,
+from bertviewer.core.walk.plan_steps import (
+    NORM_NOTE,
+    ONE_SEGMENT_NOTE,
+    SCALE_NOTE,
+    Plan,
+    PlanStep,
 )
+from bertviewer.core.walk.plans import BASE_PLANS, LAYER_PLANS, SHARED_LAYERS, norms_first
 from bertviewer.core.walk.shapes import Shapes
 from bertviewer.core.walk.terms import collected, has_letters
 from bertviewer.core.walk.walk import PartKind, StepCount, Walk, WalkPart, WalkStep, shortened
@@ -130,7 +131,8 @@ class _Walker:
         if step.kind in ("ids", "segments"):
             values = self._shapes.ids if step.kind == "ids" else self._shapes.segments
             shape = self._shapes.ids_shape()
-            made = WalkStep(step.name, None, None, shape, note=step.note, values=shortened(values))
+            note = self._note(step, None)
+            made = WalkStep(step.name, None, None, shape, note=note, values=shortened(values))
             self.parts[-1].steps.append(made)
             return
         count = StepCount()
@@ -139,7 +141,17 @@ class _Walker:
             count = self._ledger.take(paths)
         before, after = self._shapes.of_step(step, child)
         path = None if child is None else child.path
-        self.parts[-1].steps.append(WalkStep(step.name, path, before, after, count, step.note))
+        note = self._note(step, child)
+        self.parts[-1].steps.append(WalkStep(step.name, path, before, after, count, note))
+
+    def _note(self, step: PlanStep, child: ModuleNode | None) -> str:
+        """Return a step's note, or what is true in its place of a model of another make."""
+        if step.kind == "segments" and self._architecture.config.get("type_vocab_size") == 1:
+            return ONE_SEGMENT_NOTE
+        if step.note == NORM_NOTE and child is not None:
+            tensors = self._architecture.tensors_below(child.path)
+            return NORM_NOTE if any(t.name.endswith(".bias") for t in tensors) else SCALE_NOTE
+        return step.note
 
     def _run_of_layers(self, stack: ModuleNode, layers: Sequence[ModuleNode]) -> None:
         """Open the first of equal layers, and take the others in one step."""

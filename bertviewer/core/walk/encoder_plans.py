@@ -3,6 +3,7 @@
 from bertviewer.core.walk.plan_steps import (
     INPUT_SEGMENT,
     INPUT_TOKEN,
+    NORM_NOTE,
     PER_HEAD,
     POSITION_NOTE,
     SUM_NOTE,
@@ -24,9 +25,7 @@ SEGMENT_TABLE = PlanStep(
 POSITION_TABLE = PlanStep(
     "Embedding-Position", "position_embeddings", kind="table", note=POSITION_NOTE
 )
-EMBEDDING_NORM = PlanStep(
-    "Embedding-Norm", "LayerNorm", note="A scale and a bias for each feature."
-)
+EMBEDDING_NORM = PlanStep("Embedding-Norm", "LayerNorm", note=NORM_NOTE)
 SELF_ATTENTION = PlanStep(
     "MultiHeadSelfAttention",
     "attention",
@@ -131,7 +130,7 @@ ESM_EMBEDDINGS: Plan = (
     token_table("word_embeddings"),
     POSITION_TABLE,
     add(where="position_embeddings", note=SUM_NOTE),
-    PlanStep("Embedding-Norm", "layer_norm", note="A scale and a bias for each feature."),
+    PlanStep("Embedding-Norm", "layer_norm", note=NORM_NOTE),
 )
 ESM_LAYER: Plan = (
     norm("attention.LayerNorm"),

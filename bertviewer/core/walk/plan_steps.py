@@ -47,6 +47,11 @@ INPUT_SEGMENT = PlanStep(
     where="token_type_embeddings",
     note="which sentence each token belongs to: 0 or 1",
 )
+NORM_NOTE = "A scale and a bias for each feature."
+SCALE_NOTE = "A scale for each feature."
+"""What is said of a norm instead, where it has no bias."""
+ONE_SEGMENT_NOTE = "0 for each token: the model knows one kind of segment only"
+"""What is said of the segments instead, where the table has one row."""
 SUM_NOTE = "The vectors are added feature by feature; nothing is learnt here."
 POSITION_NOTE = "One vector for each place in the sequence."
 RESIDUAL = "What went into the block is added to what came out: the residual connection."
@@ -60,7 +65,7 @@ def token_table(path: str) -> PlanStep:
 
 def norm(path: str) -> PlanStep:
     """A layer norm."""
-    return PlanStep("Norm", path, note="A scale and a bias for each feature.")
+    return PlanStep("Norm", path, note=NORM_NOTE)
 
 
 def add(where: str = "", note: str = RESIDUAL) -> PlanStep:

@@ -23,6 +23,7 @@ from bertviewer.core.walk.plan_steps import (
     INPUT_TOKEN,
     PER_HEAD,
     POSITION_NOTE,
+    SCALE_NOTE,
     SUM_NOTE,
     Plan,
     PlanStep,
@@ -55,25 +56,24 @@ _GPT2_LAYER: Plan = (
     dropout("mlp.dropout"),
     add(),
 )
-_RMS_NORM = "A scale for each feature."
 _LLAMA_LAYER: Plan = (
-    PlanStep("Norm", "input_layernorm", note=_RMS_NORM),
+    PlanStep("Norm", "input_layernorm", note=SCALE_NOTE),
     PlanStep("MultiHeadSelfAttention", "self_attn", note=PER_HEAD),
     add(),
-    PlanStep("Norm", "post_attention_layernorm", note=_RMS_NORM),
+    PlanStep("Norm", "post_attention_layernorm", note=SCALE_NOTE),
     feed_forward("mlp"),
     add(),
 )
 _T5_LAYER: Plan = (
-    PlanStep("Norm", "layer.0.layer_norm", note=_RMS_NORM),
+    PlanStep("Norm", "layer.0.layer_norm", note=SCALE_NOTE),
     PlanStep("MultiHeadSelfAttention", "layer.0.SelfAttention", note=PER_HEAD),
     add(),
-    PlanStep("Norm", "layer.1.layer_norm", note=_RMS_NORM),
+    PlanStep("Norm", "layer.1.layer_norm", note=SCALE_NOTE),
     PlanStep("MultiHeadCrossAttention", "layer.1.EncDecAttention", note=PER_HEAD),
     add(where="layer.1.EncDecAttention"),
     # The feed-forward network is the last of two sub-layers, of three in a decoder.
     feed_forward("layer.1.DenseReluDense"),
-    PlanStep("Norm", "layer.2.layer_norm", note=_RMS_NORM),
+    PlanStep("Norm", "layer.2.layer_norm", note=SCALE_NOTE),
     feed_forward("layer.2.DenseReluDense"),
     add(),
 )

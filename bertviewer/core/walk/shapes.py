@@ -25,7 +25,7 @@ class Shapes:
         self._width: str | None = None
         self._length = "S"
         self._sizes = letter_values(architecture, run)
-        self._tokens, self._target = two_sides(architecture, run) if run else ((), ())
+        self._tokens, self._target = two_sides(architecture, run.tokens) if run else ((), ())
 
     @property
     def ids(self) -> tuple[int, ...]:

@@ -180,9 +180,9 @@ class ResultsView(QScrollArea):
             notes.append(self.tr("Multiply-adds: deriving…"))
         elif compute is None:
             notes.append(self.tr("No formula says the multiply-adds."))
-        elif compute.reason:
+        elif reason := compute.reason_for(""):
             text = self.tr("No formula says the multiply-adds: {0}.")
-            notes.append(text.format(compute.reason))
+            notes.append(text.format(reason))
         elif not outcome.has_costs:
             notes.append(self.tr("No formula says the multiply-adds for these values."))
         elif outcome.peak() is None:

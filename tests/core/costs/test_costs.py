@@ -1,5 +1,6 @@
 """Derived costs, against what torch counts and allocates in models that no fit has seen."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from bertviewer.core.costs.memory_use import flops, macs, peak_elements
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.presets import find_preset
 from bertviewer.core.progress import no_progress
+from bertviewer.core.run.macs import ProductCounter
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.symbols import symbols_of
 from bertviewer.core.tasks import find_task
@@ -111,10 +113,10 @@ def test_presets_with_their_heads_cost_what_torch_counts(name: str, task: str) -
         inputs = run_inputs(model, **sizes)
         counted = counted_by_path(model, inputs)
         assert counted[""]
-        recorder = Recorder(model, no_progress)
+        recorder = Recorder(model, no_progress, counter=ProductCounter())
         with torch.no_grad(), recorder.watching():
             model(**inputs)
-        # The arithmetic on shapes that a run does is a third way to the same numbers.
+        # What a run counts is a third way to the same numbers.
         for activation in recorder.activations():
             path = activation.path
             found = flops(compute, path, values)
@@ -206,6 +208,29 @@ def test_a_model_whose_cost_is_no_formula_has_none() -> None:
     assert compute.modules[""].macs is None
     assert macs(compute, "", values) is None
     assert compute.modules["pooler"].macs == "B*D**2"
+    # The root says why, and so does each module below that has none.
+    query = "encoder.layer.0.attention.self.query"
+    why = compute.reason_for(query)
+    assert why == (
+        "no formula goes through the sizes of its products, which move with B, S, D, "
+        "attention_window"
+    )
+    assert compute.reason_for("") == f"{query}: {why}"
+    for path, module in compute.modules.items():
+        assert bool(module.reason) == (module.macs is None), path
+    assert compute.reason_for("pooler") == ""
+    assert Compute.from_json(json.loads(json.dumps(compute.to_json()))) == compute
+
+
+def test_what_moves_a_product_that_no_formula_explains_is_said() -> None:
+    # ConvBERT divides heads among products and kernels, which is no product of keys.
+    sizes = {**SMALL, "num_attention_heads": 4, "embedding_size": 16, "num_hidden_layers": 1}
+    compute, _ = derived({"model_type": "convbert", **sizes})
+    kernel = "encoder.layer.0.attention.self.conv_kernel_layer"
+    assert compute.modules[""].macs is None
+    found = compute.reason_for("")
+    assert found.startswith(f"{kernel}: no formula goes through the sizes of its products, ")
+    assert "head_ratio" in found
 
 
 @pytest.mark.parametrize(

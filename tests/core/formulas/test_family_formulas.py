@@ -44,7 +44,9 @@ def test_t5_neither_divides_nor_counts_positions() -> None:
     assert "sqrt" not in " ".join(first.maths)
     assert "B_h" in first.maths[2]
     assert values(first)['W_"rel"'] == "[32, 3]"
-    assert "first 8 stand for one distance each" in " ".join(first.notes)
+    assert "first 8 of the ones and 7 of the others stand for one distance each" in " ".join(
+        first.notes
+    )
     decoder = formula_at(t5, "decoder.block.1.layer.0.SelfAttention")
     assert "all 32 buckets look back" in " ".join(decoder.notes)
     assert "first layer holds the table" in " ".join(decoder.notes)

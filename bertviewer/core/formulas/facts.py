@@ -1,0 +1,130 @@
+"""What notes depend on: questions about a module and its configuration, answered yes or no."""
+
+from collections.abc import Iterator
+
+from bertviewer.core.architecture import ModuleNode
+from bertviewer.core.formulas.subject import Subject
+
+_POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_embedding")
+_ON_PROBABILITIES = ("dropout", "attn_dropout", "attention_dropout")
+# Linear layers that are given one vector for the whole sequence, or one for each distance.
+_OF_SEQUENCES = (
+    *("pooler", "pooler.dense", "seq_relationship", "sop_classifier.classifier", "pre_classifier"),
+    *("classifier.dense", "classifier.out_proj"),
+    *("classification_head.dense", "classification_head.out_proj"),
+)
+_OF_DISTANCES = ("pos_key_proj", "pos_query_proj", "pos_proj", "pos_q_proj")
+_WHOLE_SEQUENCES = ("ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice")
+
+
+def drops_out(subject: Subject) -> bool:
+    """Tell whether a dropout at or below the module drops anything in training."""
+    return any(_chance(node) > 0 for node in _below(subject))
+
+
+def drops_probabilities(subject: Subject) -> bool:
+    """Tell whether an attention drops some of its probabilities in training."""
+    children = [child for name, child in subject.children.items() if name in _ON_PROBABILITIES]
+    return any(_chance(node) > 0 for node in (subject.node, *children))
+
+
+def child_drops(subject: Subject) -> bool:
+    """Tell whether a child of the module drops anything in training."""
+    return any(_chance(child) > 0 for child in subject.children.values())
+
+
+def is_decoder(subject: Subject) -> bool:
+    """Tell whether a model of one stack was made a decoder: no position sees a later one."""
+    config = subject.config
+    return config.get("is_decoder") is True and not config.get("is_encoder_decoder")
+
+
+def has_positions(subject: Subject) -> bool:
+    """Tell whether the model has a table of position vectors."""
+    return any(node.name in _POSITION_TABLES for node in subject.architecture.modules)
+
+
+def has_head_size(subject: Subject) -> bool:
+    """Tell whether the size of a head is a key of its own, and does not follow from the width."""
+    return bool(subject.keys("head size")) or "attention_head_size" in subject.config
+
+
+def has_windows(subject: Subject) -> bool:
+    """Tell whether any attention of the model sees a window only."""
+    kinds = subject.config.get("layer_types")
+    if isinstance(kinds, list | tuple):
+        return "sliding_attention" in kinds
+    return isinstance(subject.config.get("sliding_window"), int)
+
+
+def has_two_kinds_of_layers(subject: Subject) -> bool:
+    """Tell whether some layers see the whole sequence and some a window."""
+    return len(set(subject.config.get("layer_types") or ())) > 1
+
+
+def is_cross(subject: Subject) -> bool:
+    """Tell whether the module is a part of a cross-attention."""
+    return "crossattention" in subject.node.path.split(".")
+
+
+def has_projected_embeddings(subject: Subject) -> bool:
+    """Tell whether the embeddings are mapped to the model's width before the first layer."""
+    return any(node.name == "embeddings_project" for node in subject.architecture.modules)
+
+
+def follows_cross(subject: Subject) -> bool:
+    """Tell whether the module's layer has a cross-attention too."""
+    layer = subject.node.path.rpartition(".")[0]
+    return any(node.name == "crossattention" for node in subject.architecture.children(layer))
+
+
+def works_by_position(subject: Subject) -> bool:
+    """Tell whether a linear layer is given one vector for each position."""
+    path, root = f".{subject.node.path}", subject.architecture.root.class_name
+    if path.endswith(tuple(f".{name}" for name in (*_OF_SEQUENCES, *_OF_DISTANCES))):
+        return False
+    if path.endswith((".query_proj", ".key_proj")) and subject.config.get("share_att_key"):
+        return False  # DeBERTa's, which the distances go through as well
+    # One that is called score goes over all positions, and one row of the result is kept.
+    ends_whole = path in (".classifier", ".head.dense") and root.endswith(_WHOLE_SEQUENCES)
+    return not ends_whole
+
+
+def tells_classes_apart(subject: Subject) -> bool:
+    """Tell whether the scores are of classes that exclude each other."""
+    labels = subject.config.get("id2label")
+    kind = subject.config.get("problem_type")
+    return not (isinstance(labels, dict) and len(labels) == 1) and kind in (
+        None,
+        "single_label_classification",
+    )
+
+
+def shares_its_table(subject: Subject) -> bool:
+    """Tell whether encoder and decoder look tokens up in the table that both are given."""
+    tables = [
+        tensor
+        for tensor in subject.architecture.parameters
+        if tensor.name.endswith(("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"))
+    ]
+    return len(tables) == 2 and all(
+        table.tied_to is not None and table.tied_to.endswith("shared.weight") for table in tables
+    )
+
+
+def _below(subject: Subject) -> Iterator[ModuleNode]:
+    path = subject.node.path
+    for node in subject.architecture.modules:
+        if not path or node.path == path or node.path.startswith(f"{path}."):
+            yield node
+
+
+def _chance(node: ModuleNode) -> float:
+    """Return the largest chance of a drop that a module notes of itself."""
+    named = [value for name, value in node.attributes.items() if "drop" in name]
+    if "Dropout" in node.class_name:
+        named += [node.attributes.get("p")]
+    return max(
+        (float(v) for v in named if isinstance(v, int | float) and not isinstance(v, bool)),
+        default=0.0,
+    )

@@ -1,0 +1,228 @@
+"""What notes claim, evaluated on the built model: a pattern of words, and how it is looked up."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.architecture import ModuleNode
+from tests.core.formulas.note_cases import TOKENS, Case
+
+Check = Callable[[Case, ModuleNode, tuple[str, ...]], bool]
+CLAIMS: list[tuple[re.Pattern[str], Check]] = []
+LAST = TOKENS - 1
+
+
+def claims(*patterns: str) -> Callable[[Check], Check]:
+    """Register what evaluates the notes of these patterns; it is given the patterns' groups."""
+
+    def register(check: Check) -> Check:
+        CLAIMS.extend((re.compile(pattern), check) for pattern in patterns)
+        return check
+
+    return register
+
+
+def module_of(case: Case, node: ModuleNode) -> Any:
+    """Return the real module."""
+    return case.model.get_submodule(node.path)
+
+
+def tensor_of(case: Case, node: ModuleNode, *names: str) -> Tensor | None:
+    """Return the first of these tensors below a module."""
+    held = dict(module_of(case, node).named_parameters(remove_duplicate=False))
+    return next((held[name] for name in names if name in held), None)
+
+
+def output_of(case: Case, node: ModuleNode) -> tuple[Tensor, Tensor]:
+    """Return the first tensor that a module takes in a run, and the first that it gives."""
+    call = case.calls(node.path)[-1]
+    return call.taken, call.given
+
+
+def dropouts(module: nn.Module, *, deep: bool = True) -> bool:
+    """Tell whether a real module, or one below it, drops anything in training."""
+    parts = list(module.modules()) if deep else [module, *module.children()]
+    chances = [value for part in parts for name, value in vars(part).items() if "drop" in name]
+    chances += [part.p for part in parts if isinstance(part, nn.Dropout)]
+    return any(isinstance(chance, float) and chance > 0 for chance in chances)
+
+
+def is_normal(rows: Tensor) -> bool:
+    """Tell whether rows have mean 0 and variance 1, as a fresh layer norm gives them."""
+    means, variances = rows.mean(-1), rows.var(-1, unbiased=False)
+    return bool((means.abs() < 1e-4).all() and ((variances - 1).abs() < 0.05).all())
+
+
+def is_refused(case: Case, length: int) -> bool:
+    """Tell whether a sequence is too long."""
+    try:
+        case.run(length=length)
+    except (IndexError, RuntimeError):
+        return True
+    return False
+
+
+@claims(r"It has no parameters", r"This module gives the cosines .* It has no parameters",
+        r"Sinusoids cost no parameters: .*")  # fmt: skip
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    if node.class_name == "TransformerBaseModel":
+        return not [n for n, _ in case.model.named_parameters() if "posi" in n or "sinu" in n]
+    return not list(module_of(case, node).parameters())
+
+
+@claims(r"It has no parameters of its own")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return not list(module_of(case, node).parameters(recurse=False))
+
+
+@claims(r"This layer has no bias")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return module_of(case, node).bias is None
+
+
+@claims(
+    r"torch stores the weight as \[out, in\], .*", r"Conv1D stores the weight as \[in, out\], .*"
+)
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    module = module_of(case, node)
+    if isinstance(module, nn.Linear):
+        return tuple(module.weight.shape) == (module.out_features, module.in_features)
+    return tuple(module.weight.shape) == (module.nx, module.nf)
+
+
+@claims(r"x is one position's vector: every position goes through the same weights, on its own")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    shapes = {tuple(call.taken.shape[:-1]) for call in case.calls(node.path)}
+    # torch's attention uses the weights without a call; what a decoder looks at has 5 tokens.
+    return shapes <= {(1, TOKENS), (TOKENS,), (1, 5), (5,)}
+
+
+@claims(r"'.*' holds the stack of layers; every position sees the whole sequence, .*",
+        r"Every position sees the whole sequence, before and after it")  # fmt: skip
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return case.moved(node.path, LAST) == case.moved(node.path, 0) == set(range(TOKENS))
+
+
+@claims(r"'.*' holds the stack of layers\. It is a decoder: .*",
+        r"Attention is causal: each position sees itself and those before it",
+        r"The target is masked: each of its positions sees itself and those before it")  # fmt: skip
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return moved_from(case, node, 5) == set(range(5, TOKENS))
+
+
+@claims(r"Attention is causal: each position .*, in a layer with a window the nearest .*",
+        r"Attention is causal: position s sees positions 0 to s only, .*")  # fmt: skip
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return min(moved_from(case, node, 5)) == 5
+
+
+def moved_from(case: Case, node: ModuleNode, position: int) -> set[int]:
+    """Return which rows move with a token, the target's where there are two sequences."""
+    side = "decoder_" if case.model.config.is_encoder_decoder else ""
+    return case.moved(node.path, position, side=side)
+
+
+@claims(r"Only the first token is read\. Attention in every layer let that token gather .*")
+def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return 0 in case.moved(case.base, LAST)
+
+
+@claims(r"Only the first token is read\. In a decoder it has seen no other, .*")
+def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return 0 not in case.moved(case.base, LAST)
+
+
+@claims(r"The decoder's last token has seen the whole sequence; .*")
+def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return LAST in case.moved("model.decoder", 0, side="decoder_")
+
+
+@claims(r"The pooler reads the first token only, \[CLS\] in BERT")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    module = module_of(case, node)
+    rows = torch.randn(1, 4, module.config.hidden_size)
+    other = rows.clone()
+    other[0, 1:] += 1
+    if isinstance(module.pooler, nn.Linear):
+        return True  # ALBERT's is given the first row by the model; no other is there
+    return torch.equal(module.pooler(rows), module.pooler(other))
+
+
+@claims(r"This model has no pooler: .*", r"It takes the place of a pooler: this model has none",
+        r"It belongs to the head: the base model has no pooler")  # fmt: skip
+def _(case: Case, _node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return getattr(case.model.get_submodule(case.base), "pooler", None) is None
+
+
+@claims(r"The vectors are added, not joined end to end, so the width stays the same")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    tables = [part for part in module_of(case, node).children() if isinstance(part, nn.Embedding)]
+    return len({table.embedding_dim for table in tables}) == 1 < len(tables)
+
+
+@claims(r"Square brackets look up a row of a table; the tables are learnt")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    tables = [part for part in module_of(case, node).children() if isinstance(part, nn.Embedding)]
+    return all(table.weight.requires_grad for table in tables)
+
+
+@claims(r"With one sentence every g is 0, .*")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return bool(module_of(case, node).token_type_embeddings.num_embeddings > 1)
+
+
+@claims(r"There is one segment only, .*")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return bool(module_of(case, node).token_type_embeddings.num_embeddings == 1)
+
+
+@claims(r"This model has no segments: .*", r"There are no position vectors and no segments: .*")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    names = dict(module_of(case, node).named_children())
+    return "token_type_embeddings" not in names
+
+
+@claims(r"The position table has (\d+) rows: no sequence can be longer than that",
+        r"Positions are counted from padding_idx .* of the \d+ rows, (\d+) can hold tokens\. .*",
+        r"Positions are counted from \d+: .* so that (\d+) of its \d+ rows can hold tokens",
+        r"Rows 0 to \d+ are never read: .* Of \d+ rows, (\d+) can hold tokens")  # fmt: skip
+def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
+    longest = int(groups[0])
+    if "decoder" in node.path:
+        return bool(longest == case.model.config.max_position_embeddings)
+    return not is_refused(case, longest) and is_refused(case, longest + 1)
+
+
+@claims(r"Dropout follows the layer norm in training; .*")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return dropouts(module_of(case, node), deep=False)
+
+
+@claims(r"Dropout acts in training only; in evaluation it does nothing and is left out here")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return dropouts(module_of(case, node))
+
+
+@claims(r"padding_idx is (\d+): training leaves row \d+ as it is\. .*")
+def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
+    table, row = module_of(case, node), int(groups[0])
+    fresh = nn.Embedding(table.num_embeddings, 3, padding_idx=table.padding_idx)
+    fresh(torch.tensor([row, (row + 1) % 5])).sum().backward()
+    gradient = fresh.weight.grad
+    return gradient is not None and not gradient[row].any() and bool(gradient.any())
+
+
+@claims(r"The table is tied: it is the same tensor as (\S+), counted there",
+        r"The weight is tied: it is the same tensor as (\S+), listed under both .*")  # fmt: skip
+def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
+    names = ("weight", "decoder.weight", "lm_head.weight", "vocab_projector.weight")
+    own = [tensor_of(case, node, name) for name in (*names, "generator_lm_head.weight")]
+    return any(tensor is case.model.get_parameter(groups[0]) for tensor in own)
+
+
+@claims(r"'bias' and 'decoder\.bias' are two names of one tensor; it is added once")
+def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
+    return module_of(case, node).bias is module_of(case, node).decoder.bias

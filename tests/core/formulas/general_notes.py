@@ -1,0 +1,40 @@
+"""Notes that say nothing of the model at hand: mathematics, history, and what others do."""
+
+import re
+
+_TEXTS = (
+    r"Square brackets look up a row of a table",
+    r"A look-up, not a product: it takes row t of the table\. .* without computing the zeros",
+    r"Mean and variance are taken for each position over its own features\. .* takes part",
+    r"torch divides by the root of \(variance \+ epsilon\)\. .* as its argument goes to 0",
+    r"All figures here are taken in evaluation mode, where dropout is the identity",
+    r"torch scales the kept numbers by 1 / \(1 - p\) while training, .* afterwards",
+    r"The residual is the sub-layer's own input, added to what .* undiminished",
+    r"Attention carries information between positions; .* by itself",
+    r"Each position goes through it on its own; only attention mixes positions",
+    r"Without the function in between, the two linear layers would collapse into one",
+    r"This is the exact form, with erf\. .* differ by less than 0\.001",
+    r"Large positive numbers pass unchanged .* about −0\.17, near x = −0\.75",
+    r"The tanh stands in for the error function .* less than 0\.001",
+    r"GPT-2 and ALBERT were trained with this form, .* trained with",
+    r"It is cheaper than the tanh form and less accurate",
+    r"The bounds keep numbers in the range of small types",
+    r"Close to 0 it changes little; .* carry little gradient",
+    r"Its slope is 1 above 0 and 0 below",
+    r"Also known as swish",
+    r"What it is for: next sentence prediction, and classifiers .* long the sequence is",
+    r"BERT's pooler was trained with next sentence prediction; .* not its aim",
+    r"The paper does not mention this step; it comes from the code published with it",
+    r"Scores \(logits\) are no probabilities yet: softmax over the vocabulary makes them so",
+    r"Entry 0 (of z )?scores .*, entry 1 .*",
+    r"The sigmoid of a score is the probability that the token was replaced",
+    r"Softmax runs over the positions here: where is the start, where is the end",
+    r"Items labelled −100 are left out",
+    r"The mean square is taken for each position over its own features\. .* takes part",
+    r"The target starts with the id decoder_start_token_id, .* of the target",
+    r"Padding is counted like any token; the mask keeps it from being looked at",
+    r"Turning query and key by their positions .* order comes in without position vectors",
+    r"torch\.nn\.Transformer has neither embeddings nor an output layer; .* already",
+    r"Each of the parts has a page of its own",
+)
+GENERAL = re.compile("|".join(f"(?:{text})" for text in _TEXTS))

@@ -1,0 +1,227 @@
+"""Tiny models in unusual configurations, for which each note has to be true."""
+
+import inspect
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.building import build_config, build_on_meta, build_random
+from bertviewer.core.inspection import inspect_module
+from bertviewer.core.run.recording import first_tensor
+from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.tasks import find_task
+from tests.core.formulas.formula_models import TINY
+
+TOKENS = 12
+"""So many tokens of each sequence are read."""
+
+LENGTH_KEYS = 32
+"""So many positions have the models that count them."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a module took, by place and by name, and what it gave."""
+
+    arguments: list[Any]
+    output: Any
+
+    @property
+    def given(self) -> Tensor:
+        """The first tensor of the output."""
+        tensor = first_tensor(self.output)
+        assert tensor is not None
+        return tensor
+
+    @property
+    def taken(self) -> Tensor:
+        """The first tensor among the arguments."""
+        tensor = first_tensor(self.arguments)
+        assert tensor is not None
+        return tensor
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family's tiny configuration with changes, and a head."""
+
+    family: str
+    changes: tuple[tuple[str, Any], ...] = ()
+    task: str = "base"
+
+    def __str__(self) -> str:
+        changed = ",".join(f"{key}={value}" for key, value in self.changes)
+        return " ".join(filter(None, (self.family, changed, self.task)))
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The configuration as a file would have it."""
+        return {"model_type": self.family, **TINY[self.family], **dict(self.changes)}
+
+    @cached_property
+    def model(self) -> Any:
+        """The model with random weights, in eval mode."""
+        config = build_config(self.values, "test")
+        config._attn_implementation = "eager"
+        return build_random(config, find_task(self.task), "test").eval()
+
+    @cached_property
+    def architecture(self) -> Architecture:
+        """What is known of it."""
+        source = SourceInfo("preset", "test", self.task, "random")
+        return inspect_module(self.model, source, self.model.config.to_dict())
+
+    def node(self, path: str) -> ModuleNode:
+        """Return the module at a path."""
+        return next(node for node in self.architecture.modules if node.path == path)
+
+    def parameters_with(self, **changes: Any) -> int:
+        """Return how many parameters it has with a configuration that is changed further."""
+        config = build_config({**self.values, **changes}, "test")
+        model = build_on_meta(config, find_task(self.task), "test")
+        return sum(parameter.numel() for parameter in set(model.parameters()))
+
+    def moved(self, path: str, changed: int, *, side: str = "") -> set[int]:
+        """Return which rows of a module's output move when a token is changed.
+
+        Args:
+            path: the module; its output is [1, S, D].
+            changed: the token's position.
+            side: "decoder_" for the target's token.
+        """
+        before, after = (
+            self.calls(path, side=side, position=changed, token=token)[-1].given
+            for token in (27, 31)
+        )
+        rows = (before - after).abs().amax(dim=-1)[0]
+        return {row for row, size in enumerate(rows.tolist()) if size > 1e-7}
+
+    def run(
+        self, *, side: str = "", position: int = 0, token: int = 5, length: int = TOKENS
+    ) -> Any:
+        """Run it on plain tokens, with another one at a position of one side."""
+        ids = {"input_ids": torch.arange(5, 5 + length)[None]}
+        config = self.model.config
+        if config.is_encoder_decoder:
+            ids["decoder_input_ids"] = torch.arange(5, 5 + length)[None]
+        if config.eos_token_id is not None:
+            ids["input_ids"][0, 3 % length] = config.eos_token_id  # BART's classifier reads it
+        ids[f"{side}input_ids"][0, position] = token
+        if getattr(config, "add_cross_attention", False):
+            ids["encoder_hidden_states"] = torch.ones(1, 5, config.hidden_size)
+        # A cache would be a part of what is given.
+        caches = {"use_cache": False} if "use_cache" in self.values_of_forward else {}
+        with torch.no_grad():
+            return self.model(**ids, **caches)
+
+    @property
+    def values_of_forward(self) -> Collection[str]:
+        """What its forward takes."""
+        return inspect.signature(self.model.forward).parameters
+
+    @property
+    def base(self) -> str:
+        """The path of the base model."""
+        return "" if self.task == "base" else self.model.base_model_prefix
+
+    def calls(self, path: str, *, side: str = "", position: int = 0, token: int = 5) -> list[Call]:
+        """Return what a module took and gave in such a run, each time that it was called."""
+        key = side, position, token
+        if key not in self._runs:
+            self._runs[key] = self._watched(side, position, token)
+        return self._runs[key].get(path, [])
+
+    @cached_property
+    def _runs(self) -> dict[tuple[str, int, int], dict[str, list[Call]]]:
+        return {}
+
+    def _watched(self, side: str, position: int, token: int) -> dict[str, list[Call]]:
+        found: dict[str, list[Call]] = {}
+        paths = {module: path for path, module in self.model.named_modules()}
+
+        def note(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            found.setdefault(paths[module], []).append(Call([*args, *kwargs.values()], output))
+
+        handles = [part.register_forward_hook(note, with_kwargs=True) for part in paths]
+        try:
+            self.run(side=side, position=position, token=token)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return found
+
+
+def case(family: str, task: str = "base", **changes: Any) -> Case:
+    """Return a case."""
+    return Case(family, tuple(changes.items()), task)
+
+
+HEADS: dict[str, Any] = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+DEBERTA_PLAIN: dict[str, Any] = {
+    "share_att_key": False,
+    "position_buckets": -1,
+    "pos_att_type": ["c2p"],
+}
+CASES = (
+    *(case(family) for family in TINY),
+    case("bert", is_decoder=True),
+    case("bert", is_decoder=True, add_cross_attention=True),
+    case("bert", type_vocab_size=1, **HEADS),
+    case("bert", "masked-lm"),
+    case("bert", "masked-lm", tie_word_embeddings=False),
+    case("bert", "pretraining"),
+    case("bert", "next-sentence"),
+    case("bert", "sequence-classification", num_labels=1),
+    case("bert", "sequence-classification"),
+    case("bert", "token-classification"),
+    case("bert", "question-answering"),
+    case("roberta", "masked-lm", type_vocab_size=1),
+    case("roberta", "sequence-classification"),
+    case("roberta", is_decoder=True),
+    case("electra", "pretraining"),
+    case("electra", "masked-lm"),
+    case("electra", embedding_size=24),
+    case("electra", embedding_size=40),
+    case("albert", embedding_size=24),
+    case("albert", embedding_size=40, vocab_size=300),
+    case("albert", "pretraining", num_hidden_groups=2, num_hidden_layers=4),
+    case("albert", "masked-lm", classifier_dropout_prob=0.0, **HEADS),
+    case("distilbert", "sequence-classification"),
+    case("distilbert", "masked-lm", sinusoidal_pos_embds=True, attention_dropout=0.0),
+    case("gpt2", scale_attn_weights=False),
+    case("gpt2", add_cross_attention=True, attn_pdrop=0.0, resid_pdrop=0.0, embd_pdrop=0.0),
+    case("gpt2", "sequence-classification"),
+    case("mpnet", "masked-lm", relative_attention_num_buckets=40),
+    case("mpnet", "sequence-classification"),
+    case("deberta-v2", **DEBERTA_PLAIN),
+    case("deberta-v2", position_biased_input=True, type_vocab_size=2),
+    case("deberta-v2", "sequence-classification", pos_att_type=["p2c"], share_att_key=False),
+    case("deberta-v2", "masked-lm", pos_att_type=["p2c"]),
+    case("modernbert", layer_types=["full_attention"] * 4, rope_parameters=None),
+    case("modernbert", layer_types=["sliding_attention"] * 4, local_attention=8),
+    case("modernbert", "sequence-classification", embedding_dropout=0.1, attention_dropout=0.1),
+    case("modernbert", "token-classification", norm_bias=True),
+    case("bart", "masked-lm", scale_embedding=True, dropout=0.0, attention_dropout=0.1),
+    case("bart", "sequence-classification"),
+    case("mbart", scale_embedding=True),
+    case("t5", d_kv=5, num_heads=4),
+    case("t5", dropout_rate=0.0, relative_attention_num_buckets=32),
+    case("t5", relative_attention_num_buckets=9, relative_attention_max_distance=20),
+    case("t5", relative_attention_num_buckets=8, relative_attention_max_distance=5),
+    case("t5", feed_forward_proj="gated-tanh", d_ff=200),
+    case("mt5", tie_word_embeddings=False),
+    case("llama", num_key_value_heads=4, attention_dropout=0.1),
+    case("llama", num_key_value_heads=4, head_dim=10, intermediate_size=200),
+    case("llama", hidden_act="tanh", attention_bias=True),
+    case("llama", "sequence-classification"),
+    case("mistral", sliding_window=None),
+    case("qwen2", use_sliding_window=True, sliding_window=4, max_window_layers=0),
+    case("qwen3", tie_word_embeddings=True),
+    case("gemma", hidden_activation="gelu"),
+    case("transformer-base", dropout=0.0),
+)

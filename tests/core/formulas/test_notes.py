@@ -1,0 +1,156 @@
+"""Every note of every formula is true of the model that it stands beside, or is not there."""
+
+from functools import cache
+
+import pytest
+
+from bertviewer.core.formulas.catalogue import all_maths, formula_of
+from bertviewer.core.formulas.distance_buckets import bucket_of, buckets_in_use
+from bertviewer.core.formulas.kinds import kinds
+from bertviewer.core.formulas.notes import Note
+from tests.core.formulas import attention_claims, layer_claims, model_claims
+from tests.core.formulas.claims import CLAIMS, Check
+from tests.core.formulas.general_notes import GENERAL
+from tests.core.formulas.note_cases import CASES, HEADS, Case, case
+
+assert attention_claims
+assert layer_claims
+assert model_claims
+
+
+@cache
+def claim_of(note: str) -> tuple[Check, tuple[str, ...]] | None:
+    """Return what evaluates a note; ``None`` for one that states no fact about the model."""
+    text = note.removesuffix(".")
+    for pattern, check in CLAIMS:
+        if found := pattern.fullmatch(text):
+            return check, found.groups()
+    assert GENERAL.fullmatch(text), f"nothing evaluates the note: {note}"
+    return None
+
+
+@pytest.mark.parametrize("one", CASES, ids=str)
+def test_every_note_is_true(one: Case) -> None:
+    architecture = one.architecture
+    by_path, done = kinds(architecture), set()
+    for node in architecture.modules:
+        formula = formula_of(node, architecture)
+        for note in () if formula is None else formula.notes:
+            if (by_path[node.path], note) in done:
+                continue
+            done.add((by_path[node.path], note))
+            assert not isinstance(note, Note)
+            if claim := claim_of(note):
+                check, groups = claim
+                assert check(one, node, groups), f"{node.path}: {note}"
+
+
+def notes_at(one: Case, path: str) -> str:
+    node = one.node(path)
+    formula = formula_of(node, one.architecture)
+    assert formula is not None
+    return " ".join(formula.notes)
+
+
+def test_a_note_that_is_false_is_found_to_be() -> None:
+    # These stood there, and nobody had asked.
+    for one, path, note in (
+        (
+            case("t5"),
+            "encoder.block.0.layer.0.SelfAttention",
+            "All 3 heads lie stacked in the same three weights: rows 6h to 6h+5 of W_Q, W_K and "
+            "W_V are head h, so the first head has rows 0 to 5. [3, 6] is how the 18 features are "
+            "split: the number of heads changes no parameter count.",
+        ),
+        (
+            case("bert", is_decoder=True),
+            "",
+            "'encoder' holds the stack of layers; every position sees the whole sequence, before "
+            "and after it.",
+        ),
+        (
+            case("mpnet"),
+            "encoder.layer.0.attention.attn",
+            "There are no position vectors: order comes in by a bias on the scores, one number for "
+            "each head and each bucket of distances.",
+        ),
+        (
+            case("llama"),
+            "layers.0.self_attn",
+            "While training, dropout sets some probabilities in P to 0; in evaluation it does "
+            "nothing.",
+        ),
+    ):
+        claim = claim_of(note)
+        assert claim is not None
+        check, groups = claim
+        assert not check(one, one.node(path), groups), note
+        assert note not in notes_at(one, path)
+
+
+def test_t5_heads_have_a_size_of_their_own() -> None:
+    t5 = case("t5")
+    path = "encoder.block.0.layer.0.SelfAttention"
+    assert "changes no parameter count" not in notes_at(t5, path)
+    assert "The size of a head is a number of its own" in notes_at(t5, path)
+    assert "number of heads changes no parameter count." in notes_at(
+        case("bert"), "encoder.layer.0.attention.self"
+    )
+
+
+def test_t5_has_15_buckets_ahead_of_which_7_stand_for_one_distance() -> None:
+    notes = notes_at(case("t5"), "encoder.block.0.layer.0.SelfAttention")
+    assert (
+        "Here 16 buckets look back, from distance 0 on, and 15 ahead, from distance 1 on; the "
+        "first 8 of the ones and 7 of the others stand for one distance each." in notes
+    )
+    assert (buckets_in_use(0, 16, 128), buckets_in_use(1, 16, 128)) == ((16, 8), (15, 7))
+    assert [bucket_of(distance, 16, 128) for distance in (0, 7, 8, 80, 128, 999)] == [
+        *(0, 7, 8, 14, 15, 15)
+    ]
+    with pytest.raises(ValueError, match="without steps"):
+        buckets_in_use(0, 16, 8)
+    with pytest.raises(ValueError, match="without steps"):
+        buckets_in_use(0, 16, 10**12)
+
+
+def test_a_note_goes_where_its_condition_does_not_hold() -> None:
+    with_dropout, without = case("bert"), case("bert", **HEADS)
+    words = "Dropout acts in training only"
+    assert words in notes_at(with_dropout, "encoder.layer.0")
+    assert words not in notes_at(without, "encoder.layer.0")
+    assert "Dropout follows" not in notes_at(without, "embeddings")
+    assert "narrow embedding" in notes_at(case("albert"), "encoder")
+    assert "narrow embedding" not in notes_at(case("albert", embedding_size=24), "encoder")
+
+
+def test_a_decoder_reads_s_d_tokens_and_looks_at_s() -> None:
+    for family, layer, cross in (
+        ("bart", "decoder.layers.0", "decoder.layers.0.encoder_attn"),
+        ("t5", "decoder.block.0", "decoder.block.0.layer.1.EncDecAttention"),
+        ("transformer-base", "transformer.decoder.layers.0", ""),
+    ):
+        one = case(family)
+        architecture = one.architecture
+        formula = formula_of(one.node(layer), architecture)
+        assert formula is not None
+        assert formula.terms[0].symbol == "S_d"
+        assert "limits(Y)_(S_d times 24)" in " ".join(formula.maths)
+        maths = all_maths(architecture)
+        assert maths[layer] == " \\ ".join(formula.maths)
+        assert "S_d" not in str(maths[layer.replace("decoder", "encoder")])
+        if cross:
+            found = formula_of(one.node(cross), architecture)
+            assert found is not None
+            assert "limits(P_h)_(S_d times S)" in " ".join(found.maths)
+            symbols = [term.symbol for term in found.terms]
+            assert symbols.count("S") == symbols.count("S_d") == 1
+            assert not [term for term in found.terms if "S'" in f"{term.symbol}{term.value}"]
+    head = case("bart", "masked-lm")
+    whole = formula_of(head.node(""), head.architecture)
+    assert whole is not None
+    assert "limits(L)_(S_d times 97)" in " ".join(whole.maths)
+    t5 = case("t5")
+    base = formula_of(t5.node(""), t5.architecture)
+    assert base is not None
+    assert [term.symbol for term in base.terms][:2] == ["S", "S_d"]
