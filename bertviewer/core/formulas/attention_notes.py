@@ -2,7 +2,12 @@
 
 from bertviewer.core.formulas.attention_maths import Distances, Heads
 from bertviewer.core.formulas.distance_buckets import buckets_in_use
-from bertviewer.core.formulas.facts import drops_probabilities, has_head_size, has_positions
+from bertviewer.core.formulas.facts import (
+    drops_probabilities,
+    has_angle_table,
+    has_head_size,
+    has_positions,
+)
 from bertviewer.core.formulas.notes import Note, no
 
 
@@ -85,12 +90,13 @@ def _where_notes(heads: Heads) -> list[str]:
     features = heads.query.outputs
     split = f"{heads.where} [{heads.count}, {heads.size}] is how the {features} features are split"
     free = f"{split}: the number of heads changes no parameter count"
-    table = heads.distances is not None
+    biases = " but that of the biases by distance" if heads.distances is not None else ""
     return [
         Note(
-            f"{free} but that of the biases by distance." if table else f"{free}.",
-            no(has_head_size),
+            f"{free}{biases}.",
+            lambda subject: not has_head_size(subject) and not has_angle_table(subject),
         ),
+        Note(f"{free} but that of the table of angles.", has_angle_table),
         Note(
             f"{split}. The size of a head is a number of its own in the configuration, so more "
             "heads make more features, and larger weights.",

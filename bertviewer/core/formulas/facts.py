@@ -6,6 +6,7 @@ from bertviewer.core.architecture import ModuleNode
 from bertviewer.core.formulas.subject import Subject
 
 _POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_embedding")
+_ANGLES = "encoder.embed_positions.weight"
 _ON_PROBABILITIES = ("dropout", "attn_dropout", "attention_dropout")
 # Linear layers that are given one vector for the whole sequence, or one for each distance.
 _OF_SEQUENCES = (
@@ -47,6 +48,15 @@ def has_positions(subject: Subject) -> bool:
 def has_head_size(subject: Subject) -> bool:
     """Tell whether the size of a head is a key of its own, and does not follow from the width."""
     return bool(subject.keys("head size")) or "attention_head_size" in subject.config
+
+
+def has_angle_table(subject: Subject) -> bool:
+    """Tell whether the angles of a rotation, one for two entries of a head, are listed as a tensor.
+
+    No training changes them.
+    """
+    tensors = subject.architecture.parameters
+    return any(t.name.endswith(_ANGLES) and not t.trainable for t in tensors)
 
 
 def has_windows(subject: Subject) -> bool:

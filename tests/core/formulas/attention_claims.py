@@ -49,6 +49,8 @@ def count_with_other_heads(case: Case) -> int:
 @claims(r"Why divide by the root of d_k: .* has variance d_k = (\d+)\. .*")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     scaling = getattr(module_of(case, node), "scaling", int(groups[0]) ** -0.5)
+    if case.family == "esm":  # it divides the queries, before they are turned
+        return scaling == 1.0 and module_of(case, node).attention_head_size == int(groups[0])
     return bool(abs(scaling - int(groups[0]) ** -0.5) < 1e-9)
 
 
@@ -100,6 +102,10 @@ def says_of_heads(case: Case, rest: str) -> bool:
         return difference == 0
     if rest == f"{FREE} but that of the biases by distance":
         return difference > 0 and not difference % case.model.config.relative_attention_num_buckets
+    if rest == f"{FREE} but that of the table of angles":
+        # One angle for two entries of a head, of which it keeps sine and cosine.
+        tables = [p for p in case.model.parameters() if not p.requires_grad]
+        return difference < 0 and len(tables) == 1 and not difference % tables[0].shape[0]
     return rest.startswith(". The size of a head is a number of its own") and difference > 0
 
 
@@ -142,7 +148,7 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
 def _(case: Case, _node: ModuleNode, groups: Groups) -> bool:
     base = case.model.get_submodule(case.base)
     positions = [name for name, _ in case.model.named_parameters() if "position" in name]
-    turned = getattr(base, "rotary_emb", None)
+    turned = getattr(base, "rotary_emb", None) or getattr(base, "rotary_embeddings", None)
     assert turned is not None
     buffers = [b for name, b in turned.named_buffers() if name.endswith("inv_freq")]
     return not positions and all(not g or len(buffers[0]) == int(g) for g in groups)
@@ -229,16 +235,19 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     r"R has (\d+) rows, .*: row (\d+) is for distance 0(?:, and .* more than (\d+) may share .*)?"
 )
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
-    from transformers.models.deberta_v2.modeling_deberta_v2 import build_relative_position
+    from transformers.models.deberta.modeling_deberta import build_relative_position as v1
+    from transformers.models.deberta_v2.modeling_deberta_v2 import build_relative_position as v2
 
     module = module_of(case, node)
     rows, middle = int(groups[0]), int(groups[1])
     encoder = case.model.get_submodule(case.base).encoder
     x = torch.zeros(1, 32, 24)
-    distances = build_relative_position(
-        x, x, bucket_size=module.position_buckets, max_position=module.max_relative_positions
-    )[0]
-    span = module.pos_ebd_size
+    if case.family == "deberta":
+        distances, span = v1(x, x)[0], module.max_relative_positions
+    else:
+        buckets, most = module.position_buckets, module.max_relative_positions
+        distances = v2(x, x, bucket_size=buckets, max_position=most)[0]
+        span = module.pos_ebd_size
     found = torch.clamp(distances + span, 0, 2 * span - 1)
     single = {int(found[9, 9 - d]) for d in range(int(groups[2] or 9) + 1)}
     return (

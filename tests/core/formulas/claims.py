@@ -39,7 +39,13 @@ def tensor_of(case: Case, node: ModuleNode, *names: str) -> Tensor | None:
 def output_of(case: Case, node: ModuleNode) -> tuple[Tensor, Tensor]:
     """Return the first tensor that a module takes in a run, and the first that it gives."""
     call = case.calls(node.path)[-1]
-    return call.taken, call.given
+    return _rows(case, call.taken), _rows(case, call.given)
+
+
+def _rows(case: Case, tensor: Tensor) -> Tensor:
+    """Return a row for each position; SqueezeBERT's layers have a column, [B, D, S]."""
+    is_turned = case.family == "squeezebert" and tensor.shape[-1] == TOKENS
+    return tensor.transpose(-1, -2) if is_turned else tensor
 
 
 def dropouts(module: nn.Module, *, deep: bool = True) -> bool:

@@ -36,5 +36,7 @@ _TEXTS = (
     r"Turning query and key by their positions .* order comes in without position vectors",
     r"torch\.nn\.Transformer has neither embeddings nor an output layer; .* already",
     r"Each of the parts has a page of its own",
+    r"The brackets are 1 where the condition in them is true .* hides a position",
+    r"Concat sets the heads one below the other",
 )
 GENERAL = re.compile("|".join(f"(?:{text})" for text in _TEXTS))

@@ -67,9 +67,11 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module, width = module_of(case, node), int(groups[0])
     x = torch.randn(1, 3, width)
-    y = module(x)
+    is_turned = case.family == "squeezebert" and "encoder" in node.path  # it takes [B, D, S]
+    y = module(x.transpose(1, 2)).transpose(1, 2) if is_turned else module(x)
+    epsilon = getattr(module, "eps", None) or module.variance_epsilon
     variance = ((x - x.mean(-1, keepdim=True)) ** 2).sum(-1, keepdim=True) / width
-    right = (x - x.mean(-1, keepdim=True)) / (variance + module.eps).sqrt()
+    right = (x - x.mean(-1, keepdim=True)) / (variance + epsilon).sqrt()
     return torch.allclose(y, right, atol=1e-5)
 
 
@@ -136,7 +138,8 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
     layers = len(module.layer if hasattr(module, "layer") else module.layers)
-    follows = getattr(module, "norm", None) is not None
+    norms = (getattr(module, name, None) for name in ("norm", "emb_layer_norm_after"))
+    follows = any(norm is not None for norm in norms)
     words = (
         f"the final layer norm follows layer {layers - 1}" if follows else "nothing follows them"
     )

@@ -8,12 +8,13 @@ from bertviewer.core.formulas.catalogue import all_maths, formula_of
 from bertviewer.core.formulas.distance_buckets import bucket_of, buckets_in_use
 from bertviewer.core.formulas.kinds import kinds
 from bertviewer.core.formulas.notes import Note
-from tests.core.formulas import attention_claims, layer_claims, model_claims
+from tests.core.formulas import attention_claims, kin_claims, layer_claims, model_claims
 from tests.core.formulas.claims import CLAIMS, Check
 from tests.core.formulas.general_notes import GENERAL
 from tests.core.formulas.note_cases import CASES, HEADS, Case, case
 
 assert attention_claims
+assert kin_claims
 assert layer_claims
 assert model_claims
 

@@ -1,0 +1,139 @@
+"""What notes of BERT's kin claim: DeBERTa v1, RoFormer, ESM, BigBird, SqueezeBERT."""
+
+import math
+
+import torch
+
+from bertviewer.core.architecture import ModuleNode
+from tests.core.formulas.attention_claims import difference_of_heads
+from tests.core.formulas.claims import claims, module_of
+from tests.core.formulas.note_cases import TOKENS, Case
+
+Groups = tuple[str, ...]
+
+
+@claims(
+    r"in_proj\.weight holds the heads one below the other, (\d+) rows each: the first (\d+) "
+    r"are .*\. \[(\d+), (\d+)\] is how the (\d+) features are split: the number of heads .*"
+)
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    rows, own, heads, size, width = map(int, groups)
+    module = module_of(case, node)
+    shape = tuple(module.in_proj.weight.shape)
+    splits = (own, heads) == (size, module.num_attention_heads) and heads * size == width
+    return splits and shape == (heads * rows, width) and rows == 3 * own and (
+        difference_of_heads(case) == 0
+    )  # fmt: skip
+
+
+@claims(r"Position comes in here and not with the embeddings: every layer's attention turns .*")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    names = [name for name, _ in case.model.named_parameters()]
+    inside = f"{node.path}.embed_positions.weight"
+    return [name for name in names if "position" in name] == [inside]
+
+
+@claims(r"The table is listed as a tensor but no training changes it")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    return module_of(case, node).weight.requires_grad is False
+
+
+@claims(r"The paper of 2017 lets sines and cosines take turns; here the sines come first\. .*")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    row = module_of(case, node).weight[1]
+    half = len(row) // 2
+    return math.isclose(row[0], math.sin(1), abs_tol=1e-6) and math.isclose(
+        row[half], math.cos(1), abs_tol=1e-6
+    )
+
+
+@claims(r"The rotation brings in the order .* Values are (not )?rotated( too)?\. "
+        r"The model's '([\w.]+)' gives the angles")  # fmt: skip
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    rotates = bool(getattr(case.model.config, "rotary_value", False))
+    call = case.calls(f"{case.base}.{groups[2]}".strip("."))
+    return rotates is (groups[0] is None) and bool(call)
+
+
+@claims(r"'rotary_embeddings' gives the angles by which attention turns its vectors")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    return bool(case.calls(f"{node.path}.rotary_embeddings".strip(".")))
+
+
+@claims(r"'contact_head' has no part in a plain forward pass: predict_contacts calls it")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    return not case.calls(f"{node.path}.contact_head".strip("."))
+
+
+@claims(r"It is called by predict_contacts and has no part in a plain forward pass")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    return not case.calls(node.path)
+
+
+@claims(r"The attention of end tokens is set to 0 before")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    module, config = module_of(case, node), case.model.config
+    maps = config.num_hidden_layers * config.num_attention_heads
+    tokens = torch.full((1, 5), module.eos_idx + 1)
+    tokens[0, 3] = module.eos_idx
+    attention = torch.rand(1, config.num_hidden_layers, config.num_attention_heads, 5, 5)
+    changed = attention.clone()
+    changed[..., 3, :] = 7
+    changed[..., :, 3] = 7
+    assert maps == module.in_features
+    return torch.equal(module(tokens, attention), module(tokens, changed))
+
+
+@claims(r"Padding becomes a row of zeros")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    mask = torch.ones(1, TOKENS, dtype=torch.long)
+    mask[0, -2:] = 0
+    rows = module_of(case, node)(torch.arange(5, 5 + TOKENS)[None], attention_mask=mask)
+    return bool((rows[0, -2:] == 0).all() and (rows[0, :-2] != 0).any(-1).all())
+
+
+@claims(r"A masked token gives a row of zeros\. In training 15 % .* makes up for it")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    module = module_of(case, node)
+    tokens = torch.arange(5, 5 + TOKENS)[None]
+    tokens[0, 2] = module.mask_token_id
+    row = module.word_embeddings.weight[module.mask_token_id]
+    before = module(tokens)
+    with torch.no_grad():
+        row += 1
+        after = module(tokens)
+        row -= 1
+    return bool(module.token_dropout) and torch.equal(before, after)
+
+
+@claims(r"'(\w+)' holds the stack of layers; in a long sequence a position sees some blocks .*")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    return bool(case.model.config.attention_type == "block_sparse")
+
+
+@claims(r"A sequence of (\d+) positions or fewer has too few blocks: each position then sees .*")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    config = case.model.config
+    return bool(int(groups[0]) == (5 + 2 * config.num_random_blocks) * config.block_size)
+
+
+@claims(r"While training, each block also draws (\d+) blocks? at random\. .* count (\d+) more .*")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    number = case.model.config.num_random_blocks
+    return [int(group) for group in groups] == [number, number]
+
+
+@claims(r"Convolutions want the features .* \[(\d+), S\], the stack \[S, (\d+)\]")
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    width = case.model.config.hidden_size
+    layer = case.calls(f"{node.path}.layers.0")
+    shapes = {call.given.shape for call in layer}
+    return [int(group) for group in groups] == [width, width] and shapes <= {(1, width, TOKENS)}
+
+
+@claims(r"It equals a linear layer whose matrix has (\d+) blocks and zeros around them: (\d+) .*",
+        r"It equals a linear layer")  # fmt: skip
+def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
+    module = module_of(case, node)
+    assert module.kernel_size == (1,)
+    return bool({module.groups} == ({int(group) for group in groups} or {1}))
