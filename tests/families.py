@@ -2,7 +2,8 @@
 
 Each is built small on the meta device from its own default configuration, opened, counted and
 explained, in one of two processes with a time limit, so that one that hangs or dies is told and
-stops nothing.
+stops nothing. With ``--fresh`` each type's proven formulas are tried on configurations that no
+part of the derivation has seen.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from tests.fresh import CONFIGURATIONS
 from tests.small_models import Finding, examine, model_types, small_configuration
 
 PROCESSES = 2
@@ -35,22 +37,28 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="model types; all if none")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit for each")
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help=f"try proven formulas on {CONFIGURATIONS} fresh configurations of each type",
+    )
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
-        _work()
+        _work(CONFIGURATIONS if options.fresh else 0)
         return 0
     findings = []
-    for finding in _walk(options.names or list(model_types()), options.seconds):
+    worker = [*_ME, "--fresh"] if options.fresh else _ME
+    for finding in _walk(worker, options.names or list(model_types()), options.seconds):
         findings.append(finding)
         line = json.dumps(asdict(finding)) if options.json else _row(finding)
         print(line, flush=True)  # noqa: T201
     if not options.json:
         print(_summary(findings))  # noqa: T201
-    return 0
+    return int(any(finding.mistakes for finding in findings))
 
 
-def _work() -> None:
+def _work(fresh: int) -> None:
     """Examine the types whose names are read, one a line, and write what was found."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -58,29 +66,35 @@ def _work() -> None:
         name = line.strip()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                finding = examine(small_configuration(name), Path(folder))
+                finding = examine(small_configuration(name), Path(folder), fresh)
             except Exception as error:  # noqa: BLE001 - any kind of error is a finding
                 finding = Finding(name, f"{type(error).__name__}: {' '.join(str(error).split())}")
         print(json.dumps(asdict(replace(finding, model_type=name))), flush=True)  # noqa: T201
 
 
-def _walk(names: list[str], seconds: float) -> Iterator[Finding]:
+def _walk(command: list[str], names: list[str], seconds: float) -> Iterator[Finding]:
     workers: list[subprocess.Popen[str]] = []
     try:
         with ThreadPoolExecutor(PROCESSES) as pool:
-            yield from pool.map(lambda name: _ask(name, seconds, workers), names)
+            yield from pool.map(lambda name: _ask(command, name, seconds, workers), names)
     finally:
         for worker in workers:
             worker.kill()
             worker.wait()
 
 
-def _ask(name: str, seconds: float, workers: list[subprocess.Popen[str]]) -> Finding:
+def _ask(
+    command: list[str], name: str, seconds: float, workers: list[subprocess.Popen[str]]
+) -> Finding:
     """Have this thread's process examine one type; start it, or start it anew, if need be."""
     worker: subprocess.Popen[str] | None = getattr(_OURS, "worker", None)
     if worker is None or worker.poll() is not None:
         worker = subprocess.Popen(
-            _ME, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         workers.append(worker)
         _OURS.worker = worker
@@ -95,7 +109,7 @@ def _ask(name: str, seconds: float, workers: list[subprocess.Popen[str]]) -> Fin
         worker.wait()
         return Finding(name, f"no answer in {seconds:g} s" if not ready else "its process died")
     data = json.loads(line)
-    return Finding(**{**data, "causes": tuple(data["causes"])})
+    return Finding(**{**data, "causes": tuple(data["causes"]), "mistakes": tuple(data["mistakes"])})
 
 
 def _row(finding: Finding) -> str:
@@ -104,6 +118,8 @@ def _row(finding: Finding) -> str:
     mark = "whole" if finding.is_whole else "PARTS" if finding.exact else "WRONG"
     share = f"{finding.proven}/{finding.modules}"
     about = f"{finding.model_type:32} {mark} {share:>11} {finding.seconds:6.1f} s"
+    if finding.configurations:
+        about += f" {finding.evaluations:6} tried, {len(finding.mistakes)} wrong"
     return f"{about}  {finding.formula[:90]}"
 
 
@@ -117,9 +133,28 @@ def _summary(findings: list[Finding]) -> str:
         if not finding.is_whole:
             lines += ["", f"{finding.model_type}: {finding.proven} of {finding.modules} modules"]
             lines += [f"  {cause}" for cause in finding.causes[:4]]
+    lines += _trials(opened)
     lines += ["", "Not opened:"]
     lines += [f"  {f.model_type}: {f.error[:200]}" for f in findings if f.error]
     return "\n".join(lines)
+
+
+def _trials(findings: list[Finding]) -> list[str]:
+    """Say how many modules have a formula, and how these fared on fresh configurations."""
+    modules = sum(finding.modules for finding in findings)
+    proven = sum(finding.proven for finding in findings)
+    share = f" ({proven / modules:.1%})" if modules else ""
+    lines = ["", f"{proven:,} of {modules:,} modules have a proven formula{share}"]
+    if not any(finding.configurations for finding in findings):
+        return lines
+    wrong = [(finding.model_type, line) for finding in findings for line in finding.mistakes]
+    lines += [
+        f"{sum(finding.evaluations for finding in findings):,} evaluations on "
+        f"{sum(finding.configurations for finding in findings):,} fresh configurations, "
+        f"{sum(finding.outside for finding in findings):,} more outside of their domains: "
+        f"{len(wrong)} wrong"
+    ]
+    return lines + [f"  {name}: {line}" for name, line in wrong]
 
 
 if __name__ == "__main__":

@@ -11,12 +11,14 @@ from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building import build_config, build_on_meta
 from bertviewer.core.counting.counting import derive
 from bertviewer.core.counting.dimensions import goes_by_layer
+from bertviewer.core.deriving import builder
 from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate, letters_of
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.special_floats import encoded
 from bertviewer.core.symbols import is_depth
+from tests.fresh import try_formulas
 
 FEW = 3
 """So many layers, so that the first, the ones between and the last can differ."""
@@ -136,6 +138,10 @@ class Finding:
         formula: the whole model's, empty if it is not proven.
         causes: why formulas are missing.
         seconds: for opening and deriving.
+        configurations: how many fresh ones its proven formulas were tried on, if they were.
+        evaluations: how many formulas were evaluated on these, inside of their domains.
+        outside: how many were not, as a configuration is outside of a domain.
+        mistakes: those that were wrong, a line for each.
     """
 
     model_type: str
@@ -146,6 +152,10 @@ class Finding:
     formula: str = ""
     causes: tuple[str, ...] = ()
     seconds: float = 0.0
+    configurations: int = 0
+    evaluations: int = 0
+    outside: int = 0
+    mistakes: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -153,8 +163,14 @@ class Finding:
         return self.exact and self.proven == self.modules and bool(self.formula)
 
 
-def examine(config: Mapping[str, Any], folder: Path) -> Finding:
-    """Open a configuration as the program does, count it again, and derive its formulas."""
+def examine(config: Mapping[str, Any], folder: Path, fresh: int = 0) -> Finding:
+    """Open a configuration as the program does, count it again, and derive its formulas.
+
+    Args:
+        config: the configuration.
+        folder: where its file may be written.
+        fresh: on so many fresh configurations formulas are tried.
+    """
     model_type = config["model_type"]
     start = time.perf_counter()
     path = folder / "config.json"
@@ -164,13 +180,14 @@ def examine(config: Mapping[str, Any], folder: Path) -> Finding:
     except UserError as error:
         return Finding(model_type, " ".join(str(error).replace(str(path), "").split()))
     architecture, source = opened.architecture, opened.source
-    found = derive(architecture.config, lambda values: _built(values, source))
+    found = derive(architecture.config, builder(source))
     seconds = time.perf_counter() - start
     counts = {node.path: node.parameters for node in architecture.modules}
     letters = {symbol.letter: symbol.value for symbol in found.symbols}
     filled = [path for path, count in counts.items() if count]
     true = [path for path in filled if evaluate(found.counts[path], letters) == counts[path]]
     root = found.counts[""]
+    tried = try_formulas(architecture.config, found, builder(source), model_type, fresh)
     return Finding(
         model_type,
         exact=counts == independent_counts(_built(architecture.config, source)) and true == filled,
@@ -179,6 +196,10 @@ def examine(config: Mapping[str, Any], folder: Path) -> Finding:
         formula=root if "" not in found.unproven and letters_of(root) else "",
         causes=tuple(dict.fromkeys(found.unproven[p] for p in filled if p in found.unproven)),
         seconds=seconds,
+        configurations=tried.configurations,
+        evaluations=tried.evaluations,
+        outside=tried.outside,
+        mistakes=tuple(map(str, tried.mistakes)),
     )
 
 

@@ -67,7 +67,9 @@ class ModuleNode:
     tensors; a tied tensor counts at its first name only, so children add up to their parent.
     ``share`` is the part of the model's total. ``attributes`` are the module's own plain values
     (``in_features``, ``eps``, ``p`` …). ``count_formula`` is an expression that Python evaluates
-    with the symbols as integers; ``forward_formula`` is Typst mathematics, or ``None``.
+    with the symbols as integers, ``domain`` the conditions under which it holds, as of
+    ``core.domains``, ``None`` for everywhere. ``forward_formula`` is Typst mathematics, or
+    ``None``.
     ``class_module`` is the Python module that defines the class, empty where it is not known.
     """
 
@@ -83,6 +85,7 @@ class ModuleNode:
     count_formula: str
     forward_formula: str | None
     class_module: str = ""
+    domain: str | None = None
 
     @property
     def name(self) -> str:
@@ -254,6 +257,7 @@ def _module_to_json(node: ModuleNode) -> dict[str, Any]:
         "repeat": repeat and {"first": repeat.first, "last": repeat.last, "count": repeat.count},
         "attributes": dict(node.attributes),
         "count_formula": node.count_formula,
+        "domain": node.domain,
         "forward_formula": node.forward_formula,
     }
 
@@ -272,6 +276,7 @@ def _module_from_json(entry: Mapping[str, Any]) -> ModuleNode:
         count_formula=entry["count_formula"],
         forward_formula=entry["forward_formula"],
         class_module=entry.get("class_module", ""),
+        domain=entry.get("domain"),
     )
 
 

@@ -45,6 +45,7 @@ _LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_en
 _SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
 # Scores are divided by the root of a head's width.
 _HEAD_WIDTH_KEYS = ("d_kv", "head_dim", "d_head")
+_OWN_HEAD_WIDTHS = ("qk_head_dim", "v_head_dim")
 # Names of models of the library timm, which reads other places too where they say so.
 _BACKBONE_KEYS = ("backbone", "architecture")
 _DTYPE_KEYS = ("dtype", "torch_dtype")
@@ -190,8 +191,15 @@ def _check_heads(path: Path, config: dict[str, Any]) -> None:
             raise UserError(f"{path}: {key} is {config[key]!r}, but at least 1 head is needed")
     for key in (*_SIZE_KEYS, *_HEAD_WIDTH_KEYS):
         # Null is no vocabulary, as in models of speech, or a width that follows from others.
-        if config.get(key) is not None and not _all_positive(config[key]):
+        if config.get(key) is None or (key in _HEAD_WIDTH_KEYS and _has_other_head_width(config)):
+            continue
+        if not _all_positive(config[key]):
             raise UserError(f"{path}: {key} is {config[key]!r}, not a positive whole number")
+
+
+def _has_other_head_width(config: dict[str, Any]) -> bool:
+    """Tell whether keys and values have widths of their own (GLM-5 says 0 for the common one)."""
+    return all(key in config and _all_positive(config[key]) for key in _OWN_HEAD_WIDTHS)
 
 
 def _all_positive(value: Any) -> bool:

@@ -26,7 +26,11 @@ def with_counts(
         architecture,
         symbols=found.symbols,
         modules=tuple(
-            replace(node, count_formula=found.counts.get(node.path, node.count_formula))
+            replace(
+                node,
+                count_formula=found.counts.get(node.path, node.count_formula),
+                domain=found.domains.get(node.path),
+            )
             for node in architecture.modules
         ),
         parameters=tuple(

@@ -22,8 +22,9 @@ class Symbol:
     """A letter of the counting formulas: the configuration key behind it, its value and meaning.
 
     ``variable`` is the letter that formulas follow when this number changes: its own, or another's
-    where the model was only seen with both in proportion, as with two equal widths. It is empty
-    where nothing was derived, and where the model refuses every other value.
+    that it is taken to follow, where the model was only seen with both in proportion, as with two
+    equal widths; the formulas' domains say so then. It is empty where nothing was derived, and
+    where every other value makes another model, or none.
     """
 
     letter: str
@@ -97,6 +98,9 @@ LETTERS = (
 
 A letter that stands in two rows means the first of them whose key a configuration has.
 """
+
+WIDTHS = next(letter.keys for letter in LETTERS if letter.letter == "D")
+"""The keys that mean the hidden state's width."""
 
 _NAMES = frozenset(letter.letter for letter in LETTERS)
 _RANK = {letter: rank for rank, letter in enumerate(dict.fromkeys(x.letter for x in LETTERS))}

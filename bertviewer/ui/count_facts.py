@@ -18,6 +18,7 @@ from bertviewer.core.symbols import Symbol
 from bertviewer.report.costs import cost_of, memory_sizes, peak_text, sentence_text, size_text
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.facts import Fact, FactGroup
+from bertviewer.ui.what_if.texts import domain_text
 from bertviewer.ui.workspace import Workspace
 
 TICK = "✓"
@@ -67,6 +68,8 @@ class CountFacts(QObject):
             all_layers = self.tr(", {0} layers: {1}")
             result += all_layers.format(len(row.members), f"{row.parameters:,}")
         yield "", CountView(steps.terms, result)
+        if node.domain is not None:
+            yield self.tr("Holds where"), domain_text(node.domain)
         letters = letters_of(node.count_formula)
         if used := [relation for relation in others if relation.letter in letters]:
             yield "", self._choice(used)

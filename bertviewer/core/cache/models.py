@@ -20,6 +20,7 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.cache.conformity import conforms
 from bertviewer.core.cache.store import OddContent, Store
 from bertviewer.core.cache.versions import versions
+from bertviewer.core.domains import holds_in
 from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate
 from bertviewer.core.log import write_log
@@ -55,7 +56,7 @@ class SeenModel:
             and len(ours.modules) == len(found.modules)
             and len(ours.parameters) == len(found.parameters)
             and all(
-                replace(one, count_formula=other.count_formula) == other
+                replace(one, count_formula=other.count_formula, domain=other.domain) == other
                 for one, other in zip(ours.modules, found.modules, strict=True)
             )
             and all(
@@ -204,6 +205,8 @@ def _prove(architecture: Architecture) -> None:
         count = sum(tensor.numel for tensor in tensors)
         if not count == node.parameters == evaluate(node.count_formula, values):
             raise OddContent(f"the count of {node.path!r} is not {node.count_formula}")
+        if not holds_in(node.domain, values):
+            raise OddContent(f"the model is outside of the domain of {node.path!r}")
         own = sum(tensor.numel for tensor in tensors if tensor.owner == node.path)
         trainable = sum(tensor.numel for tensor in tensors if tensor.trainable)
         share = count / total if total else 0.0

@@ -25,17 +25,11 @@ from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.costs.peaks import derive_peak
 from bertviewer.core.costs.trials import Trial, find_trials
 from bertviewer.core.costs.unexplained import unexplained
-from bertviewer.core.counting.counting import (
-    PROOFS,
-    Facts,
-    Formulas,
-    fit_repeats,
-    fit_shapes,
-    undisputed,
-)
 from bertviewer.core.counting.dimensions import Build, Laboratory, Values, owners
 from bertviewer.core.counting.experiments import observe
+from bertviewer.core.counting.fitted import fit_repeats, fit_shapes
 from bertviewer.core.counting.observations import Observations
+from bertviewer.core.counting.proving import PROOFS, Facts, Formulas, undisputed
 from bertviewer.core.counting.templates import count_modules, template_path
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.library_words import plain_words

@@ -9,10 +9,11 @@ from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import ForwardPass
 from bertviewer.core.costs.meta_inputs import TOKENS
 from bertviewer.core.costs.trials import Trial, find_trials, never_changed
-from bertviewer.core.counting.counting import PROOFS, fit_shapes, holds
 from bertviewer.core.counting.dimensions import Laboratory
+from bertviewer.core.counting.fitted import fit_shapes
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.polynomials import Monomial, Polynomial, total
+from bertviewer.core.counting.proving import PROOFS, holds
 from bertviewer.core.counting.templates import Shape
 from bertviewer.core.evaluation import FormulaError, evaluate
 from bertviewer.core.symbols import is_standard

@@ -4,10 +4,10 @@ from typing import cast
 
 from bertviewer.core.costs.forward_pass import ForwardPass
 from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.counting.counting import PROOFS
 from bertviewer.core.counting.dimensions import Laboratory, Values
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Observations
+from bertviewer.core.counting.proving import PROOFS
 
 LONGEST_TOKENS = 1400
 """Proofs go up to the model's longest sentence, and not beyond this many tokens."""

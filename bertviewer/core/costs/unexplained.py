@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from bertviewer.core.costs.forward_pass import PRODUCT, ForwardPass, kind_of, owner_of
-from bertviewer.core.counting.counting import Formulas
 from bertviewer.core.counting.dimensions import Values, owners
 from bertviewer.core.counting.fitting import moving_letters
 from bertviewer.core.counting.observations import Observations
+from bertviewer.core.counting.proving import Formulas
 from bertviewer.core.counting.templates import template_path
 from bertviewer.core.evaluation import FormulaError, evaluate
 

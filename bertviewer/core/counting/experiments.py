@@ -12,9 +12,9 @@ from itertools import combinations, product
 from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
 from bertviewer.core.counting.fitting import letters_to_pair
 from bertviewer.core.counting.fresh_models import fresh_models
-from bertviewer.core.counting.observations import Observations, Pair, Points, Variable
+from bertviewer.core.counting.observations import Misfit, Observations, Pair, Points, Variable
 from bertviewer.core.counting.templates import resemblance
-from bertviewer.core.symbols import LETTERS, Symbol, is_standard, role_of
+from bertviewer.core.symbols import WIDTHS, Symbol, is_standard, role_of
 
 __all__ = ["Observations", "fresh_models", "observe"]
 
@@ -26,8 +26,6 @@ GROUP = 8
 
 PARTNERS = 6
 """So many other numbers are tried as the one that has to move in proportion."""
-
-WIDTHS = next(letter.keys for letter in LETTERS if letter.letter == "D")
 
 PAIRS = 60
 """So many pairs of numbers are changed together at most."""
@@ -47,6 +45,7 @@ def observe(lab: Laboratory, real: Blueprint, every_kind: bool = False) -> Obser
     base, values = _start(lab, real, every_kind)
     variables: list[Variable] = []
     seen: dict[str, Points] = {}
+    misfits: list[Misfit] = []
     idle = _idle(lab, base, values)
     refused: list[Symbol] = []
     for symbol in lab.symbols:
@@ -54,7 +53,7 @@ def observe(lab: Laboratory, real: Blueprint, every_kind: bool = False) -> Obser
         points = (
             ((idle[symbol.letter], base),)
             if symbol.letter in idle
-            else _change_alone(lab, variable, base, values)
+            else _change_alone(lab, variable, base, values, misfits)
         )
         if points:
             variables.append(variable)
@@ -72,7 +71,7 @@ def observe(lab: Laboratory, real: Blueprint, every_kind: bool = False) -> Obser
                 seen[variable.letter] = points
                 bound.update(member.letter for member in variable.symbols)
                 break
-    alone = Observations(base, values, tuple(variables), seen)
+    alone = Observations(base, values, tuple(variables), seen, misfits=tuple(misfits))
     return replace(alone, pairs=_change_pairs(lab, alone))
 
 
@@ -166,11 +165,17 @@ def _tied(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Vari
         yield Variable((symbol, other))
 
 
-def _change_alone(lab: Laboratory, variable: Variable, base: Blueprint, values: Values) -> Points:
+def _change_alone(
+    lab: Laboratory,
+    variable: Variable,
+    base: Blueprint,
+    values: Values,
+    misfits: list[Misfit] | None = None,
+) -> Points:
     """Build the model with two other values of one variable; one is enough if nothing moves.
 
     Models round where a divisor does not divide: if something shrinks as the number grows, its
-    parts come first.
+    parts come first. Models with other modules or tensors go to ``misfits``.
     """
     start = values[variable.letter]
     points: dict[int, Blueprint] = {}
@@ -179,7 +184,11 @@ def _change_alone(lab: Laboratory, variable: Variable, base: Blueprint, values: 
             break
         changed = variable.at(value, values)
         model = None if changed is None else lab.variant({**values, **changed})
-        if model is None or not model.extends(base):
+        if model is None or changed is None:
+            continue
+        if not model.extends(base):
+            if misfits is not None:
+                misfits.append((changed, model))
             continue
         points[value] = model
         if model.shapes == base.shapes:

@@ -142,7 +142,7 @@ class _Maker:
             prime = primes[(index + 3 * attempt) % len(primes)]
             step = self.wishes.steps.get(letter, 1)
             if letter in self.counting:
-                fresh[letter] = value + 3 + (index + attempt) % 4
+                fresh[letter] = value + 3 + (index + attempt) % 2
             elif letter in self.divisors:
                 fresh[letter] = value * factor
             elif attempt >= WITH_POWERS:

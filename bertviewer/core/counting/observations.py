@@ -43,6 +43,10 @@ Pair = tuple[int, int, Blueprint]
 """Values of two variables, and the model built with both."""
 
 
+Misfit = tuple[Values, Blueprint]
+"""The letters that were changed, and a model that has other modules or tensors with them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observations:
     """What experiments showed.
@@ -54,6 +58,8 @@ class Observations:
         seen: by a variable's letter, the models with it alone changed.
         pairs: by two variables' letters, the model with both changed, where one at a time did not
             tell enough.
+        misfits: models in which one number alone makes another architecture, as the projections
+            that OPT gains where its words and its hidden states differ in width.
     """
 
     base: Blueprint
@@ -61,6 +67,7 @@ class Observations:
     variables: tuple[Variable, ...]
     seen: Mapping[str, Points]
     pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict)
+    misfits: tuple[Misfit, ...] = ()
 
     def counts_modules(self, variable: Variable) -> bool:
         """Tell whether the variable was seen to change a number of modules."""
@@ -85,10 +92,12 @@ class Observations:
         """Return the same without the variables that change numbers of modules."""
         kept = tuple(v for v in self.variables if not self.counts_modules(v))
         letters = {variable.letter for variable in kept}
+        dropped = self.seen.keys() - letters
         return Observations(
             self.base,
             self.values,
             kept,
             {letter: points for letter, points in self.seen.items() if letter in letters},
             {two: pair for two, pair in self.pairs.items() if letters.issuperset(two)},
+            tuple(misfit for misfit in self.misfits if not dropped & misfit[0].keys()),
         )

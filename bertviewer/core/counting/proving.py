@@ -1,10 +1,12 @@
 """Proof: formulas meet models that no fit has seen, and those that are wrong once are dropped."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from bertviewer.core.counting.dimensions import Values, owners
 from bertviewer.core.counting.templates import template_path
+from bertviewer.core.domains import is_met
 from bertviewer.core.evaluation import FormulaError, UnevenDivision, evaluate, letters_of
 
 PROOFS = 3
@@ -51,12 +53,16 @@ TENSOR = "~"
 """Stands before a tensor's name where formulas of tensors and of modules are judged together."""
 
 
-def judge(formulas: Formulas, trials: Sequence[Trial]) -> Verdict:
+def judge(
+    formulas: Formulas,
+    trials: Sequence[Trial],
+    conditions: Mapping[str, Iterable[str]] = MappingProxyType({}),
+) -> Verdict:
     """Return which formulas hold wherever they say something, and do so often enough.
 
     A formula says nothing about a model in which a division of its own, or of a tensor below its
-    module, does not come out even. It must hold in ``PROOFS`` models that move one of its letters,
-    and each letter must move in one.
+    module, does not come out even, or that does not meet its conditions. It must hold in
+    ``PROOFS`` models that move one of its letters, and each letter must move in one.
     """
     found = [_Results(formulas, trial) for trial in trials]
     proven: dict[str, tuple[str, ...]] = {}
@@ -66,7 +72,7 @@ def judge(formulas: Formulas, trials: Sequence[Trial]) -> Verdict:
         support, met = 0, set[str]()
         for trial, results in zip(trials, found, strict=True):
             facts = trial.facts.get(name)
-            if not facts or name in results.silent:
+            if not facts or name in results.silent or not results.meet(conditions.get(name, ())):
                 continue
             result = results.of(formula)
             if result is None:
@@ -94,10 +100,20 @@ class _Results:
     def __init__(self, formulas: Formulas, trial: Trial) -> None:
         self._values = trial.values
         self._known: dict[str, int | None] = {}
+        self._met: dict[str, bool] = {}
         self.silent: set[str] = set()
         for name, formula in formulas.items():
             if name.startswith(TENSOR) and self.of(formula) is None:
                 self.silent.update((name, *owners(name.removeprefix(TENSOR))))
+
+    def meet(self, conditions: Iterable[str]) -> bool:
+        """Tell whether the trial's values meet all conditions."""
+        for condition in conditions:
+            if condition not in self._met:
+                self._met[condition] = is_met(condition, self._values)
+            if not self._met[condition]:
+                return False
+        return True
 
     def of(self, formula: tuple[str, ...]) -> tuple[int, ...] | None:
         """Return the formula's values, ``None`` where a division does not come out even."""

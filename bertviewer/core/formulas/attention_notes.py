@@ -5,7 +5,9 @@ from bertviewer.core.formulas.distance_buckets import buckets_in_use
 from bertviewer.core.formulas.facts import (
     drops_probabilities,
     has_angle_table,
+    has_contact_head,
     has_head_size,
+    has_head_tables,
     has_positions,
 )
 from bertviewer.core.formulas.notes import Note, no
@@ -94,9 +96,10 @@ def _where_notes(heads: Heads) -> list[str]:
     return [
         Note(
             f"{free}{biases}.",
-            lambda subject: not has_head_size(subject) and not has_angle_table(subject),
+            lambda subject: not has_head_size(subject) and not has_head_tables(subject),
         ),
         Note(f"{free} but that of the table of angles.", has_angle_table),
+        Note(f"{free} but that of the contact head.", has_contact_head),
         Note(
             f"{split}. The size of a head is a number of its own in the configuration, so more "
             "heads make more features, and larger weights.",

@@ -59,6 +59,16 @@ def has_angle_table(subject: Subject) -> bool:
     return any(t.name.endswith(_ANGLES) and not t.trainable for t in tensors)
 
 
+def has_contact_head(subject: Subject) -> bool:
+    """Tell whether the model has ESM's head for contacts: a weight for each head of each layer."""
+    return any(node.name == "contact_head" for node in subject.architecture.modules)
+
+
+def has_head_tables(subject: Subject) -> bool:
+    """Tell whether anything but attention has weights whose number hangs on that of the heads."""
+    return has_angle_table(subject) or has_contact_head(subject)
+
+
 def has_windows(subject: Subject) -> bool:
     """Tell whether any attention of the model sees a window only."""
     kinds = subject.config.get("layer_types")

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bertviewer.core.configuration import position_limit
+from bertviewer.core.domains import is_met, letters_in
 from bertviewer.core.what_if.sheet import Sheet
 
-Rule = Literal["positive", "divides", "proportion", "even", "size", "positions", "equal"]
+Rule = Literal["positive", "divides", "domain", "even", "size", "positions"]
 
 _MOST_TRIES = 2_000
 _TOKENS = ("S", "S_d")
@@ -19,14 +20,12 @@ class Problem:
 
     Attributes:
         rule: ``positive``: a letter is below 1. ``divides``: the first letter does not divide the
-            second. ``proportion``: the first cannot stay in proportion to the second. ``even``: a
-            ``//`` of ``formula`` leaves a remainder. ``size``: ``formula`` gives a dimension below
-            1. ``positions``: more tokens than the model has positions for. ``equal``: two widths
-            are equal that were different in all models that formulas were proven on.
+            second. ``domain``: the formulas hold only where ``formula``, a condition, is met.
+            ``even``: a ``//`` of ``formula`` leaves a remainder. ``size``: ``formula`` gives a
+            dimension below 1. ``positions``: more tokens than the model has positions for.
         letters: the letters that it is about, those at fault first.
-        numbers: their values, the real ones for ``proportion``; the room for ``positions``, the
-            outcome for ``size``.
-        formula: the formula, where there is one.
+        numbers: their values; the room for ``positions``, the outcome for ``size``.
+        formula: the formula or condition, where there is one.
     """
 
     rule: Rule
@@ -59,8 +58,7 @@ def broken_rules(sheet: Sheet, values: Mapping[str, int]) -> tuple[Problem, ...]
             for part, whole in sheet.divisions
             if values[whole] % values[part]
         ),
-        *_proportions(sheet, values),
-        *_equal_widths(sheet, values),
+        *_outside(sheet, values),
         *_long_sentences(sheet, values),
     )
 
@@ -87,27 +85,13 @@ def next_value(sheet: Sheet, values: Mapping[str, int], letter: str, step: int) 
     return max(now + step, 1)
 
 
-def _proportions(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
-    real = sheet.values
-    for symbol in sheet.followers:
-        letter, variable = symbol.letter, symbol.variable
-        if values[letter] * real[variable] != real[letter] * values[variable]:
-            yield Problem("proportion", (letter, variable), (real[letter], real[variable]))
-
-
-def _equal_widths(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
-    """Refuse embeddings as wide as the hidden states where they are not so in the model.
-
-    ELECTRA leaves the projection between them out then; no formula knows of that.
-    """
-    keys = {symbol.letter: symbol.key for symbol in sheet.symbols}
-    if (
-        keys.get("E") == "embedding_size"
-        and "D" in keys
-        and sheet.values["D"] != sheet.values["E"]
-        and values["D"] == values["E"]
-    ):
-        yield Problem("equal", ("E", "D"), (values["E"], values["D"]))
+def _outside(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:
+    """Refuse values that no formula is proven for: what it would give may be wrong."""
+    told = {f"{whole} % {part} == 0" for part, whole in sheet.divisions}
+    for condition in sheet.conditions:
+        if condition not in told and not is_met(condition, values):
+            letters = tuple(sorted(letters_in(condition)))
+            yield Problem("domain", letters, tuple(values[x] for x in letters), condition)
 
 
 def _long_sentences(sheet: Sheet, values: Mapping[str, int]) -> Iterator[Problem]:

@@ -41,7 +41,9 @@ class Scenario:
             values[multiple.letter] = multiple.factor * values[multiple.of]
         real = self.sheet.values
         for symbol in self.sheet.followers:
-            # Two numbers that a model wants in proportion, one letter stands for both.
+            if symbol.letter in self.changed:
+                continue
+            # Two numbers that a model wants in proportion: one letter stands for both.
             moved = real[symbol.letter] * values[symbol.variable]
             values[symbol.letter] = moved // real[symbol.variable]
         return values

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.domains import conditions_of, letters_in
 from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.symbols import Symbol, role_of
 
@@ -42,6 +43,7 @@ class Sheet:
         numbers: each formula, and what it gives at ``values``.
         dimensions: those of the formulas that are the size of something in one direction.
         stacks: by path, the lists of layers that become longer and shorter.
+        conditions: those of all domains, of which each has to be met for the figures to be right.
         divisions: pairs of letters of which the first has to divide the second.
         multiples: the feed-forward widths that are whole multiples of the hidden state's.
     """
@@ -53,6 +55,7 @@ class Sheet:
     numbers: Mapping[str, int]
     dimensions: frozenset[str]
     stacks: Mapping[str, Stack]
+    conditions: tuple[str, ...]
     divisions: tuple[tuple[str, str], ...]
     multiples: tuple[Multiple, ...]
 
@@ -82,6 +85,13 @@ class Sheet:
             {formula: evaluate(formula, values) for formula in formulas},
             dimensions,
             dict(_stacks(architecture, values)),
+            tuple(
+                dict.fromkeys(
+                    condition
+                    for node in architecture.modules
+                    for condition in conditions_of(node.domain)
+                )
+            ),
             tuple(_divisions(architecture, values)),
             tuple(_multiples(symbols)),
         )
@@ -93,13 +103,18 @@ class Sheet:
 
     @property
     def followers(self) -> tuple[Symbol, ...]:
-        """The letters that stay in proportion to another one."""
+        """The letters that stay in proportion to another one, where nothing else is said."""
         symbols = self.architecture.symbols
         return tuple(s for s in symbols if s.variable != s.letter and s.variable in self.values)
 
     def is_free(self, symbol: Symbol) -> bool:
-        """Tell whether a letter can be given another value by itself."""
-        return not symbol.key or symbol.variable == symbol.letter
+        """Tell whether a letter can be given another value: a formula or a domain knows it."""
+        return not symbol.key or bool(symbol.variable) or symbol.letter in self.limited
+
+    @property
+    def limited(self) -> frozenset[str]:
+        """The letters that domains are about."""
+        return frozenset[str]().union(*map(letters_in, self.conditions))
 
     def follows(self, formula: str) -> bool:
         """Tell whether a formula has letters; a plain number stays what it is."""

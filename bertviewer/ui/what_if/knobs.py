@@ -233,11 +233,11 @@ class KnobPanel(QWidget):
         if symbol.key and symbol.key != symbol.letter:
             parts.append(f"({symbol.key})")
         text = " ".join(parts)
+        if symbol.key and symbol.variable not in ("", symbol.letter):
+            also = self.tr("follows {0} until it is set: the formulas hold with both in proportion")
+            return f"{text}; {also.format(symbol.variable)}"
         if self._sheet.is_free(symbol):
             return text
-        if symbol.variable:
-            also = self.tr("moves with {0}: the model was only built with both in proportion")
-            return f"{text}; {also.format(symbol.variable)}"
         return f"{text}; {self.tr('no formula follows it')}"
 
 

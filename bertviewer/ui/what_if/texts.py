@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication
 
 from bertviewer.core.counting.count_steps import readable
+from bertviewer.core.domains import conditions_of
 from bertviewer.core.what_if.rules import Problem
 from bertviewer.core.what_if.scenario import Figure
 from bertviewer.report.costs import FEW_BYTES
@@ -13,16 +14,13 @@ from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 _TEXTS = {
     "positive": QT_TRANSLATE_NOOP("what_if", "{0} must be at least 1."),
     "divides": QT_TRANSLATE_NOOP("what_if", "{0} must divide {1}: {3} is not a multiple of {2}."),
-    "proportion": QT_TRANSLATE_NOOP("what_if", "{0} to {1} must stay {2} to {3}."),
+    "domain": QT_TRANSLATE_NOOP("what_if", "The formulas hold only where {0}; here {1}."),
     "even": QT_TRANSLATE_NOOP("what_if", "{formula} does not come out even with {values}."),
     "size": QT_TRANSLATE_NOOP(
         "what_if", "{formula} is the size of something, and would be {outcome}."
     ),
     "positions": QT_TRANSLATE_NOOP(
         "what_if", "{0} = {2} is longer than the {3} tokens that the model has positions for."
-    ),
-    "equal": QT_TRANSLATE_NOOP(
-        "what_if", "{0} and {1} are equal now; the formulas were proven with different ones only."
     ),
 }
 
@@ -36,13 +34,35 @@ def problem_text(problem: Problem) -> str:
     """Return a sentence that names the letters and their values."""
     numbers = [f"{number:,}" for number in problem.numbers]
     text = QCoreApplication.translate("what_if", _TEXTS[problem.rule])
+    pairs = zip(problem.letters, numbers, strict=False)
+    values = ", ".join(f"{letter} = {number}" for letter, number in pairs)
+    if problem.rule == "domain":
+        return text.format(condition_text(problem.formula), values)
     if problem.rule == "even":
-        pairs = zip(problem.letters, numbers, strict=True)
-        values = ", ".join(f"{letter} = {number}" for letter, number in pairs)
         return text.format(formula=readable(problem.formula), values=values)
     if problem.rule == "size":
         return text.format(formula=readable(problem.formula), outcome=numbers[0])
     return text.format(*problem.letters, *numbers)
+
+
+def domain_text(domain: str) -> str:
+    """Return all conditions of a domain in words."""
+    both = QCoreApplication.translate("what_if", "{0} and {1}")
+    first, *others = map(condition_text, conditions_of(domain))
+    for other in others:
+        first = both.format(first, other)
+    return first
+
+
+def condition_text(condition: str) -> str:
+    """Return ``D is a multiple of A``, ``E ≠ D``."""
+    whole, sign, part = condition.removesuffix(" == 0").partition(" % ")
+    if sign and condition.endswith(" == 0"):
+        text = QCoreApplication.translate("what_if", "{0} is a multiple of {1}")
+        return text.format(readable(whole), readable(part))
+    for sign, sightly in (("==", "="), ("!=", "≠"), (">=", "≥"), ("<=", "≤")):
+        condition = condition.replace(f" {sign} ", f" {sightly} ")
+    return readable(condition)
 
 
 def bytes_text(size: int) -> str:

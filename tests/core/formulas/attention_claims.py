@@ -50,7 +50,7 @@ def count_with_other_heads(case: Case) -> int:
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     scaling = getattr(module_of(case, node), "scaling", int(groups[0]) ** -0.5)
     if case.family == "esm":  # it divides the queries, before they are turned
-        return scaling == 1.0 and module_of(case, node).attention_head_size == int(groups[0])
+        return bool(scaling == 1.0 and module_of(case, node).attention_head_size == int(groups[0]))
     return bool(abs(scaling - int(groups[0]) ** -0.5) < 1e-9)
 
 
@@ -106,6 +106,8 @@ def says_of_heads(case: Case, rest: str) -> bool:
         # One angle for two entries of a head, of which it keeps sine and cosine.
         tables = [p for p in case.model.parameters() if not p.requires_grad]
         return difference < 0 and len(tables) == 1 and not difference % tables[0].shape[0]
+    if rest == f"{FREE} but that of the contact head":
+        return difference > 0 and not difference % case.model.config.num_hidden_layers
     return rest.startswith(". The size of a head is a number of its own") and difference > 0
 
 

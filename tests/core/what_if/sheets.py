@@ -60,7 +60,7 @@ def family_sheet(model_type: str, **values: int) -> Sheet:
     found = derive(config, build)
     return Sheet.of(
         replace(
-            with_counts(plain, found.counts),
+            with_counts(plain, found.counts, found.domains),
             symbols=found.symbols,
             parameters=tuple(
                 replace(tensor, symbolic_shape=found.shapes[tensor.name])
@@ -80,11 +80,17 @@ def problems_of(sheet: Sheet, **changed: int) -> list[tuple[str, tuple[str, ...]
     return [(problem.rule, problem.letters) for problem in caught.value.problems]
 
 
-def with_counts(architecture: Architecture, counts: Mapping[str, str]) -> Architecture:
+def with_counts(
+    architecture: Architecture, counts: Mapping[str, str], domains: Mapping[str, str] | None = None
+) -> Architecture:
     return replace(
         architecture,
         modules=tuple(
-            replace(node, count_formula=counts.get(node.path, node.count_formula))
+            replace(
+                node,
+                count_formula=counts.get(node.path, node.count_formula),
+                domain=(domains or {}).get(node.path),
+            )
             for node in architecture.modules
         ),
     )

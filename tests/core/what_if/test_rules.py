@@ -30,12 +30,17 @@ def test_the_heads_need_not_divide_where_they_have_a_size_of_their_own() -> None
     assert outcome.shape(query) == (7 * sheet.values["K"], sheet.values["D"])
 
 
-def test_two_numbers_that_a_model_wants_equal_are_one() -> None:
+def test_two_numbers_that_a_model_wants_equal_are_one_until_both_are_set() -> None:
     sheet = family_sheet("electra", embedding_size=256)
     outcome = with_value(sheet, D=1536)
     assert outcome.scenario.values["E"] == 1536
-    with pytest.raises(ValueError, match="no formula follows E"):
-        Scenario(sheet, {"E": 128})
+    # Without equal widths there is a projection, which no formula of this model knows of.
+    assert problems_of(sheet, E=128) == [("domain", ("D", "E"))]
+    assert problems_of(sheet, E=128, D=512) == [("domain", ("D", "E"))]
+    assert (
+        with_value(sheet, E=512, D=512).parameters("").value
+        == with_value(sheet, D=512).parameters("").value
+    )
 
 
 def test_numbers_in_proportion_stay_so() -> None:
@@ -43,21 +48,19 @@ def test_numbers_in_proportion_stay_so() -> None:
     symbols = tuple(
         replace(s, variable="D") if s.letter == "I" else s for s in architecture.symbols
     )
-    sheet = Sheet.of(replace(architecture, symbols=symbols))
-    assert with_value(sheet, D=1536).scenario.values["I"] == 6144
-    symbols = tuple(
-        replace(s, variable="D") if s.letter == "T" else s for s in architecture.symbols
+    root = replace(architecture.root, domain="I == 4*D")
+    sheet = Sheet.of(
+        replace(architecture, symbols=symbols, modules=(root, *architecture.modules[1:]))
     )
-    sheet = Sheet.of(replace(architecture, symbols=symbols))
-    assert with_value(sheet, D=1536).scenario.values["T"] == 4
-    assert problems_of(sheet, D=780) == [("proportion", ("T", "D"))]
+    assert with_value(sheet, D=1536).scenario.values["I"] == 6144
+    assert problems_of(sheet, D=1536, I=6145) == [("domain", ("D", "I"))]
 
 
 def test_two_widths_that_were_never_equal_must_not_become_so() -> None:
     # ELECTRA leaves a projection out then, which no formula says.
     sheet = family_sheet("electra")
     assert sheet.values["E"] != sheet.values["D"]
-    assert problems_of(sheet, E=sheet.values["D"]) == [("equal", ("E", "D"))]
+    assert problems_of(sheet, E=sheet.values["D"]) == [("domain", ("D", "E"))]
 
 
 def test_a_size_below_one_is_an_error() -> None:

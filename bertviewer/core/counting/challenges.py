@@ -1,0 +1,189 @@
+"""Challenges: values of other kinds than fits and fresh models have, to find where formulas end.
+
+Fits double and triple one number, fresh models move all of them upwards. Challenges move some and
+leave others, up and down, by uneven ratios and by ones; what was equal becomes unequal, and what
+was unequal equal.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import lcm
+
+from bertviewer.core.counting.observations import Observations, Variable
+from bertviewer.core.symbols import WIDTHS, Symbol, place_of, role_of, standard_letter
+
+HALVINGS = 2
+"""So many times all numbers are shared out: one half of them is moved, and then the other."""
+
+_RATIOS = ((1, 2), (2, 3), (3, 4), (5, 4), (3, 2), (7, 3))
+_STEPS = (-1, 1, 3)
+_ODD = (0, 0, 0, 1)
+_SMALL = 16
+_STEERS = re.compile(r"layer|block|stage|depth|freq|period|interval|every|step|pattern")
+
+MOST_LAYERS = 100
+
+Change = dict[str, int]
+"""New values of some letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Challenger:
+    """Chooses values that are unlike those of fits and fresh models.
+
+    Attributes:
+        observed: what the formulas were fitted to.
+        divisors: the letters that divide others, by the letters that have to stay multiples.
+        steps: numbers that formulas divide a letter by.
+    """
+
+    observed: Observations
+    divisors: Mapping[str, frozenset[str]]
+    steps: Mapping[str, int]
+
+    @classmethod
+    def of(cls, observed: Observations, conditions: frozenset[str]) -> "Challenger":
+        """Read off which letters divide which: in formulas, and heads their width."""
+        divisors: dict[str, set[str]] = {}
+        steps: dict[str, int] = {}
+        symbols = {s.letter: s for v in observed.variables for s in v.symbols}
+        for condition in conditions:
+            whole, _, part = condition.removesuffix(" == 0").partition(" % ")
+            if whole in symbols and part in symbols:
+                divisors.setdefault(whole, set()).add(part)
+            elif whole in symbols and part.isdigit():
+                steps[whole] = lcm(steps.get(whole, 1), int(part))
+        values = observed.values
+        for symbol in symbols.values():
+            if role_of(symbol) != "heads":
+                continue
+            for other in symbols.values():
+                if (
+                    _is_width(other)
+                    and place_of(other) == place_of(symbol)
+                    and values[other.letter] % values[symbol.letter] == 0
+                ):
+                    divisors.setdefault(other.letter, set()).add(symbol.letter)
+        return cls(observed, {k: frozenset(v) for k, v in divisors.items()}, steps)
+
+    def all(self) -> Iterator[Change]:
+        """Yield all challenges, the broadest first."""
+        for number in range(HALVINGS):
+            draw = random.Random(number)
+            some = [variable for variable in self.observed.variables if draw.random() < 0.5]
+            others = [variable for variable in self.observed.variables if variable not in some]
+            yield from filter(None, (self._moved(half, draw) for half in (some, others)))
+        yield from self._made_equal()
+        yield from self._uneven()
+
+    def _moved(self, chosen: list[Variable], draw: random.Random) -> Change:
+        values, change = self.observed.values, Change()
+        letters = {variable.letter for variable in chosen}
+        parts = frozenset[str]().union(*self.divisors.values())
+        # What divides comes first, and only where what it divides can follow.
+        for variable in sorted(chosen, key=lambda v: v.letter not in parts):
+            letter = variable.letter
+            if len(variable.symbols) > 1:
+                new = values[letter] * draw.choice((2, 3))
+            elif letter in parts:
+                new = self._divisor(letter, letters, draw)
+            elif variable.role == "layers" or self.observed.counts_modules(variable):
+                new = values[letter] + draw.choice(_STEPS)
+            elif letter in self.divisors or letter in self.steps:
+                together = (
+                    change.get(part, values[part]) for part in self.divisors.get(letter, ())
+                )
+                step = lcm(self.steps.get(letter, 1), *together)
+                above, below = draw.choice(_RATIOS)
+                new = max(values[letter] * above // below // step, 1) * step
+            elif values[letter] <= _SMALL:
+                new = values[letter] + draw.choice(_STEPS)
+            else:
+                above, below = draw.choice(_RATIOS)
+                new = values[letter] * above // below // 2 * 2 + draw.choice(_ODD)
+            if new > 0:
+                change |= _only_new(variable, new, values)
+        return change
+
+    def _divisor(self, letter: str, letters: set[str], draw: random.Random) -> int:
+        """Return a value that divides what the letter divides, if that does not move as well."""
+        values = self.observed.values
+        value = values[letter]
+        wholes = [values[w] for w, parts in self.divisors.items() if letter in parts]
+        stay = [values[w] for w, ps in self.divisors.items() if letter in ps and w not in letters]
+        free = [value * 2, value * 3, *([value // 2] if value % 2 == 0 else [])]
+        fitting = [new for new in free if all(whole % new == 0 for whole in stay)]
+        return draw.choice(fitting) if fitting and wholes else value
+
+    def _made_equal(self) -> Iterator[Change]:
+        """Make all widths of a part equal to its hidden state's, and likewise its heads."""
+        by_place: dict[str, list[Symbol]] = {}
+        for variable in self._alone():
+            by_place.setdefault(place_of(variable.symbols[0]), []).append(variable.symbols[0])
+        values = self.observed.values
+        for symbols in by_place.values():
+            change: Change = {}
+            for wanted, like in (("D", "width"), ("A", "heads")):
+                main = next((s for s in symbols if standard_letter(s) == wanted), None)
+                change |= {
+                    s.letter: values[main.letter]
+                    for s in symbols
+                    if main is not None
+                    and role_of(s) == like
+                    and values[s.letter] != values[main.letter]
+                    and (standard_letter(s) or values[s.letter] > _SMALL)
+                    and standard_letter(s) != "K"
+                }
+            if change:
+                yield change
+
+    def _uneven(self) -> Iterator[Change]:
+        """Move each number of heads alone to one that does not divide the width."""
+        values = self.observed.values
+        parts = frozenset[str]().union(*self.divisors.values())
+        for variable in self._alone():
+            letter = variable.letter
+            if variable.role == "heads" and letter in parts:
+                wholes = [values[w] for w, divisors in self.divisors.items() if letter in divisors]
+                new = values[letter] + 1
+                while any(whole % new == 0 for whole in wholes):
+                    new += 1
+                yield {letter: new}
+
+    def deeper(self, real: Mapping[str, int]) -> Iterator[Change]:
+        """Make models deeper where other numbers may say for how many layers something is so.
+
+        Args:
+            real: the letters' values in the real model.
+        """
+        observed = self.observed
+        symbols = [symbol for variable in observed.variables for symbol in variable.symbols]
+        depths = [s for s in symbols if role_of(s) == "layers" and standard_letter(s)]
+        for symbol in depths:
+            if any(
+                _STEERS.search(other.key) and place_of(other) == place_of(symbol)
+                for other in symbols
+                if other not in depths
+            ):
+                yield {symbol.letter: min(2 * real[symbol.letter] + 3, MOST_LAYERS)}
+
+    def _alone(self) -> list[Variable]:
+        """Return the letters that can be changed by themselves and matter to something."""
+        observed = self.observed
+        return [
+            variable
+            for variable in observed.variables
+            if len(variable.symbols) == 1
+            and any(model is not observed.base for _, model in observed.seen[variable.letter])
+        ]
+
+
+def _only_new(variable: Variable, value: int, values: Mapping[str, int]) -> Change:
+    changed = variable.at(value, values) or {}
+    return {letter: new for letter, new in changed.items() if new != values[letter]}
+
+
+def _is_width(symbol: Symbol) -> bool:
+    return symbol.key.rpartition(".")[2] in WIDTHS

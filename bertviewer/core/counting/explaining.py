@@ -1,0 +1,224 @@
+"""One way to explain a model: formulas that are fitted, confirmed, and limited to their domains."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import lcm
+
+from bertviewer.core.counting.counts import Count
+from bertviewer.core.counting.dimensions import Blueprint, Laboratory, owners
+from bertviewer.core.counting.evenness import even_conditions
+from bertviewer.core.counting.fitted import fit_repeats, fit_shapes, unfitted, unfitted_reasons
+from bertviewer.core.counting.fresh_models import Fresh, Wishes, fresh_models, partly_fresh_models
+from bertviewer.core.counting.limits import Limits
+from bertviewer.core.counting.observations import Observations
+from bertviewer.core.counting.proving import PROOFS, TENSOR, Formulas, Trial, holds, judge
+from bertviewer.core.counting.templates import (
+    Shape,
+    count_modules,
+    like_path,
+    resemblance,
+    template_path,
+)
+from bertviewer.core.symbols import Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one way to explain a model gave, by the names of its tensors and modules.
+
+    Attributes:
+        proven: the formulas that are confirmed.
+        conditions: what has to be met for them to hold.
+        reasons: why the others have none.
+        pinned: the letters that change numbers of modules in a way that no formula follows.
+    """
+
+    proven: Formulas
+    conditions: Mapping[str, tuple[str, ...]]
+    reasons: Mapping[str, str]
+    pinned: frozenset[str]
+
+
+def with_letters_for_layers(
+    lab: Laboratory, observed: Observations, real: Blueprint
+) -> Explanation:
+    """Explain blocks as a letter times their template."""
+    repeats = fit_repeats(observed)
+    lengths = {path: observed.base.lengths[path] for path in repeats}
+    shapes = fit_shapes(observed)
+    counts = count_modules(observed.base, shapes, repeats)
+    return _explained(
+        lab, observed, real, (shapes, counts), lambda name: template_path(name, lengths)
+    )
+
+
+def with_plain_layers(lab: Laboratory, observed: Observations, real: Blueprint) -> Explanation:
+    """Explain blocks of several kinds, in plain numbers of each: the depth stays as it is."""
+    counting = {v.letter: v for v in observed.variables if observed.counts_modules(v)}
+    values = {symbol.letter: symbol.value for symbol in lab.symbols}
+    plain = replace(observed.without_counting(), values=values)
+    likeness = resemblance(real, plain.base) or {}
+    shapes = fit_shapes(plain)
+    counts = count_modules(plain.base, shapes, {}, likeness)
+    found = _explained(
+        lab, plain, real, (shapes, counts), lambda name: like_path(name, likeness), exactly=True
+    )
+    return pinned_to(found, (symbol for v in counting.values() for symbol in v.symbols))
+
+
+def pinned_to(found: Explanation, symbols: Iterable[Symbol]) -> Explanation:
+    """Return an explanation that holds as long as some letters keep their values."""
+    fixed = tuple(f"{symbol.letter} == {symbol.value}" for symbol in symbols)
+    conditions = {name: (*found.conditions.get(name, ()), *fixed) for name in found.proven}
+    return replace(found, conditions=conditions)
+
+
+def _explained(
+    lab: Laboratory,
+    observed: Observations,
+    real: Blueprint,
+    fitted: tuple[Mapping[str, Shape], Mapping[str, Count]],
+    template: Callable[[str], str],
+    *,
+    exactly: bool = False,
+) -> Explanation:
+    """Judge formulas, find their domains, and name them as the real model does.
+
+    Args:
+        lab: builds the fresh models.
+        observed: what the formulas were fitted to.
+        real: the model to explain.
+        fitted: shapes and counts by the names of the model with few layers.
+        template: gives such a name for the name in any other model.
+        exactly: whether fresh models must have the real model's tensors, other sizes apart.
+    """
+    shapes, counts = fitted
+    formulas = {
+        **{TENSOR + name: tuple(map(str, shape)) for name, shape in shapes.items()},
+        **{path: (str(count),) for path, count in counts.items()},
+    }
+    wishes = _wishes(shapes.values(), frozenset(real.shapes) if exactly else None)
+    fresh = fresh_models(lab, observed, PROOFS, wishes)
+    trials = [_trial(observed, one, template) for one in fresh]
+    first = judge(formulas, trials)
+    limits = Limits(
+        lab,
+        observed,
+        lambda model: _facts_by_template(model, template),
+        dict(formulas),
+        frozenset(first.reasons),
+        is_plain=exactly,
+    )
+    limits.search(_evenness(lab, shapes), fresh)
+    verdict = first
+    if first.reasons or limits.conditions:
+        trials += limits.trials()
+        verdict = judge(limits.formulas, trials, limits.conditions)
+    if verdict.is_open():
+        for one in partly_fresh_models(lab, observed, wishes):
+            trials.append(_trial(observed, one, template))
+            verdict = judge(limits.formulas, trials, limits.conditions)
+            if not verdict.is_open():
+                break
+    moving = unfitted(observed, shapes).values()
+    pinned = limits.pinned.union(*(filter(limits.counts, letters) for letters in moving))
+    values = {symbol.letter: symbol.value for symbol in lab.symbols}
+    reasons = {**unfitted_reasons(observed, shapes), **verdict.reasons, **limits.reasons}
+    # In a list whose length no formula follows, a number may stand for another block elsewhere.
+    lengthening = _lengthening(limits)
+    proven: dict[str, tuple[str, ...]] = {}
+    conditions: dict[str, tuple[str, ...]] = {}
+    missing: dict[str, str] = {}
+    for name, fact in facts_of(real).items():
+        like = _template_of(name, template)
+        if like not in verdict.proven:
+            missing[name] = reasons.get(like, "a part of it has no formula")
+        elif not holds(verdict.proven[like], fact, values):
+            missing[name] = "its formula is wrong for the real model"
+        else:
+            proven[name] = verdict.proven[like]
+    for name in proven:
+        conditions[name] = (
+            *limits.conditions.get(_template_of(name, template), ()),
+            *(
+                f"{letter} == {values[letter]}"
+                for owner in owners(name.removeprefix(TENSOR))
+                if owner not in proven
+                for letter in lengthening.get(owner, ())
+            ),
+        )
+    return Explanation(proven, conditions, missing, frozenset(pinned))
+
+
+def _lengthening(limits: Limits) -> dict[str, list[str]]:
+    """Return the letters that were seen to change the lengths of lists, by the lists' paths."""
+    found: dict[str, list[str]] = {}
+    observed = limits.observed
+    seen = [(v.letter, m) for v in observed.variables for _, m in observed.seen[v.letter]]
+    seen += [(letter, model) for change, model in observed.misfits for letter in change]
+    for change, model in limits.built:
+        # With several at once it would not be known which of them did it.
+        counting = [letter for letter in change if limits.counts(letter)]
+        seen += [(letter, model) for letter in counting if len(counting) == 1]
+    for letter, model in seen:
+        for path, length in observed.base.lengths.items():
+            letters = found.setdefault(path, [])
+            if model.lengths.get(path, 0) != length and letter not in letters:
+                letters.append(letter)
+    return found
+
+
+def _wishes(shapes: Iterable[Shape], names: frozenset[str] | None) -> Wishes:
+    """Return what fresh models must be like for divisions in the shapes to come out even."""
+    steps: dict[str, int] = {}
+    powers: dict[str, int] = {}
+    for shape in shapes:
+        for dimension in shape:
+            for letters, coefficient in dimension.terms.items():
+                for letter, power in letters:
+                    steps[letter] = lcm(steps.get(letter, 1), coefficient.denominator)
+                    powers[letter] = max(powers.get(letter, 1), -power)
+    return Wishes(steps, powers, names)
+
+
+def _template_of(name: str, template: Callable[[str], str]) -> str:
+    if name.startswith(TENSOR):
+        return TENSOR + template(name.removeprefix(TENSOR))
+    return template(name)
+
+
+def _trial(observed: Observations, fresh: Fresh, template: Callable[[str], str]) -> Trial:
+    model, values = fresh
+    moved = {letter for letter, value in values.items() if value != observed.values[letter]}
+    return Trial(_facts_by_template(model, template), values, frozenset(moved))
+
+
+def _facts_by_template(
+    model: Blueprint, template: Callable[[str], str]
+) -> dict[str, frozenset[tuple[int, ...]]]:
+    facts: dict[str, set[tuple[int, ...]]] = {}
+    for name, fact in facts_of(model).items():
+        facts.setdefault(_template_of(name, template), set()).add(fact)
+    return {name: frozenset(found) for name, found in facts.items()}
+
+
+def _evenness(lab: Laboratory, shapes: Mapping[str, Shape]) -> dict[str, tuple[str, ...]]:
+    """Return what has to divide what, by the names of tensors."""
+    symbols = {symbol.letter: symbol for symbol in lab.symbols}
+    values = {symbol.letter: symbol.value for symbol in lab.symbols}
+    return {
+        TENSOR + name: tuple(
+            condition
+            for dimension in shape
+            for condition in even_conditions(dimension, values, symbols)
+        )
+        for name, shape in shapes.items()
+    }
+
+
+def facts_of(model: Blueprint) -> dict[str, tuple[int, ...]]:
+    """Return what formulas have to give: shapes of tensors and counts of modules."""
+    return {
+        **{TENSOR + name: shape for name, shape in model.shapes.items()},
+        **{path: (size,) for path, size in model.sizes.items()},
+    }

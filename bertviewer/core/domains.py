@@ -1,0 +1,77 @@
+"""Domains: the conditions under which a formula holds, as ``D % A == 0 and E != D``.
+
+A domain is a Python expression, so that other programs can evaluate what is exported. It is read
+here and not run.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
+
+_AND: Final = " and "
+_CONDITION = re.compile(r"([^%=!<>]+?)(?: % ([^%=!<>]+?))? (==|!=|>=|<=) ([^%=!<>]+)")
+_SIGNS: Final[Mapping[str, Callable[[int, int], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+
+
+def conditions_of(domain: str | None) -> tuple[str, ...]:
+    """Return the conditions of a domain, all of which have to be met; none for everywhere."""
+    return tuple(domain.split(_AND)) if domain else ()
+
+
+def joined(conditions: Iterable[str]) -> str | None:
+    """Return the domain in which all conditions are met, each named once; ``None`` for none."""
+    return _AND.join(dict.fromkeys(conditions)) or None
+
+
+def is_met(condition: str, values: Mapping[str, int]) -> bool:
+    """Tell whether values meet one condition; a remainder of a division by 0 meets none.
+
+    Raises:
+        FormulaError: the text is no condition, or a letter in it has no value.
+    """
+    left, divisor, sign, right = _parts(condition)
+    value = evaluate(left, values)
+    if divisor:
+        whole = evaluate(divisor, values)
+        if not whole:
+            return False
+        value %= whole
+    return _SIGNS[sign](value, evaluate(right, values))
+
+
+def holds_in(domain: str | None, values: Mapping[str, int]) -> bool:
+    """Tell whether values are inside of a domain.
+
+    Raises:
+        FormulaError: the text is no domain, or a letter in it has no value.
+    """
+    return all(is_met(condition, values) for condition in conditions_of(domain))
+
+
+def letters_in(domain: str | None) -> frozenset[str]:
+    """Return the letters that a domain is about.
+
+    Raises:
+        FormulaError: the text is no domain.
+    """
+    letters = frozenset[str]()
+    for condition in conditions_of(domain):
+        left, divisor, _, right = _parts(condition)
+        letters = letters.union(*(letters_of(text) for text in (left, divisor or "0", right)))
+    return letters
+
+
+def _parts(condition: str) -> tuple[str, str | None, str, str]:
+    found = _CONDITION.fullmatch(condition)
+    if found is None:
+        raise FormulaError(f"not a condition: {condition!r}")
+    left, divisor, sign, right = found.groups()
+    return left, divisor, sign, right

@@ -1,0 +1,175 @@
+"""Formulas are never wrong: inside of their domains they hold, and domains say where these end."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import torch
+
+from bertviewer.core.counting.counting import Derivation, derive
+from bertviewer.core.counting.dimensions import Build
+from bertviewer.core.domains import holds_in
+from bertviewer.core.evaluation import evaluate
+from tests.core.counting.test_counting import builder, config_of
+from tests.fresh import try_formulas
+
+
+def rows_of(rows: Callable[..., int], *keys: str) -> Build:
+    """Build one layer whose number of rows follows from the configuration in some way."""
+
+    def build(config: Mapping[str, Any]) -> torch.nn.Module:
+        return torch.nn.Linear(3, rows(*(config[key] for key in keys)), device="meta")
+
+    return build
+
+
+def values_of(found: Derivation, **changed: int) -> dict[str, int]:
+    return {**{symbol.letter: symbol.value for symbol in found.symbols}, **changed}
+
+
+def root(found: Derivation, **changed: int) -> int | None:
+    """Return what the whole model's formula gives; ``None`` outside of its domain."""
+    values = values_of(found, **changed)
+    if not holds_in(found.domains.get(""), values):
+        return None
+    return evaluate(found.counts[""], values)
+
+
+def assert_never_wrong(config: Mapping[str, Any], found: Derivation, build: Build) -> None:
+    tried = try_formulas(config, found, build, "tests", 10)
+    assert tried.configurations == 10
+    assert tried.evaluations > 100
+    assert [str(mistake) for mistake in tried.mistakes] == []
+
+
+def size_of(build: Build, config: Mapping[str, Any]) -> int:
+    return sum(tensor.numel() for tensor in build(config).parameters())
+
+
+def test_patches_that_do_not_divide_the_image() -> None:
+    config = {"image_size": 224, "patch_size": 16}
+    build = rows_of(lambda image, patch: (image // patch) ** 2, "image_size", "patch_size")
+    found = derive(config, build)
+    assert found.counts[""] == "4*image_size**2//patch_size**2"
+    assert found.domains[""] == "image_size % patch_size == 0"
+    assert root(found, image_size=384) == 4 * 24**2
+    assert root(found, image_size=230) is None
+
+
+def test_heads_that_need_not_divide_the_width() -> None:
+    config = {"d_model": 48, "num_heads": 4}
+    build = rows_of(lambda width, heads: width // heads * heads, "d_model", "num_heads")
+    found = derive(config, build)
+    assert (found.counts[""], found.domains[""]) == ("4*D", "D % A == 0")
+
+
+def test_a_number_that_matters_only_below_what_it_is() -> None:
+    config = {"d_model": 48, "sparse_step": 3}
+    build = rows_of(lambda d, step: d if step >= 3 else 2 * d, "d_model", "sparse_step")
+    found = derive(config, build)
+    assert found.counts[""] == "4*D"
+    assert found.domains[""] == "sparse_step >= 3"
+    assert [symbol.letter for symbol in found.symbols] == ["D", "sparse_step"]
+
+
+def test_a_number_that_matters_only_where_it_is_another() -> None:
+    config = {"d_model": 48, "embedding_size": 32}
+    build = rows_of(lambda d, e: d + (0 if d == e else e), "d_model", "embedding_size")
+    found = derive(config, build)
+    assert (found.counts[""], found.domains[""]) == ("4*D + 4*E", "E != D")
+
+
+def test_what_is_known_of_a_part_limits_the_whole() -> None:
+    def build(config: Mapping[str, Any]) -> torch.nn.Module:
+        image = torch.nn.Linear(2, config["image_size"] // config["patch_size"], device="meta")
+        return torch.nn.Sequential(image, torch.nn.Linear(config["d_model"], 5, device="meta"))
+
+    found = derive({"image_size": 32, "patch_size": 8, "d_model": 48}, build)
+    assert found.domains == dict.fromkeys(("", "0"), "image_size % patch_size == 0")
+
+
+def test_a_formula_is_the_sum_of_its_parts() -> None:
+    # Of two lists one has blocks in turn, which no letter multiplies; the other's depth is one.
+    def build(config: Mapping[str, Any]) -> torch.nn.Module:
+        turns = (3 + number % 2 for number in range(config["conv_layers"]))
+        model = torch.nn.Module()
+        model.convs = torch.nn.Sequential(*(torch.nn.Linear(2, n, device="meta") for n in turns))
+        model.layers = torch.nn.Sequential(
+            *(
+                torch.nn.Linear(config["d_model"], 5, device="meta")
+                for _ in range(config["n_layers"])
+            )
+        )
+        return model
+
+    found = derive({"d_model": 48, "n_layers": 6, "conv_layers": 5}, build)
+    assert found.unproven == {}
+    assert found.counts["layers"] == "N*(5*D + 5)"
+    assert found.counts[""] == "51 + N*(5*D + 5)"
+    assert found.domains[""] == "conv_layers == 5"
+    assert "layers" not in found.domains
+
+
+def test_opt_lists_the_width_that_follows_the_hidden_one() -> None:
+    config = config_of("opt", num_hidden_layers=3)
+    build = builder()
+    found = derive(config, build)
+    follower = next(s for s in found.symbols if s.key == "word_embed_proj_dim")
+    assert (follower.variable, follower.value) == ("D", 768)
+    assert found.domains[""] == "word_embed_proj_dim == D"
+    assert root(found, D=1536) is None
+    both = {**config, "hidden_size": 1536, "word_embed_proj_dim": 1536}
+    assert root(found, D=1536, word_embed_proj_dim=1536) == size_of(build, both)
+    assert_never_wrong(config, found, build)
+
+
+def test_bamba_lists_the_numbers_that_move_in_proportion() -> None:
+    config = config_of("bamba", num_hidden_layers=3)
+    found = derive(config, builder())
+    follows = {symbol.key: symbol.variable for symbol in found.symbols}
+    assert follows["mamba_n_heads"] == "D"
+    assert follows["mamba_expand"] == "mamba_d_head"
+    values = values_of(found, D=8192)
+    assert not holds_in(found.domains[""], values)
+    assert_never_wrong(config, found, builder())
+
+
+def test_electra_with_equal_and_with_different_widths() -> None:
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2}
+    for width, condition in ((16, "E != D"), (32, "E == D")):
+        config = config_of("electra", embedding_size=width, **sizes)
+        found = derive(config, builder())
+        assert condition in found.domains[""].split(" and ")
+        assert "D % A == 0" in found.domains[""].split(" and ")
+        assert_never_wrong(config, found, builder())
+
+
+def test_clip_counts_whole_patches() -> None:
+    config = config_of("clip_vision_model", num_hidden_layers=2)
+    found = derive(config, builder())
+    assert found.domains[""] == "image_size % patch_size == 0"
+    assert root(found, image_size=264) is None
+    assert root(found, image_size=256) == size_of(builder(), {**config, "image_size": 256})
+    assert_never_wrong(config, found, builder())
+
+
+@pytest.mark.parametrize("model_type", ["hubert", "sew"])
+def test_speech_models_find_their_depth(model_type: str) -> None:
+    few = {"conv_dim": [64] * 3, "conv_stride": [5, 2, 2], "conv_kernel": [10, 3, 2]}
+    config = config_of(model_type, num_hidden_layers=4, num_feat_extract_layers=3, **few)
+    found = derive(config, builder())
+    assert found.unproven == {}
+    assert "N*(" in found.counts["encoder"]
+    assert "N*(" in found.counts[""]
+    deeper = {**config, "num_hidden_layers": 5}
+    assert root(found, N=5) == size_of(builder(), deeper)
+    assert_never_wrong(config, found, builder())
+
+
+def test_swin_finds_the_depths_of_its_stages() -> None:
+    config = config_of("swin", depths=[1, 2], num_heads=[2, 4], embed_dim=16, window_size=3)
+    found = derive(config, builder())
+    assert found.unproven == {}
+    assert {symbol.letter for symbol in found.symbols} >= {"depths_0", "depths_1"}
+    assert root(found, depths_1=4) == size_of(builder(), {**config, "depths": [1, 4]})
+    assert_never_wrong(config, found, builder())

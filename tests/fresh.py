@@ -1,0 +1,240 @@
+"""Formulas that are called proven, tried on configurations that core has never seen.
+
+The generator is its own: it walks the raw configuration, draws from a seed, and changes numbers by
+ones, by uneven ratios, to the value of another key, alone, a few together or many. Formulas and
+domains are evaluated by plain Python, as another program would evaluate what ``summary`` prints.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bertviewer.core.backend import torch
+from bertviewer.core.counting.counting import Derivation
+from bertviewer.core.counting.dimensions import Build
+
+CONFIGURATIONS = 10
+_DRAWS = 120
+_MOST_LAYERS = 8
+_MOST_SIZE = 2_000_000
+
+# These name something, or steer; whoever changes them changes no size.
+_NAMES = re.compile(
+    r"(^|_)(id|ids|idx|index|indices|seed|version|theta|dtype)$|token_id|_ids?_|^id2|2id$"
+)
+_DEPTH = re.compile(r"layer|depth|block|stage")
+
+Key = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A formula that gave another number than the model has."""
+
+    path: str
+    formula: str
+    domain: str | None
+    changed: Mapping[str, tuple[int, int]]
+    given: int
+    true: int
+
+    def __str__(self) -> str:
+        """Write it in one line."""
+        changed = ", ".join(f"{key} {old} -> {new}" for key, (old, new) in self.changed.items())
+        where = f" if {self.domain}" if self.domain else ""
+        return (
+            f"{self.path or '(the model)'}: {self.formula[:160]}{where} gives {self.given}, "
+            f"the model has {self.true} with {changed}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What became of one type's formulas.
+
+    Attributes:
+        configurations: how many fresh ones were built.
+        evaluations: how many proven formulas were evaluated on them, inside of their domains.
+        outside: how many were not, as the configuration is outside of their domain.
+        mistakes: those that were wrong.
+    """
+
+    configurations: int
+    evaluations: int
+    outside: int
+    mistakes: tuple[Mistake, ...]
+
+
+def try_formulas(
+    config: Mapping[str, Any], found: Derivation, build: Build, seed: str, wanted: int
+) -> Trials:
+    """Evaluate all proven formulas on so many fresh configurations."""
+    evaluations = outside = built = 0
+    mistakes: list[Mistake] = []
+    proven = {path: text for path, text in found.counts.items() if path not in found.unproven}
+    domains: Mapping[str, str] = found.domains
+    codes: dict[str, Any] = {
+        text: compile(text, "formula", "eval") for text in {*proven.values(), *domains.values()}
+    }
+    for fresh, changed in _fresh(config, random.Random(seed)):
+        if built == wanted:
+            break
+        try:
+            model = build(fresh)
+        except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+            continue
+        values = _values(fresh, found)
+        built += 1
+        wrong = 0
+        known: dict[str, int] = {}
+
+        def value(
+            text: str, values: Mapping[str, int] = values, known: dict[str, int] = known
+        ) -> int:
+            if text not in known:
+                known[text] = eval(codes[text], {"__builtins__": {}}, dict(values))
+            return known[text]
+
+        for path, true in _counts(model).items():
+            if path not in proven:
+                continue
+            domain = domains.get(path)
+            try:
+                if domain is not None and not value(domain):
+                    outside += 1
+                    continue
+                given = value(proven[path])
+            except NameError:
+                # A list that was of equal numbers and is not any more has no single value.
+                outside += 1
+                continue
+            evaluations += 1
+            if given != true:
+                wrong += 1
+                mistakes.append(Mistake(path, proven[path], domain, changed, given, true))
+    return Trials(built, evaluations, outside, tuple(mistakes))
+
+
+def _values(config: Mapping[str, Any], found: Derivation) -> dict[str, int]:
+    values = {}
+    for symbol in found.symbols:
+        at: Any = config
+        for part in symbol.key.split("."):
+            if isinstance(at, Mapping):
+                at = at.get(part)
+            elif isinstance(at, list) and part.isdigit() and int(part) < len(at):
+                at = at[int(part)]
+            else:
+                at = None
+        if symbol.key == "num_labels" and at is None:
+            at = len(config.get("id2label") or ())
+        if isinstance(at, list) and len(set(map(str, at))) == 1:
+            at = at[0]
+        if isinstance(at, int) and not isinstance(at, bool):
+            values[symbol.letter] = at
+    return values
+
+
+def _counts(model: torch.nn.Module) -> dict[str, int]:
+    """Count every module's parameters by a loop of its own, a tied one at its first name."""
+    counts = {path: 0 for path, _ in model.named_modules()}
+    for name, parameter in model.named_parameters():
+        size = 1
+        for length in parameter.shape:
+            size *= length
+        path = name
+        while path:
+            path = path.rpartition(".")[0]
+            counts[path] += size
+    return counts
+
+
+def _numbers(at: Any, key: Key = ()) -> Iterator[tuple[Key, int]]:
+    """Yield every number of a configuration that may be a size, with its place."""
+    if isinstance(at, Mapping):
+        for name, value in at.items():
+            if not _NAMES.search(str(name)) and str(name) not in ("num_labels", "chunk_size"):
+                yield from _numbers(value, (*key, str(name)))
+    elif isinstance(at, list):
+        if at and len(at) <= 8 and all(_is_number(value) for value in at):
+            if len(set(at)) == 1 and len(at) > 1:
+                # All of an equal list at once.
+                yield key, at[0]
+            else:
+                for place, value in enumerate(at):
+                    yield (*key, place), value
+    elif _is_number(at):
+        yield key, at
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _fresh(
+    config: Mapping[str, Any], draw: random.Random
+) -> Iterator[tuple[dict[str, Any], dict[str, tuple[int, int]]]]:
+    numbers = dict(_numbers(config))
+    sizes = [value for value in numbers.values() if value > 1]
+    keys = list(numbers)
+    alone = draw.sample(keys, len(keys))
+    for number in range(_DRAWS):
+        kind = number % 5
+        if kind < 2 and alone:
+            # Each key in turn.
+            chosen = [alone[(number // 5 * 2 + kind) % len(alone)]]
+        elif kind < 4:
+            chosen = draw.sample(keys, min(len(keys), draw.randint(2, 4)))
+        else:
+            chosen = [key for key in keys if draw.random() < draw.choice((0.2, 0.5, 0.8))]
+        fresh = _copied(config)
+        changed = {}
+        for key in chosen:
+            value = _moved(key, numbers[key], sizes, draw)
+            if value != numbers[key] and 0 < value <= _MOST_SIZE:
+                _put(fresh, key, numbers[key], value)
+                changed[".".join(map(str, key))] = numbers[key], value
+        if changed:
+            yield fresh, changed
+
+
+def _moved(key: Key, value: int, sizes: list[int], draw: random.Random) -> int:
+    name = next(part for part in reversed(key) if isinstance(part, str))
+    if _DEPTH.search(name) and value <= _MOST_LAYERS:
+        return value + draw.choice((-1, 1, 1, 2, 3))
+    small = [value - 1, value + 1, value + 2, value * 2, value * 3]
+    large = [
+        *(value * part // 2 for part in (1, 2, 3, 5)),
+        value * 2, value * 3, value * 7 // 4, value // 4,
+        value + 1, value - 1, value + 8 * draw.randint(1, 9), value + 64 * draw.randint(1, 5),
+        draw.choice(sizes or [value]),
+    ]  # fmt: skip
+    return draw.choice(small if value < 16 else large)
+
+
+def _copied(at: Any) -> Any:
+    if isinstance(at, Mapping):
+        return {key: _copied(value) for key, value in at.items()}
+    return [_copied(value) for value in at] if isinstance(at, list | tuple) else at
+
+
+def _put(config: dict[str, Any], key: Key, old: int, value: int) -> None:
+    at: Any = config
+    for part in key[:-1]:
+        at = at[part]
+    last = key[-1]
+    if isinstance(last, int) and last >= len(at):
+        return  # the list has become shorter with another number
+    at[last] = [value] * len(at[last]) if isinstance(at[last], list) else value
+    if isinstance(at, dict) and _DEPTH.search(str(last)):
+        # What is said layer by layer goes on as it began.
+        for name, entries in at.items():
+            if (
+                isinstance(entries, list)
+                and len(entries) == old > 1
+                and name != last
+                and not any(isinstance(entry, list | dict) for entry in entries)
+            ):
+                at[name] = [entries[place % old] for place in range(value)]
