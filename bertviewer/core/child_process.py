@@ -113,13 +113,23 @@ def forbid(event: str, arguments: tuple[Any, ...]) -> None:
 
 def forbid_reading(roots: Sequence[Path]) -> None:
     """Let Python's code read no file but those under ``roots`` and Python's own from now on."""
-    own = {*sys.path, sys.prefix, sys.base_prefix, getattr(sys, "_MEIPASS", "")}
-    inside = tuple(f"{os.path.realpath(path)}{os.sep}" for path in (*own, *roots) if path)
+    named = [*sys.path, sys.prefix, sys.base_prefix, getattr(sys, "_MEIPASS", "")]
+    # Of an installation the links are followed: some are made of nothing else.
+    own = tuple(f"{_plain(path)}{os.sep}" for path in named if path)
+    inside = tuple(f"{os.path.realpath(path)}{os.sep}" for path in (*own, *map(str, roots)))
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and not isinstance(arguments[0], str | bytes):
+        if event != "open":
+            return
+        if not isinstance(arguments[0], str | bytes):
             raise ForbiddenError(f"open {arguments[0]!r}")  # a file that is open already
-        if event == "open" and not os.path.realpath(os.fsdecode(arguments[0])).startswith(inside):
-            raise ForbiddenError(f"open {os.fsdecode(arguments[0])!r}")
+        path = os.fsdecode(arguments[0])
+        if not _plain(path).startswith(own) and not os.path.realpath(path).startswith(inside):
+            raise ForbiddenError(f"open {path!r}")
 
     sys.addaudithook(hook)
+
+
+def _plain(path: str) -> str:
+    """Return a path from the root on, without a link followed."""
+    return os.path.abspath(path)  # noqa: PTH100 - resolve() follows them

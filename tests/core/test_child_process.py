@@ -65,6 +65,25 @@ def test_only_what_it_was_given_can_be_read(tmp_path: Path) -> None:
     assert held("open(0)", [inside]).startswith(refused)
 
 
+def test_an_installation_may_be_made_of_links(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    (tmp_path / "module.py").write_text("WORD = 'read'")
+    (library / "linked.py").symlink_to(tmp_path / "module.py")
+    looked_up = f"import sys; sys.path.insert(0, {str(library)!r})"
+    code = f"{looked_up}\nfrom pathlib import Path\nimport bertviewer.core.child_process as it\n"
+    code += "it.forbid_reading([])\nimport linked\nprint(linked.WORD)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=child_process.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.returncode) == ("read", 0), done.stderr
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -5,7 +5,7 @@ import pytest
 from tests.fuzz.cases import work_through
 from tests.fuzz.targets import TARGETS
 
-COUNT = 500
+COUNT = 300
 FEW = 40
 """Of the names: each family that comes up is imported."""
 

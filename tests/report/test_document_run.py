@@ -147,7 +147,7 @@ def test_costs_without_a_formula_are_said(
     assert document.data["costs"]["reason"] == ""
     modules = {**compute.modules, "pooler": replace(compute.modules["pooler"], macs=None)}
     assert costs_with(replace(compute, modules=modules))["rows"] == [
-        {"name": "pooler", "terms": [], "macs": "", "flops": ""}
+        {"name": "pooler", "terms": [], "macs": "", "flops": "", "reason": ""}
     ]
     nothing = costs_with(replace(compute, modules={}, peak=(), reason="it is too loud"))
     assert (nothing["rows"], nothing["reason"]) == ([], "it is too loud")
