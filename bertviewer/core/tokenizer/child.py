@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,8 @@ def main(arguments: list[str]) -> int:
         limit_seconds(seconds)
         answers.write(json.dumps(server.answer(json.loads(line))).encode() + b"\n")
         answers.flush()
+    with suppress(OSError):
+        folder.rmdir()  # whoever asked may have been killed
     return 0
 
 

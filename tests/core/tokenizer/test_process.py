@@ -197,6 +197,17 @@ def test_what_waits_ends_with_the_process(tmp_path: Path, own_process: None) -> 
     assert not folder.exists()
 
 
+def test_it_leaves_nothing_behind_when_who_asks_is_killed(
+    tmp_path: Path, own_process: None
+) -> None:
+    ModelTokenizer(write(tmp_path))
+    with tokenizer_process().turn(no_progress) as child:
+        assert child._process.stdin is not None
+        child._process.stdin.close()  # as the system does
+        assert child._process.wait(60) == 0
+        assert not child.folder.exists()
+
+
 def test_text_that_is_no_unicode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the tokenizer cannot read this text"):
         ModelTokenizer(write(tmp_path)).tokenize(Sentence("\ud800"))
