@@ -112,7 +112,8 @@ class Child:
             except DiedError:
                 return False
             self._abandoned = None
-        return self._process.poll() is None
+        # What tidies the temporary files up takes the folder of a window that is open for days.
+        return self._process.poll() is None and self.folder.is_dir()
 
     def forget(self, number: int) -> None:
         """Have a tokenizer closed with the next request. For any thread."""

@@ -208,6 +208,14 @@ def test_it_leaves_nothing_behind_when_who_asks_is_killed(
         assert not child.folder.exists()
 
 
+def test_its_folder_may_be_tidied_away(tmp_path: Path, own_process: None) -> None:
+    tokenizer = ModelTokenizer(write(tmp_path))
+    with tokenizer_process().turn(no_progress) as child:
+        child.folder.rmdir()
+    assert len(tokenizer.tokenize(Sentence("a b"))) == 2
+    assert len(ModelTokenizer(tmp_path).tokenize(Sentence("a b"))) == 2
+
+
 def test_text_that_is_no_unicode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the tokenizer cannot read this text"):
         ModelTokenizer(write(tmp_path)).tokenize(Sentence("\ud800"))
