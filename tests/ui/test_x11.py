@@ -89,6 +89,8 @@ sys.argv[1:] = ["demo"]
 sys.exit(app.main())
 """
 
+PATIENCE_SECONDS = 300
+
 
 class Person:
     """Somebody at a window of the program: the keys, the mouse, and what the window says."""
@@ -112,9 +114,22 @@ class Person:
     def does(self, *arguments: str) -> None:
         subprocess.run(["xdotool", *arguments], env=self._environment, check=True)
 
+    def turns_to(self, title: str) -> None:
+        """Wait for a window of this title, and give it the keys.
+
+        xdotool's own waiting ends with an error where any window goes while it looks at them all, as
+        a menu does, so it is asked again and again.
+        """
+        command = ["xdotool", "search", "--name", title, "windowfocus"]
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (found := subprocess.run(command, env=self._environment)).returncode != 0:
+            assert self.process.poll() is None, title
+            assert time.monotonic() < deadline, f"{title}: xdotool ended with {found.returncode}"
+            time.sleep(0.05)
+
     def sees(self, words: str) -> str:
         """Wait for a line that begins with these words, and return the rest of it."""
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             text = self._output.read_text()
             for line in text.splitlines():
@@ -131,7 +146,7 @@ def person_at(code: str, folder: Path) -> Iterator[Person]:
         person = Person(display, code, folder)
         try:
             person.sees("opened")
-            person.does("search", "--sync", "--name", "demo — bertviewer", "windowfocus")
+            person.turns_to("demo — bertviewer")
             yield person
             person.does("key", "ctrl+q")
             assert person.process.wait(60) == 0
@@ -157,14 +172,14 @@ def test_before_torch_is_imported_all_but_a_run_is_there_and_that_follows(tmp_pa
         assert person.sees("selected") == "False"
         person.does("key", "alt+f")
         person.does("key", "v")
-        person.does("search", "--sync", "--name", "Export modules as CSV", "windowfocus")
+        person.turns_to("Export modules as CSV")
         person.does("type", str(tmp_path / "modules.csv"))
         person.does("key", "Return")
         assert person.sees("saved") == "False"
         header, *rows = (tmp_path / "modules.csv").read_text().splitlines()
         assert header.startswith("path,class,depth,parameters")
         assert any(row.startswith("encoder.layer.5.attention.self.query,Linear,") for row in rows)
-        person.does("search", "--name", "demo — bertviewer", "windowfocus")
+        person.turns_to("demo — bertviewer")
         person.does("key", "ctrl+l")
         person.does("type", "hello world")
         person.does("key", "Return")
