@@ -19,6 +19,7 @@ from bertviewer.core.backend import torch, transformers
 from bertviewer.core.costs.known_values import KnownValues, tensors_in
 from bertviewer.core.costs.live_memory import LiveMemory, elements
 from bertviewer.core.costs.meta_inputs import meta_inputs
+from bertviewer.core.costs.meta_results import carry_out
 from bertviewer.core.costs.products import Dimensions, product_dimensions
 from bertviewer.core.counting.dimensions import (
     Blueprint,
@@ -152,7 +153,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             )
         tensors = tensors_in((args, kwargs))
         args, kwargs = self.known.together((args, kwargs), tensors)
-        output = func(*args, **kwargs)
+        output = carry_out(func, args, kwargs, tensors)
         self.known.follow(func, args, kwargs, tensors, output)
         self._note_memory(output)
         dimensions = product_dimensions(func, args, output)

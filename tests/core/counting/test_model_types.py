@@ -25,7 +25,7 @@ siglip_vision_model smolvlm_vision timesformer vit vit_mae vit_msn vivit vjepa2
 """.split()  # noqa: SIM905 - a word a line would take a hundred
 OTHERS = """
 audioflamingo3_encoder autoformer bamba bros clip_text_model data2vec-audio decision_transformer
-glmasr_encoder layoutlm layoutlmv3 markuplm mimi_decoder patchtsmixer qwen2_audio_encoder speecht5
+glmasr_encoder layoutlm layoutlmv3 markuplm patchtsmixer qwen2_audio_encoder speecht5
 timesfm vilt visual_bert voxtral_encoder
 """.split()  # noqa: SIM905 - a word a line would take a hundred
 SAMPLE = (*TEXT, *VISION, *OTHERS)
