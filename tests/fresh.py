@@ -7,18 +7,22 @@ domains are evaluated by plain Python, as another program would evaluate what ``
 
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bertviewer.core.backend import torch
+from bertviewer.core.costs.compute import Compute
+from bertviewer.core.costs.forward_pass import read_forward
 from bertviewer.core.counting.counting import Derivation
 from bertviewer.core.counting.dimensions import Build
+from bertviewer.core.symbols import Symbol, symbols_of
 
 CONFIGURATIONS = 10
 _DRAWS = 120
 _MOST_LAYERS = 8
 _MOST_SIZE = 2_000_000
+_LONGEST = 700
 
 # These name something, or steer; whoever changes them changes no size.
 _NAMES = re.compile(
@@ -85,7 +89,7 @@ def try_formulas(
             model = build(fresh)
         except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
             continue
-        values = _values(fresh, found)
+        values = _values(fresh, found.symbols)
         built += 1
         wrong = 0
         known: dict[str, int] = {}
@@ -117,9 +121,56 @@ def try_formulas(
     return Trials(built, evaluations, outside, tuple(mistakes))
 
 
-def _values(config: Mapping[str, Any], found: Derivation) -> dict[str, int]:
+def try_costs(
+    config: Mapping[str, Any], compute: Compute, build: Build, seed: str, wanted: int
+) -> Trials:
+    """Evaluate all formulas of multiply-adds on so many fresh configurations and sentences.
+
+    What is right is counted while the model runs; that this is what torch's own counter says is
+    shown in ``tests/core/costs``.
+    """
+    draw = random.Random(f"{seed} costs")
+    formulas = {path: module.macs for path, module in compute.modules.items() if module.macs}
+    codes = {text: compile(text, "formula", "eval") for text in formulas.values()}
+    domain = compile(compute.domain or "True", "domain", "eval")
+    symbols = symbols_of(config)
+    real = _values(config, symbols)
+    evaluations = outside = built = 0
+    mistakes: list[Mistake] = []
+    for fresh, changed in _fresh(config, draw):
+        if built == wanted:
+            break
+        values = _values(fresh, symbols)
+        is_known = all(
+            values.get(letter, 0) * real[variable] == value * values.get(variable, 0)
+            if (variable := compute.variables.get(letter)) in real
+            else values.get(letter) == value
+            for letter, value in real.items()
+        )
+        if not is_known or not eval(domain, {"__builtins__": {}}, dict(values)):
+            outside += len(formulas)
+            continue
+        longest = min(values.get("L", _LONGEST), _LONGEST)
+        tokens = max(1, draw.choice((1, 7, longest // 2, longest * 3 // 4, longest - 5)))
+        values |= {"B": draw.randint(1, 3), "S": tokens, "S_d": draw.choice((1, 5, tokens))}
+        try:
+            seen = read_forward(build(fresh), values)
+        except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+            continue
+        built += 1
+        for path, text in formulas.items():
+            if path not in seen.sizes:
+                continue
+            evaluations += 1
+            given, true = eval(codes[text], {"__builtins__": {}}, dict(values)), seen.sizes[path]
+            if given != true:
+                mistakes.append(Mistake(path, text, compute.domain, changed, given, true))
+    return Trials(built, evaluations, outside, tuple(mistakes))
+
+
+def _values(config: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, int]:
     values = {}
-    for symbol in found.symbols:
+    for symbol in symbols:
         at: Any = config
         for part in symbol.key.split("."):
             if isinstance(at, Mapping):

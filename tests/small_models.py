@@ -9,16 +9,18 @@ from typing import Any
 
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.counting.counting import derive
 from bertviewer.core.counting.dimensions import goes_by_layer
 from bertviewer.core.deriving import builder
 from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate, letters_of
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.special_floats import encoded
 from bertviewer.core.symbols import is_depth
-from tests.fresh import try_formulas
+from tests.fresh import try_costs, try_formulas
 
 FEW = 3
 """So many layers, so that the first, the ones between and the last can differ."""
@@ -163,13 +165,16 @@ class Finding:
         return self.exact and self.proven == self.modules and bool(self.formula)
 
 
-def examine(config: Mapping[str, Any], folder: Path, fresh: int = 0) -> Finding:
+def examine(
+    config: Mapping[str, Any], folder: Path, fresh: int = 0, *, costs: bool = False
+) -> Finding:
     """Open a configuration as the program does, count it again, and derive its formulas.
 
     Args:
         config: the configuration.
         folder: where its file may be written.
         fresh: on so many fresh configurations formulas are tried.
+        costs: whether these are the formulas of multiply-adds, and not those of counts.
     """
     model_type = config["model_type"]
     start = time.perf_counter()
@@ -180,6 +185,8 @@ def examine(config: Mapping[str, Any], folder: Path, fresh: int = 0) -> Finding:
     except UserError as error:
         return Finding(model_type, " ".join(str(error).replace(str(path), "").split()))
     architecture, source = opened.architecture, opened.source
+    if costs:
+        return _examine_costs(opened, fresh)
     found = derive(architecture.config, builder(source))
     seconds = time.perf_counter() - start
     counts = {node.path: node.parameters for node in architecture.modules}
@@ -195,6 +202,30 @@ def examine(config: Mapping[str, Any], folder: Path, fresh: int = 0) -> Finding:
         proven=sum(path not in found.unproven for path in filled),
         formula=root if "" not in found.unproven and letters_of(root) else "",
         causes=tuple(dict.fromkeys(found.unproven[p] for p in filled if p in found.unproven)),
+        seconds=seconds,
+        configurations=tried.configurations,
+        evaluations=tried.evaluations,
+        outside=tried.outside,
+        mistakes=tuple(map(str, tried.mistakes)),
+    )
+
+
+def _examine_costs(opened: LoadedModel, fresh: int) -> Finding:
+    """Derive the multiply-adds; modules are those that multiply, or have no formula."""
+    config, build = opened.architecture.config, builder(opened.source)
+    model_type = config["model_type"]
+    start = time.perf_counter()
+    compute = derive_costs(config, build)
+    seconds = time.perf_counter() - start
+    modules = [module for module in compute.modules.values() if module.macs != "0"]
+    tried = try_costs(config, compute, build, model_type, fresh)
+    return Finding(
+        model_type,
+        exact=True,
+        modules=len(modules),
+        proven=sum(module.macs is not None for module in modules),
+        formula=compute.modules[""].macs or "" if compute.modules else "",
+        causes=tuple(dict.fromkeys(filter(None, (compute.reason, *(m.reason for m in modules))))),
         seconds=seconds,
         configurations=tried.configurations,
         evaluations=tried.evaluations,

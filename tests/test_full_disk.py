@@ -12,6 +12,8 @@ import pytest
 
 LIMIT = 4096
 OLD = b"the report of yesterday"
+ENVIRONMENT = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+"""Python leaves half a module's bytecode where it finds no room, and fails to read it later."""
 
 
 def limited() -> None:
@@ -26,6 +28,7 @@ def program(
         return subprocess.run(
             [sys.executable, "-m", "bertviewer", *arguments],
             cwd=folder,
+            env=ENVIRONMENT,
             preexec_fn=before,
             stdout=results,
             stderr=subprocess.PIPE,
@@ -62,6 +65,7 @@ except UserError as error:
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
+        env=ENVIRONMENT,
         preexec_fn=limited,
         capture_output=True,
         text=True,

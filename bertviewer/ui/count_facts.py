@@ -130,6 +130,8 @@ class CountFacts(QObject):
         macs = self.tr("{0} multiply-adds").format(f"{steps.result:,}")
         flops = self.tr("{0} FLOPs, two for each").format(f"{FLOPS_PER_MAC * steps.result:,}")
         yield "", CountView(steps.terms, f"{macs} = {flops}")
+        if architecture.compute is not None and architecture.compute.domain is not None:
+            yield self.tr("Holds where"), domain_text(architecture.compute.domain)
         if not node.path and (peak := peak_text(architecture, values)):
             yield self.tr("Activations at their peak"), self.tr("{0}, in float32").format(peak)
 

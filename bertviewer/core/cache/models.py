@@ -20,6 +20,7 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.cache.conformity import conforms
 from bertviewer.core.cache.store import OddContent, Store
 from bertviewer.core.cache.versions import versions
+from bertviewer.core.costs.compute import Compute
 from bertviewer.core.domains import holds_in
 from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate
@@ -218,11 +219,18 @@ def _prove(architecture: Architecture) -> None:
             shape = tuple(evaluate(size, values) for size in symbolic)
             if shape != tensor.shape:
                 raise OddContent(f"the shape of {tensor.name} is not {symbolic}")
-    if (compute := architecture.compute) is not None:
-        values |= {symbol.letter: symbol.value for symbol in compute.symbols}
-        for module in compute.modules.values():
-            for formula in (module.macs, *(module.input_shape or ()), *(module.output_shape or ())):
-                if formula is not None:
-                    evaluate(formula, values)
-        for formula in compute.peak:
-            evaluate(formula, values)
+    if architecture.compute is not None:
+        _prove_costs(architecture.compute, values)
+
+
+def _prove_costs(compute: Compute, values: Mapping[str, int]) -> None:
+    """Raise ``OddContent`` unless the formulas of a forward pass say something of the model."""
+    values = {**values, **{symbol.letter: symbol.value for symbol in compute.symbols}}
+    if not holds_in(compute.domain, values):
+        raise OddContent("the model is outside of the domain of its costs")
+    for module in compute.modules.values():
+        for formula in (module.macs, *(module.input_shape or ()), *(module.output_shape or ())):
+            if formula is not None:
+                evaluate(formula, values)
+    for formula in compute.peak:
+        evaluate(formula, values)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from bertviewer.core.domains import letters_in
 from bertviewer.core.evaluation import letters_of
 from bertviewer.core.symbols import Symbol
 
@@ -53,6 +54,9 @@ class Compute:
         variables: for every letter that could be changed, the one that formulas follow then: its
             own, or another's where the model was only run with both in proportion. Formulas say
             nothing of other proportions, nor of other values of a letter that is not in it.
+        domain: the conditions under which all formulas hold, as of ``core.domains``; ``None`` for
+            everywhere. It says nothing of the sentence: formulas hold for each that the model
+            takes.
         reason: why there is nothing, one line; empty where there is.
     """
 
@@ -61,15 +65,16 @@ class Compute:
     peak: tuple[str, ...]
     peak_fixed: Mapping[str, int] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    domain: str | None = None
     reason: str = ""
 
     @property
     def letters(self) -> frozenset[str]:
-        """The letters in all formulas, those of the configuration too."""
+        """The letters in all formulas and in their domain, those of the configuration too."""
         texts = [*self.peak]
         for module in self.modules.values():
             texts += [module.macs or "0", *(module.input_shape or ()), *(module.output_shape or ())]
-        return frozenset[str]().union(*map(letters_of, texts))
+        return letters_in(self.domain).union(*map(letters_of, texts))
 
     def reason_for(self, path: str) -> str:
         """Return why a module has no formula of its multiply-adds; empty if it has, or needs none.
@@ -96,6 +101,7 @@ class Compute:
             "peak_elements": list(self.peak),
             "peak_fixed": dict(self.peak_fixed),
             "variables": dict(self.variables),
+            "domain": self.domain,
             "reason": self.reason,
         }
 
@@ -116,6 +122,7 @@ class Compute:
             tuple(data["peak_elements"]),
             data["peak_fixed"],
             data["variables"],
+            data.get("domain"),
             data["reason"],
         )
 

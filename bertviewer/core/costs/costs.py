@@ -25,12 +25,15 @@ from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.costs.peaks import derive_peak
 from bertviewer.core.costs.trials import Trial, find_trials
 from bertviewer.core.costs.unexplained import unexplained
-from bertviewer.core.counting.dimensions import Build, Laboratory, Values, owners
+from bertviewer.core.counting.dimensions import Blueprint, Build, Laboratory, Values, owners
+from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.experiments import observe
 from bertviewer.core.counting.fitted import fit_repeats, fit_shapes
+from bertviewer.core.counting.limits import Limits
 from bertviewer.core.counting.observations import Observations
-from bertviewer.core.counting.proving import PROOFS, Facts, Formulas, undisputed
-from bertviewer.core.counting.templates import count_modules, template_path
+from bertviewer.core.counting.proving import PROOFS, Facts, Formulas, gathered, undisputed
+from bertviewer.core.counting.templates import Shape, count_modules, template_path
+from bertviewer.core.domains import joined
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.library_words import plain_words
 from bertviewer.core.progress import Progress, no_progress
@@ -74,10 +77,10 @@ def derive_costs(
     own = {symbol.letter: symbol.value for symbol in symbols}
     layers = tuple(symbol.letter for symbol in symbols if role_of(symbol) == "layers")
     peak, peak_fixed = derive_peak(lab, observed, layers, (real, own), trials)
-    modules = _modules(observed, layers, [*trials, (real, own)])
+    modules, domain = _modules(lab, observed, layers, [*trials, (real, own)])
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
     variables = {letter: variable for letter, variable in followed.items() if variable}
-    return Compute(inputs, modules, peak, peak_fixed, variables)
+    return Compute(inputs, modules, peak, peak_fixed, variables, domain)
 
 
 def _nothing(inputs: tuple[Symbol, ...], reason: str) -> Compute:
@@ -111,9 +114,12 @@ def _one_line(error: Exception) -> str:
 
 
 def _modules(
-    observed: Observations, layers: Sequence[str], trials: Sequence[Trial]
-) -> dict[str, ModuleCompute]:
-    """Return what is proven of every module at work in the last trial, the real model."""
+    lab: Laboratory, observed: Observations, layers: Sequence[str], trials: Sequence[Trial]
+) -> tuple[dict[str, ModuleCompute], str | None]:
+    """Return what is proven of every module at work in the last trial, the real model.
+
+    And the domain that it is proven in.
+    """
     base, shapes = observed.base, fit_shapes(observed)
     repeats = fit_repeats(observed)
     lengths = {path: base.lengths[path] for path in repeats}
@@ -126,13 +132,14 @@ def _modules(
     fitted = formulas
     for model, values in trials:
         formulas = _confirmed(formulas, _facts(model), lengths, values)
+    formulas, domain = _limited(lab, observed, formulas, shapes, lengths)
     real, _ = trials[-1]
     at_work = {path for called in real.called for path in (called, *owners(called))}
     found = {name: formulas.get(template_path(name, lengths)) for name in _facts(real)}
     without = [path for path in real.modules if path in at_work and not found[path]]
     reasons = unexplained(observed, shapes, fitted, lengths, trials, paths=without)
     ends = {(kind_of(name), owner_of(name)): found[name] for name in found if _is_shown(name)}
-    return {
+    modules = {
         path: ModuleCompute(
             macs=macs[0] if (macs := found[path]) else None,
             input_shape=ends.get((INPUT, path)),
@@ -142,9 +149,34 @@ def _modules(
         for path in real.modules
         if path in at_work
     }
+    return modules, domain
 
 
-def _facts(model: ForwardPass) -> Facts:
+def _limited(
+    lab: Laboratory,
+    observed: Observations,
+    formulas: Formulas,
+    shapes: Mapping[str, Shape],
+    lengths: Mapping[str, int],
+) -> tuple[Formulas, str | None]:
+    """Return the formulas that hold in a domain, and the one domain in which all of them do.
+
+    It says nothing of B and S: what depends on the sentence is no formula of it.
+    """
+    limits = Limits(
+        lab,
+        observed,
+        lambda model: gathered(_facts(model), lambda name: template_path(name, lengths)),
+        dict(formulas),
+        unlimited=frozenset((SENTENCES, TOKENS, TARGET_TOKENS)),
+    )
+    even = (text for texts in of_shapes(shapes, lab.symbols).values() for text in texts)
+    limits.search(dict.fromkeys(formulas, tuple(dict.fromkeys(even))), ())
+    conditions = (limits.conditions.get(name, ()) for name in limits.formulas)
+    return limits.formulas, joined(text for texts in conditions for text in texts)
+
+
+def _facts(model: Blueprint) -> Facts:
     """Return multiply-adds by module, and what goes in and comes out by entry."""
     shown = {name: shape for name, shape in model.shapes.items() if _is_shown(name)}
     return {**{path: (size,) for path, size in model.sizes.items()}, **shown}

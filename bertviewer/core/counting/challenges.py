@@ -140,11 +140,17 @@ class Challenger:
                 yield change
 
     def _uneven(self) -> Iterator[Change]:
-        """Move each number of heads alone to one that does not divide the width."""
+        """Move each number of heads alone to one that does not divide the width.
+
+        And each width to one that leaves an odd number to each head, and a single one.
+        """
         values = self.observed.values
         parts = frozenset[str]().union(*self.divisors.values())
         for variable in self._alone():
             letter = variable.letter
+            for part in self.divisors.get(letter, ()):
+                yield {letter: values[part] * (values[letter] // values[part] + 1 | 1)}
+                yield {letter: values[part]}
             if variable.role == "heads" and letter in parts:
                 wholes = [values[w] for w, divisors in self.divisors.items() if letter in divisors]
                 new = values[letter] + 1

@@ -32,9 +32,10 @@ class Candidates:
         """
         base = self.observed.values
         for whole, parts in self.divisors.items():
-            yield from (
-                f"{whole} % {part} == 0" for part in sorted(parts) if {whole, part} & change.keys()
-            )
+            for part in sorted(parts) if whole in change else sorted(parts & change.keys()):
+                yield f"{whole} % {part} == 0"
+                # Rotary positions turn the two halves of a head.
+                yield f"{whole} % (2*{part}) == 0"
         for letter, value in change.items():
             yield from self._equalities(letter, change)
             seen = [point for point, _ in self.observed.seen.get(letter, ())]

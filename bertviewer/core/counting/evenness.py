@@ -4,7 +4,7 @@ A model rounds each division by itself, as ``(image_size // patch_size)**2`` pat
 says the same where nothing is left over, which is a condition on the letters that are divided.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -32,6 +32,22 @@ def even_conditions(
     for letters, coefficient in polynomial.terms.items():
         conditions |= dict.fromkeys(_of_term(letters, coefficient, values, symbols))
     return tuple(conditions)
+
+
+def of_shapes(
+    shapes: Mapping[str, Sequence[Polynomial]], symbols: Iterable[Symbol]
+) -> dict[str, tuple[str, ...]]:
+    """Return what has to be divisible by what, by the names of the shapes."""
+    by_letter = {symbol.letter: symbol for symbol in symbols}
+    values = {letter: symbol.value for letter, symbol in by_letter.items()}
+    return {
+        name: tuple(
+            condition
+            for dimension in shape
+            for condition in even_conditions(dimension, values, by_letter)
+        )
+        for name, shape in shapes.items()
+    }
 
 
 def _of_term(

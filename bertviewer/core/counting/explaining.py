@@ -6,12 +6,21 @@ from math import lcm
 
 from bertviewer.core.counting.counts import Count
 from bertviewer.core.counting.dimensions import Blueprint, Laboratory, owners
-from bertviewer.core.counting.evenness import even_conditions
+from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.fitted import fit_repeats, fit_shapes, unfitted, unfitted_reasons
 from bertviewer.core.counting.fresh_models import Fresh, Wishes, fresh_models, partly_fresh_models
 from bertviewer.core.counting.limits import Limits
 from bertviewer.core.counting.observations import Observations
-from bertviewer.core.counting.proving import PROOFS, TENSOR, Formulas, Trial, holds, judge
+from bertviewer.core.counting.proving import (
+    PROOFS,
+    TENSOR,
+    Formulas,
+    Gathered,
+    Trial,
+    gathered,
+    holds,
+    judge,
+)
 from bertviewer.core.counting.templates import (
     Shape,
     count_modules,
@@ -104,12 +113,13 @@ def _explained(
     limits = Limits(
         lab,
         observed,
-        lambda model: _facts_by_template(model, template),
+        lambda model: _gathered(model, template),
         dict(formulas),
         frozenset(first.reasons),
         is_plain=exactly,
     )
-    limits.search(_evenness(lab, shapes), fresh)
+    even = of_shapes(shapes, lab.symbols)
+    limits.search({TENSOR + name: texts for name, texts in even.items()}, fresh)
     verdict = first
     if first.reasons or limits.conditions:
         trials += limits.trials()
@@ -190,30 +200,11 @@ def _template_of(name: str, template: Callable[[str], str]) -> str:
 def _trial(observed: Observations, fresh: Fresh, template: Callable[[str], str]) -> Trial:
     model, values = fresh
     moved = {letter for letter, value in values.items() if value != observed.values[letter]}
-    return Trial(_facts_by_template(model, template), values, frozenset(moved))
+    return Trial(_gathered(model, template), values, frozenset(moved))
 
 
-def _facts_by_template(
-    model: Blueprint, template: Callable[[str], str]
-) -> dict[str, frozenset[tuple[int, ...]]]:
-    facts: dict[str, set[tuple[int, ...]]] = {}
-    for name, fact in facts_of(model).items():
-        facts.setdefault(_template_of(name, template), set()).add(fact)
-    return {name: frozenset(found) for name, found in facts.items()}
-
-
-def _evenness(lab: Laboratory, shapes: Mapping[str, Shape]) -> dict[str, tuple[str, ...]]:
-    """Return what has to divide what, by the names of tensors."""
-    symbols = {symbol.letter: symbol for symbol in lab.symbols}
-    values = {symbol.letter: symbol.value for symbol in lab.symbols}
-    return {
-        TENSOR + name: tuple(
-            condition
-            for dimension in shape
-            for condition in even_conditions(dimension, values, symbols)
-        )
-        for name, shape in shapes.items()
-    }
+def _gathered(model: Blueprint, template: Callable[[str], str]) -> Gathered:
+    return gathered(facts_of(model), lambda name: _template_of(name, template))
 
 
 def facts_of(model: Blueprint) -> dict[str, tuple[int, ...]]:

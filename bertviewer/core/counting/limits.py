@@ -13,8 +13,8 @@ from bertviewer.core.counting.conditions import Candidates, ratio
 from bertviewer.core.counting.dimensions import Blueprint, Laboratory, owners
 from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
-from bertviewer.core.counting.proving import TENSOR, Trial
-from bertviewer.core.domains import is_met
+from bertviewer.core.counting.proving import TENSOR, Gathered, Trial
+from bertviewer.core.domains import is_met, letters_in
 from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.symbols import Symbol, is_standard, role_of
 
@@ -23,9 +23,6 @@ MOST_BUILDS = 80
 
 ROUNDS = 12
 """So many conditions are looked for in one challenge."""
-
-Facts = Mapping[str, frozenset[tuple[int, ...]]]
-"""What a model has, by the names of formulas: of every block that a formula stands for."""
 
 Conditions = Mapping[str, tuple[str, ...]]  # by the name of the formula that they limit
 
@@ -39,6 +36,7 @@ class Limits:
         observed: what the formulas were fitted to.
         facts_of: reads off a model what formulas have to give.
         formulas: those to be limited; the ones that hold nowhere are taken out.
+        unlimited: letters that formulas have to hold for any value of, or not at all.
         doubtful: the names of those that fresh models have not confirmed.
         is_plain: whether numbers of layers stay as they are anyway, so that they may be conditions.
         conditions: what is known of their domains; a module's hold what those below it need.
@@ -49,15 +47,16 @@ class Limits:
 
     lab: Laboratory
     observed: Observations
-    facts_of: Callable[[Blueprint], Facts]
+    facts_of: Callable[[Blueprint], Gathered]
     formulas: dict[str, tuple[str, ...]]
+    unlimited: frozenset[str] = frozenset()
     doubtful: frozenset[str] = frozenset()
     is_plain: bool = False
     conditions: dict[str, dict[str, None]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     pinned: set[str] = field(default_factory=set)
     built: list[tuple[Mapping[str, int], Blueprint]] = field(default_factory=list)
-    _known: dict[frozenset[tuple[str, int]], Facts | None] = field(default_factory=dict)
+    _known: dict[frozenset[tuple[str, int]], Gathered | None] = field(default_factory=dict)
     _builds: int = 0
     _symbols: dict[str, Symbol] = field(init=False)
     _real: dict[str, int] = field(init=False)
@@ -201,7 +200,7 @@ class Limits:
             if variable.letter == letter
         )
 
-    def _facts(self, change: Mapping[str, int]) -> Facts | None:
+    def _facts(self, change: Mapping[str, int]) -> Gathered | None:
         key = frozenset(change.items())
         if key not in self._known:
             self._builds += 1
@@ -257,7 +256,8 @@ class Limits:
         known = Candidates(self.observed, self._symbols, self._divisors, self._heals)
         for text in known.of(change):
             if (
-                is_met(text, self._real)
+                self.unlimited.isdisjoint(letters_in(text))
+                and is_met(text, self._real)
                 and is_met(text, self.observed.values)
                 and not is_met(text, values)
             ):
@@ -267,7 +267,11 @@ class Limits:
     def _fixed(self, change: Change, wrong: tuple[str, ...]) -> str | None:
         """Return a letter that has to keep its value, one of no wrong formula if there is any."""
         used = frozenset[str]().union(*(letters_of(t) for n in wrong for t in self.formulas[n]))
-        letters = [letter for letter in change if self.is_plain or not self.counts(letter)]
+        letters = [
+            letter
+            for letter in change
+            if letter not in self.unlimited and (self.is_plain or not self.counts(letter))
+        ]
         order = sorted(letters, key=lambda x: (x in used, is_standard(self._symbols[x])))
         return order[0] if order else None
 

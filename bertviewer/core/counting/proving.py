@@ -1,6 +1,6 @@
 """Proof: formulas meet models that no fit has seen, and those that are wrong once are dropped."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -19,17 +19,21 @@ Facts = Mapping[str, tuple[int, ...]]
 """What formulas have to give in one model, by the same names."""
 
 
+Gathered = Mapping[str, frozenset[tuple[int, ...]]]
+"""What one model has under each formula's name: of every block that it stands for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A fresh model.
 
     Attributes:
-        facts: all that is known under each formula's name: of every block that it stands for.
+        facts: what the model has.
         values: the letters' values.
         moved: the letters with values that no fit has seen.
     """
 
-    facts: Mapping[str, frozenset[tuple[int, ...]]]
+    facts: Gathered
     values: Values
     moved: frozenset[str]
 
@@ -128,6 +132,14 @@ class _Results:
             except UnevenDivision:
                 self._known[formula] = None
         return self._known[formula]
+
+
+def gathered(facts: Facts, template: Callable[[str], str]) -> Gathered:
+    """Return a model's facts under the names of formulas, which ``template`` gives for its own."""
+    found: dict[str, set[tuple[int, ...]]] = {}
+    for name, fact in facts.items():
+        found.setdefault(template(name), set()).add(fact)
+    return {name: frozenset(several) for name, several in found.items()}
 
 
 def undisputed(

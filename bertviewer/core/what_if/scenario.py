@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bertviewer.core.architecture import TensorInfo
 from bertviewer.core.costs.compute import ModuleCompute
+from bertviewer.core.domains import holds_in
 from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules
@@ -221,7 +222,7 @@ def evaluate_scenario(scenario: Scenario) -> Outcome:
 def _costs_hold(sheet: Sheet, values: Mapping[str, int]) -> bool:
     """Tell whether all letters have values for which the costs were proven."""
     compute = sheet.architecture.compute
-    if compute is None:
+    if compute is None or not holds_in(compute.domain, values):
         return False
     for symbol in sheet.architecture.symbols:
         letter = symbol.letter

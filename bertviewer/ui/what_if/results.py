@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from bertviewer.core.architecture import BITS, bytes_by_dtype
 from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
 from bertviewer.core.counting.count_steps import readable
+from bertviewer.core.domains import holds_in
 from bertviewer.core.folding import TreeRow
 from bertviewer.core.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
@@ -16,7 +17,7 @@ from bertviewer.ui.facts import blank_page, heading_label, plain_label
 from bertviewer.ui.what_if.figures import FigureLine, FigureTable
 from bertviewer.ui.what_if.parts import Part, PartBars
 from bertviewer.ui.what_if.shapes import TensorShapes
-from bertviewer.ui.what_if.texts import bytes_text, difference_text, ratio_text
+from bertviewer.ui.what_if.texts import bytes_text, difference_text, domain_text, ratio_text
 
 _LETTER = re.compile(r"[^\W\d]\w*")
 _ACTIVATION_DTYPES = ("float32", "float16")
@@ -185,6 +186,9 @@ class ResultsView(QScrollArea):
             notes.append(text.format(reason))
         elif not outcome.has_costs:
             notes.append(self.tr("No formula says the multiply-adds for these values."))
+            if not holds_in(compute.domain, outcome.scenario.values):
+                text = self.tr("Those that are there hold only where {0}.")
+                notes.append(text.format(domain_text(compute.domain or "")))
         elif outcome.peak() is None:
             notes.append(self.tr("No formula says the activations' memory for these values."))
         return " ".join(notes)

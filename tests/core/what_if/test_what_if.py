@@ -196,6 +196,11 @@ def test_costs_are_not_given_beyond_what_they_were_proven_for() -> None:
     # There are as many heads as layers, and the model was only run so.
     assert with_value(sheet, A=8).macs("") is None
     assert with_value(sheet, A=8, N=8).macs("") is not None
+    assert architecture.compute is not None
+    compute = replace(architecture.compute, domain="D != 1536")
+    limited = Sheet.of(replace(architecture, compute=compute))
+    assert with_value(limited, D=1548).macs("") is not None
+    assert with_value(limited, D=1536).macs("") is None
     without = Sheet.of(replace(architecture, compute=None))
     assert with_value(without, D=1536).macs("") is None
     assert with_value(without, D=1536).peak() is None

@@ -1,0 +1,77 @@
+"""Formulas of multiply-adds are never wrong inside of their domain, which says where they end."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from torch import nn
+
+from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.costs.compute import Compute
+from bertviewer.core.costs.costs import derive_costs
+from bertviewer.core.domains import holds_in, letters_in
+from bertviewer.core.tasks import find_task
+from tests.fresh import try_costs
+
+SMALL = {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 60}
+ROTARY = {**SMALL, "num_key_value_heads": 2, "max_position_embeddings": 64}
+FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "bert": {**SMALL, "num_hidden_layers": 2},
+    "albert": {**SMALL, "num_hidden_layers": 2, "embedding_size": 16},
+    "electra": {**SMALL, "num_hidden_layers": 2, "embedding_size": 16},
+    "llama": {**ROTARY, "num_hidden_layers": 2},
+    "modernbert": {**SMALL, "num_hidden_layers": 4, "pad_token_id": 0, "bos_token_id": 1,
+                   "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2},
+    "phi": {**ROTARY, "num_hidden_layers": 2},
+    "t5": {"d_model": 24, "d_kv": 6, "d_ff": 40, "num_layers": 2, "num_heads": 4,
+           "vocab_size": 60},
+}  # fmt: skip
+
+
+def build(values: Mapping[str, Any]) -> nn.Module:
+    return build_on_meta(build_config(values, "test"), find_task("base"), "test")
+
+
+def derived(family: str) -> tuple[dict[str, Any], Compute]:
+    config = build_config({"model_type": family, **FAMILIES[family]}, "test").to_dict()
+    return config, derive_costs(config, build)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_none_is_wrong_on_configurations_that_no_fit_has_seen(family: str) -> None:
+    config, compute = derived(family)
+    tried = try_costs(config, compute, build, "tests", 8)
+    assert tried.configurations == 8
+    assert tried.evaluations > 100
+    assert [str(mistake) for mistake in tried.mistakes] == []
+    # They hold for every sentence, or are no formulas.
+    assert letters_in(compute.domain).isdisjoint({"B", "S", "S_d"})
+    assert letters_in(compute.domain) <= compute.letters
+    assert Compute.from_json(json.loads(json.dumps(compute.to_json()))) == compute
+
+
+@pytest.mark.parametrize(
+    ("family", "inside", "outside"),
+    [
+        # 49 features for 4 heads: each has 12, and one is lost.
+        ("bert", {"D": 56, "A": 4}, {"D": 49, "A": 4}),
+        # The projection between the two widths is there where they differ.
+        ("electra", {"D": 48, "A": 4, "E": 20}, {"D": 48, "A": 4, "E": 48}),
+        # Rotary positions turn the halves of a head, and one number has none.
+        ("modernbert", {"D": 56, "A": 4}, {"D": 4, "A": 4}),
+    ],
+)
+def test_a_domain_says_where_they_end(
+    family: str, inside: dict[str, int], outside: dict[str, int]
+) -> None:
+    _, compute = derived(family)
+    assert holds_in(compute.domain, inside)
+    assert not holds_in(compute.domain, outside)
+
+
+def test_documents_of_before_have_no_domain() -> None:
+    _, compute = derived("bert")
+    data = compute.to_json()
+    assert data.pop("domain") == "D % A == 0"
+    assert Compute.from_json(data).domain is None
