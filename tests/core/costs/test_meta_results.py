@@ -10,7 +10,7 @@ from bertviewer.core.backend import transformers
 from bertviewer.core.costs import forward_pass, meta_results
 from bertviewer.core.costs.forward_pass import ForwardPass, read_forward
 from bertviewer.core.costs.meta_results import carry_out
-from tests.core.formulas.formula_models import TINY, config_of
+from tests.core.formulas.formula_models import TINY
 
 aten = torch.ops.aten
 
@@ -36,8 +36,9 @@ def test_a_forward_pass_is_the_same_with_and_without(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def passed() -> ForwardPass:
+        config = transformers.AutoConfig.for_model(family, **TINY[family])
         with torch.device("meta"):
-            model = transformers.AutoModel.from_config(config_of(family))
+            model = transformers.AutoModel.from_config(config)
         return read_forward(model, {"B": 2, "S": 8, "S_d": 5})
 
     first, second = passed(), passed()
