@@ -8,7 +8,6 @@ import pytest
 
 from bertviewer.core.cache import models
 from bertviewer.core.cache.store import SUFFIX, Store
-from bertviewer.core.presets import preset_names
 from bertviewer.core.resources import resources_folder
 from bertviewer.core.source import parse_source
 from tests import seen
