@@ -25,6 +25,7 @@ from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.costs.peaks import derive_peak
 from bertviewer.core.costs.trials import Trial, find_trials
 from bertviewer.core.costs.unexplained import unexplained
+from bertviewer.core.counting.contradictions import Contradictions
 from bertviewer.core.counting.dimensions import Blueprint, Build, Laboratory, Values, owners
 from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.experiments import observe
@@ -163,17 +164,17 @@ def _limited(
 
     It says nothing of B and S: what depends on the sentence is no formula of it.
     """
-    limits = Limits(
+    models = Contradictions(
         lab,
-        observed,
+        observed.values,
         lambda model: gathered(_facts(model), lambda name: template_path(name, lengths)),
         dict(formulas),
-        unlimited=frozenset((SENTENCES, TOKENS, TARGET_TOKENS)),
     )
+    limits = Limits(models, observed, unlimited=frozenset((SENTENCES, TOKENS, TARGET_TOKENS)))
     even = (text for texts in of_shapes(shapes, lab.symbols).values() for text in texts)
     limits.search(dict.fromkeys(formulas, tuple(dict.fromkeys(even))), ())
-    conditions = (limits.conditions.get(name, ()) for name in limits.formulas)
-    return limits.formulas, joined(text for texts in conditions for text in texts)
+    conditions = (models.conditions.get(name, ()) for name in models.formulas)
+    return models.formulas, joined(text for texts in conditions for text in texts)
 
 
 def _facts(model: Blueprint) -> Facts:

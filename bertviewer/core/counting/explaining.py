@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import lcm
 
+from bertviewer.core.counting.contradictions import Contradictions
 from bertviewer.core.counting.counts import Count
-from bertviewer.core.counting.dimensions import Blueprint, Laboratory, owners
+from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values, owners
 from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.fitted import fit_repeats, fit_shapes, unfitted, unfitted_reasons
 from bertviewer.core.counting.fresh_models import Fresh, Wishes, fresh_models, partly_fresh_models
@@ -109,47 +110,67 @@ def _explained(
     wishes = _wishes(shapes.values(), frozenset(real.shapes) if exactly else None)
     fresh = fresh_models(lab, observed, PROOFS, wishes)
     trials = [_trial(observed, one, template) for one in fresh]
-    first = judge(formulas, trials)
-    limits = Limits(
-        lab,
-        observed,
-        lambda model: _gathered(model, template),
-        dict(formulas),
-        frozenset(first.reasons),
-        is_plain=exactly,
+    verdict = judge(formulas, trials)
+    models = Contradictions(
+        lab, observed.values, lambda model: _gathered(model, template), formulas
     )
+    limits = Limits(models, observed, doubtful=frozenset(verdict.reasons), is_plain=exactly)
     even = of_shapes(shapes, lab.symbols)
     limits.search({TENSOR + name: texts for name, texts in even.items()}, fresh)
-    verdict = first
-    if first.reasons or limits.conditions:
-        trials += limits.trials()
-        verdict = judge(limits.formulas, trials, limits.conditions)
+    if verdict.reasons or models.conditions:
+        trials += models.trials()
+        verdict = judge(models.formulas, trials, models.conditions)
     if verdict.is_open():
         for one in partly_fresh_models(lab, observed, wishes):
             trials.append(_trial(observed, one, template))
-            verdict = judge(limits.formulas, trials, limits.conditions)
+            verdict = judge(models.formulas, trials, models.conditions)
             if not verdict.is_open():
                 break
     moving = unfitted(observed, shapes).values()
-    pinned = limits.pinned.union(*(filter(limits.counts, letters) for letters in moving))
-    values = {symbol.letter: symbol.value for symbol in lab.symbols}
-    reasons = {**unfitted_reasons(observed, shapes), **verdict.reasons, **limits.reasons}
-    # In a list whose length no formula follows, a number may stand for another block elsewhere.
-    lengthening = _lengthening(limits)
+    return _named(
+        real,
+        lambda name: _template_of(name, template),
+        Explanation(
+            verdict.proven,
+            {name: tuple(texts) for name, texts in models.conditions.items()},
+            {**unfitted_reasons(observed, shapes), **verdict.reasons, **limits.reasons},
+            frozenset(limits.pinned).union(*(filter(limits.counts, letters) for letters in moving)),
+        ),
+        # In a list whose length no formula follows, a number may stand for another block elsewhere.
+        _lengthening(limits),
+        {symbol.letter: symbol.value for symbol in lab.symbols},
+    )
+
+
+def _named(
+    real: Blueprint,
+    template: Callable[[str], str],
+    found: Explanation,
+    lengthening: Mapping[str, Iterable[str]],
+    values: Values,
+) -> Explanation:
+    """Return an explanation of the real model, by its own names.
+
+    Args:
+        real: the model.
+        template: gives for a name of it that of what explains it.
+        found: formulas by such names.
+        lengthening: the letters that change the length of a list, by its path.
+        values: the letters' values in the real model.
+    """
     proven: dict[str, tuple[str, ...]] = {}
-    conditions: dict[str, tuple[str, ...]] = {}
     missing: dict[str, str] = {}
     for name, fact in facts_of(real).items():
-        like = _template_of(name, template)
-        if like not in verdict.proven:
-            missing[name] = reasons.get(like, "a part of it has no formula")
-        elif not holds(verdict.proven[like], fact, values):
+        like = template(name)
+        if like not in found.proven:
+            missing[name] = found.reasons.get(like, "a part of it has no formula")
+        elif not holds(found.proven[like], fact, values):
             missing[name] = "its formula is wrong for the real model"
         else:
-            proven[name] = verdict.proven[like]
-    for name in proven:
-        conditions[name] = (
-            *limits.conditions.get(_template_of(name, template), ()),
+            proven[name] = found.proven[like]
+    conditions = {
+        name: (
+            *found.conditions.get(template(name), ()),
             *(
                 f"{letter} == {values[letter]}"
                 for owner in owners(name.removeprefix(TENSOR))
@@ -157,7 +178,9 @@ def _explained(
                 for letter in lengthening.get(owner, ())
             ),
         )
-    return Explanation(proven, conditions, missing, frozenset(pinned))
+        for name in proven
+    }
+    return Explanation(proven, conditions, missing, found.pinned)
 
 
 def _lengthening(limits: Limits) -> dict[str, list[str]]:
@@ -166,7 +189,7 @@ def _lengthening(limits: Limits) -> dict[str, list[str]]:
     observed = limits.observed
     seen = [(v.letter, m) for v in observed.variables for _, m in observed.seen[v.letter]]
     seen += [(letter, model) for change, model in observed.misfits for letter in change]
-    for change, model in limits.built:
+    for change, model in limits.models.built:
         # With several at once it would not be known which of them did it.
         counting = [letter for letter in change if limits.counts(letter)]
         seen += [(letter, model) for letter in counting if len(counting) == 1]

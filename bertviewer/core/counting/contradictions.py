@@ -1,0 +1,123 @@
+"""Contradictions: models with some numbers changed, and the formulas that are wrong for them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from bertviewer.core.counting.challenges import Change
+from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
+from bertviewer.core.counting.proving import Gathered, Trial
+from bertviewer.core.domains import is_met
+from bertviewer.core.evaluation import UnevenDivision, evaluate
+
+MOST_BUILDS = 80
+"""So many models are built at most to find out where formulas end."""
+
+
+@dataclass(slots=True)
+class Contradictions:
+    """Builds each changed model once, and tells which formulas it contradicts.
+
+    Attributes:
+        lab: builds the models.
+        values: what the changes start from.
+        facts_of: reads off a model what formulas have to give.
+        formulas: by name; who limits them may take some out.
+        conditions: those that are known to limit each; who limits them adds to these.
+        built: the models that were built for it, with what was changed.
+    """
+
+    lab: Laboratory
+    values: Values
+    facts_of: Callable[[Blueprint], Gathered]
+    formulas: dict[str, tuple[str, ...]]
+    conditions: dict[str, dict[str, None]] = field(default_factory=dict)
+    built: list[tuple[Mapping[str, int], Blueprint]] = field(default_factory=list)
+    _known: dict[frozenset[tuple[str, int]], Gathered | None] = field(default_factory=dict)
+    _builds: int = 0
+
+    def learn(self, change: Mapping[str, int], model: Blueprint) -> None:
+        """Note a model that was built before."""
+        self._known[frozenset(change.items())] = self.facts_of(model)
+
+    def trials(self) -> list[Trial]:
+        """Return all models that were built, to judge formulas by."""
+        return [
+            Trial(facts, {**self.values, **change}, frozenset(change))
+            for change, facts in ((dict(key), facts) for key, facts in self._known.items())
+            if facts is not None
+        ]
+
+    def facts(self, change: Mapping[str, int]) -> Gathered | None:
+        """Return what a model with these values has; ``None`` where there is no such model."""
+        key = frozenset(change.items())
+        if key not in self._known:
+            self._builds += 1
+            self._known[key] = None
+            if (model := self.lab.variant({**self.values, **change})) is not None:
+                self._known[key] = self.facts_of(model)
+                self.built.append((change, model))
+        return self._known[key]
+
+    def has_room(self, share: int = 1) -> bool:
+        """Tell whether models may still be built, of that part of all that may be."""
+        return self._builds < MOST_BUILDS // share
+
+    def wrong(self, change: Mapping[str, int]) -> tuple[str, ...]:
+        """Return the formulas that a model with these values contradicts, inside their domains."""
+        facts = self.facts(change)
+        if facts is None:
+            return ()
+        values = {**self.values, **change}
+        met: dict[str, bool] = {}
+        given: dict[str, int | None] = {}
+        wrong = []
+        for name, fact in facts.items():
+            formula = self.formulas.get(name)
+            if formula is None:
+                continue
+            for condition in self.conditions.get(name, ()):
+                if condition not in met:
+                    met[condition] = is_met(condition, values)
+                if not met[condition]:
+                    break
+            else:
+                result = tuple(_value(part, values, given) for part in formula)
+                if fact != {result}:
+                    wrong.append(name)
+        return tuple(wrong)
+
+    def least(self, change: Change) -> Change:
+        """Return the least part of a change that contradicts a formula."""
+        while len(change) > 1:
+            half = next((half for half in halves(change) if self._is_wrong(half)), None)
+            if half is None:
+                break
+            change = half
+        for letter in list(change) if len(change) > 1 else ():
+            rest = {other: value for other, value in change.items() if other != letter}
+            if rest and self._is_wrong(rest):
+                change = rest
+        return change
+
+    def heals(self, change: Change) -> bool:
+        """Tell whether a model with these values contradicts nothing."""
+        return self.has_room() and self.facts(change) is not None and not self.wrong(change)
+
+    def _is_wrong(self, change: Change) -> bool:
+        return self.has_room() and bool(self.wrong(change))
+
+
+def halves(change: Change) -> tuple[Change, Change]:
+    """Return the two halves of a change."""
+    items = list(change.items())
+    middle = len(items) // 2
+    return dict(items[:middle]), dict(items[middle:])
+
+
+def _value(formula: str, values: Mapping[str, int], known: dict[str, int | None]) -> int | None:
+    if formula not in known:
+        try:
+            known[formula] = evaluate(formula, values)
+        except UnevenDivision:
+            known[formula] = None
+    return known[formula]
