@@ -117,7 +117,7 @@ def _explained(
     limits = Limits(models, observed, doubtful=frozenset(verdict.reasons), is_plain=exactly)
     even = of_shapes(shapes, lab.symbols)
     limits.search({TENSOR + name: texts for name, texts in even.items()}, fresh)
-    if verdict.reasons or models.conditions:
+    if verdict.reasons or limits.reasons or models.conditions:
         trials += models.trials()
         verdict = judge(models.formulas, trials, models.conditions)
     if verdict.is_open():
