@@ -133,7 +133,8 @@ def _modules(
     fitted = formulas
     for model, values in trials:
         formulas = _confirmed(formulas, _facts(model), lengths, values)
-    formulas, domain = _limited(lab, observed, formulas, shapes, lengths)
+    limits = _limits(lab, observed, formulas, shapes, lengths)
+    formulas = limits.models.formulas
     real, _ = trials[-1]
     at_work = {path for called in real.called for path in (called, *owners(called))}
     found = {name: formulas.get(template_path(name, lengths)) for name in _facts(real)}
@@ -145,24 +146,25 @@ def _modules(
             macs=macs[0] if (macs := found[path]) else None,
             input_shape=ends.get((INPUT, path)),
             output_shape=ends.get((OUTPUT, path)),
-            reason=reasons.get(path, ""),
+            reason=limits.reasons.get(template_path(path, lengths)) or reasons.get(path, ""),
         )
         for path in real.modules
         if path in at_work
     }
-    return modules, domain
+    conditions = (limits.models.conditions.get(name, ()) for name in formulas)
+    return modules, joined(text for texts in conditions for text in texts)
 
 
-def _limited(
+def _limits(
     lab: Laboratory,
     observed: Observations,
     formulas: Formulas,
     shapes: Mapping[str, Shape],
     lengths: Mapping[str, int],
-) -> tuple[Formulas, str | None]:
-    """Return the formulas that hold in a domain, and the one domain in which all of them do.
+) -> Limits:
+    """Find the formulas that hold in a domain, and the conditions of it.
 
-    It says nothing of B and S: what depends on the sentence is no formula of it.
+    They say nothing of B and S: what depends on the sentence is no formula of it.
     """
     models = Contradictions(
         lab,
@@ -173,8 +175,7 @@ def _limited(
     limits = Limits(models, observed, unlimited=frozenset((SENTENCES, TOKENS, TARGET_TOKENS)))
     even = (text for texts in of_shapes(shapes, lab.symbols).values() for text in texts)
     limits.search(dict.fromkeys(formulas, tuple(dict.fromkeys(even))), ())
-    conditions = (models.conditions.get(name, ()) for name in models.formulas)
-    return models.formulas, joined(text for texts in conditions for text in texts)
+    return limits
 
 
 def _facts(model: Blueprint) -> Facts:
