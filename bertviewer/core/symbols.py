@@ -107,12 +107,16 @@ _RANK = {letter: rank for rank, letter in enumerate(dict.fromkeys(x.letter for x
 _BY_KEY = {key: letter for letter in LETTERS for key in letter.keys}
 # These integers name or steer something; no tensor is as long as they say.
 _NOT_A_SIZE = re.compile(
-    r"(^|_)(ids?|idxs?|index|indices|indexes|seed|version|theta|base)$|chunk_size|token_id|_rate$"
+    r"(^|_)(ids?|idxs?|index|indices|indexes|seed|version|theta|base)$|chunk_size|token_id|(^|_)sampling_rate$"
 )
+# Such a table gives names or numbers to words, or says how positions are turned.
+_NO_SIZES_IN = re.compile(r"2id$|^id2|(^|_)(map|params|rope)(_|$)")
+# They say where something is, in a list or alone, and not in a text.
+_PLACES = re.compile(r"(?<!token)_(indices|indexes)$")
 # A list with such a name says which layers, not how many.
 _WHICH = re.compile(r"(^|_)(layers|blocks|levels|types?|pattern|dilations?|pinpoints)$")
 _DEPTH = re.compile(
-    r"(^|_)(layers|blocks|depths?)(_per_stage)?$|^(n|num)_\w*layer$|^stage_num\w*_(of_layers|blocks)$"
+    r"(^|_)(layers|blocks|stages|depths?)(_per_stage)?$|^(n|num)_\w*layer$|^stage_num\w*_(of_layers|blocks)$"
 )
 _PARTS = 8
 """A list of different numbers has a symbol for each, if it is no longer than this."""
@@ -134,6 +138,14 @@ def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
     """
     taken: set[str] = set()
     return tuple(_symbols_in(config, (), taken))
+
+
+def places_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
+    """Return a symbol for each place that a configuration names, as of layers that are different.
+
+    They are no sizes, and no formula follows them; it may hold for one place only.
+    """
+    return tuple(_places_in(config, (), {symbol.letter for symbol in symbols_of(config)}))
 
 
 def role_of(symbol: Symbol) -> Role:
@@ -214,8 +226,35 @@ def _symbols_in(
         meaning = f"{symbol.meaning} ({', '.join(path)})" if is_letter and path else symbol.meaning
         yield replace(symbol, letter=letter_name, key=name, meaning=meaning)
     for key, value in config.items():
-        if isinstance(value, Mapping) and (key.endswith("config") or "model_type" in value):
+        if isinstance(value, Mapping) and _has_sizes(key, value):
             yield from _symbols_in(value, (*path, key), taken)
+
+
+def _has_sizes(key: str, table: Mapping[Any, Any]) -> bool:
+    """Tell whether a table is a configuration inside of one, or a few numbers with their names."""
+    if key.endswith("config") or "model_type" in table:
+        return True
+    return len(table) <= _PARTS and not _NO_SIZES_IN.search(key) and all(map(_is_name, table))
+
+
+def _is_name(key: Any) -> bool:
+    return isinstance(key, str) and key.isidentifier()
+
+
+def _places_in(
+    config: Mapping[str, Any], path: tuple[str, ...], taken: set[str]
+) -> Iterator[Symbol]:
+    for key, value in config.items():
+        if isinstance(value, Mapping) and _has_sizes(key, value):
+            yield from _places_in(value, (*path, key), taken)
+        elif _PLACES.search(key) and isinstance(value, list | tuple) and len(value) <= _PARTS:
+            for number, place in enumerate(value):
+                if _is_size(place):
+                    name = ".".join((*path, key, str(number)))
+                    letter = _identifier("_".join((key, str(number), *map(_part_name, path))),
+                                         taken, is_letter=False)  # fmt: skip
+                    taken.add(letter)
+                    yield Symbol(letter, name, place, f"the configuration's {name}")
 
 
 def _part_name(key: str) -> str:

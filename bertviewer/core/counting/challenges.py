@@ -77,6 +77,8 @@ class Challenger:
             yield from filter(None, (self._moved(half, draw) for half in (some, others)))
         yield from self._made_equal()
         yield from self._uneven()
+        yield from self._smaller()
+        yield from self._odd()
 
     def _moved(self, chosen: list[Variable], draw: random.Random) -> Change:
         values, change = self.observed.values, Change()
@@ -157,6 +159,28 @@ class Challenger:
                 while any(whole % new == 0 for whole in wholes):
                     new += 1
                 yield {letter: new}
+
+    def _smaller(self) -> Iterator[Change]:
+        """Make each small number of its own smaller: it may say how often something is so."""
+        values = self.observed.values
+        for variable in self.observed.variables:
+            value = values[variable.letter]
+            is_own = len(variable.symbols) == 1 and not standard_letter(variable.symbols[0])
+            if variable.role == "width" and is_own and value <= _SMALL:
+                yield from ({variable.letter: new} for new in {1, value - 1} if 0 < new < value)
+
+    def _odd(self) -> Iterator[Change]:
+        """Make widths odd, half of them at once: what a model halves was even until now."""
+        values = self.observed.values
+        widths = [
+            variable.letter
+            for variable in self.observed.variables
+            if variable.role == "width" and len(variable.symbols) == 1
+        ]
+        even = [letter for letter in widths if values[letter] > _SMALL and not values[letter] % 2]
+        for some in (even[::2], even[1::2]):
+            if some:
+                yield {letter: values[letter] + 1 for letter in some}
 
     def deeper(self, real: Mapping[str, int]) -> Iterator[Change]:
         """Make models deeper where other numbers may say for how many layers something is so.

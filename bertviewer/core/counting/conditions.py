@@ -7,6 +7,9 @@ from bertviewer.core.counting.challenges import Change
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.symbols import WIDTHS, Symbol, place_of, role_of
 
+_DIVISORS = (2, 4, 8)
+"""Models halve numbers, or round them to a multiple."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -39,6 +42,13 @@ class Candidates:
         for letter, value in change.items():
             yield from self._equalities(letter, change)
             seen = [point for point, _ in self.observed.seen.get(letter, ())]
+            for divisor in _DIVISORS:
+                if (
+                    not base[letter] % divisor
+                    and value % divisor
+                    and self.heals({**change, letter: base[letter] + divisor})
+                ):
+                    yield f"{letter} % {divisor} == 0"
             if value < base[letter] and any(point > base[letter] for point in seen):
                 yield f"{letter} >= {base[letter]}"
 

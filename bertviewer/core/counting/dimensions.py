@@ -107,12 +107,17 @@ class Laboratory:
         values = {symbol.letter: symbol.value for symbol in self.symbols}
         return self.read(self.build(dict(self.config)), values)
 
-    def variant(self, values: Values) -> Blueprint | None:
-        """Build with the letters at these values; ``None`` where the model refuses them."""
+    def variant(self, values: Values, others: tuple[Symbol, ...] = ()) -> Blueprint | None:
+        """Build with the letters at these values; ``None`` where the model refuses them.
+
+        Args:
+            values: of all symbols.
+            others: symbols beside the laboratory's own.
+        """
         self._tick()
         config = dict(self.config)
         try:
-            for symbol in self.symbols:
+            for symbol in (*self.symbols, *others):
                 if symbol.key and values[symbol.letter] != symbol.value:
                     _change(config, symbol, values[symbol.letter])
             with _unfilled():

@@ -65,15 +65,21 @@ def _of_term(
     left = {letter: power for letter, power in letters if power > 0}
     found: list[str] = []
     for name, value, power in below:
-        factors = [
-            letter
-            for letter in sorted(left, key=lambda letter: not _is_width(symbols.get(letter)))
-            if left[letter] >= power and value and values[letter] % value == 0
-        ]
-        if not factors:
+        order = sorted(left, key=lambda letter: not _is_width(symbols.get(letter)))
+        # An image's two sides are divided by a patch's, or one number by several in turn.
+        for at_once, divisor in ((1, name), (power, f"({name}**{power})")):
+            times = power // at_once
+            factors = [
+                letter
+                for letter in order
+                if left[letter] >= times and value and values[letter] % value**at_once == 0
+            ]
+            if factors:
+                left[factors[0]] -= times
+                found.append(f"{factors[0]} % {divisor} == 0")
+                break
+        else:
             return (_whole(letters, coefficient),)
-        left[factors[0]] -= power
-        found.append(f"{factors[0]} % {name} == 0")
     return found
 
 

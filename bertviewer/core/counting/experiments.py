@@ -231,7 +231,8 @@ def _nearby_values(variable: Variable, value: int) -> list[int]:
     multiples = [value * factor for factor in (2, 4, 3, 5)]
     parts = [value // part for part in (2, 3, 4, 5, 7) if value % part == 0]
     if variable.role == "layers":
-        return [value + 1, value + 2, value * 2]
+        # With lists that have an entry for each, there is no longer one.
+        return [value + 1, value + 2, value * 2, *range(value - 1, max(value - 3, 0), -1)]
     if variable.role == "heads":
         return [*parts, *multiples]
     return multiples[:2] if len(variable.symbols) > 1 else [*multiples, *parts]

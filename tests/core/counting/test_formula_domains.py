@@ -173,3 +173,44 @@ def test_swin_finds_the_depths_of_its_stages() -> None:
     assert {symbol.letter for symbol in found.symbols} >= {"depths_0", "depths_1"}
     assert root(found, depths_1=4) == size_of(builder(), {**config, "depths": [1, 4]})
     assert_never_wrong(config, found, builder())
+
+
+def layers_of(size: Callable[[Mapping[str, Any], int], int]) -> Build:
+    """Build layers whose rows follow from the configuration and their place."""
+
+    def build(config: Mapping[str, Any]) -> torch.nn.Module:
+        return torch.nn.Sequential(
+            *(
+                torch.nn.Linear(config["d_model"], size(config, place), device="meta")
+                for place in range(config["num_hidden_layers"])
+            )
+        )
+
+    return build
+
+
+LAYERS = {"d_model": 48, "num_hidden_layers": 3}
+
+
+@pytest.mark.parametrize(
+    ("config", "size"),
+    [
+        # A place in a list; how many layers are of another kind; how often one is.
+        ({"global_attn_indexes": [2]}, lambda c, i: 7 + 2 * (i in c["global_attn_indexes"])),
+        ({"num_dense_layers": 1}, lambda c, i: 7 if i < c["num_dense_layers"] else 5),
+        ({"cross_frequency": 2}, lambda c, i: 5 if i % c["cross_frequency"] else 7),
+        # A table of numbers; what is called a rate and is none.
+        ({"compress_rates": {"heavy": 128}}, lambda c, i: c["compress_rates"]["heavy"]),
+        ({"downsampling_rate": 4}, lambda c, i: 3 * c["downsampling_rate"]),
+        # Halved by one layer after another; halved where the model says nothing of it.
+        ({"mel_bins": 128, "stride": 2}, lambda c, i: c["mel_bins"] // c["stride"] // c["stride"]),
+        ({}, lambda c, i: c["d_model"] // 2 + c["d_model"] // 2),
+    ],
+)
+def test_numbers_that_steer_are_in_the_domain(
+    config: Mapping[str, Any], size: Callable[[Mapping[str, Any], int], int]
+) -> None:
+    whole, build = {**LAYERS, **config}, layers_of(size)
+    tried = try_formulas(whole, derive(whole, build), build, "tests", 60)
+    assert tried.evaluations > 30
+    assert [str(mistake) for mistake in tried.mistakes] == []
