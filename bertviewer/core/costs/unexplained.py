@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from bertviewer.core.costs.forward_pass import PRODUCT, ForwardPass, kind_of, owner_of
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.counting.dimensions import Values, owners
 from bertviewer.core.counting.fitting import moving_letters
 from bertviewer.core.counting.observations import Observations
@@ -76,8 +77,8 @@ def _refuted(
                 if result != f"{size:,}":
                     inputs = ", ".join(f"{k} = {values[k]}" for k in ("B", "S") if k in values)
                     wrong[template] = (
-                        f"{formula} gives {result} for {inputs} in a model that was tried, "
-                        f"and {size:,} is right"
+                        f"{readable(formula)} gives {result} for {inputs} in a model that was "
+                        f"tried, and {size:,} is right"
                     )
     return wrong
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from bertviewer.core.counting.challenges import Challenger, Change
 from bertviewer.core.counting.conditions import Candidates, ratio
 from bertviewer.core.counting.contradictions import Contradictions, halves
+from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.counting.dimensions import owners
 from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
@@ -164,7 +165,8 @@ class Limits:
 
     def _drop(self, name: str, change: Change) -> None:
         formula = self.models.formulas.pop(name)
-        text = formula[0] if len(formula) == 1 else f"[{', '.join(formula)}]"
+        sizes = ", ".join(map(readable, formula))
+        text = sizes if len(formula) == 1 else f"[{sizes}]"
         moved = ", ".join(f"{letter} = {value}" for letter, value in change.items())
         self.reasons[name] = f"{text} is wrong with {moved}"
         self.pinned |= {letter for letter in change if self.counts(letter)}

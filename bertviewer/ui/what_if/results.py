@@ -183,7 +183,7 @@ class ResultsView(QScrollArea):
             notes.append(self.tr("No formula says the multiply-adds."))
         elif reason := compute.reason_for(""):
             text = self.tr("No formula says the multiply-adds: {0}.")
-            notes.append(text.format(reason))
+            notes.append(text.format(reason.removesuffix(".")))
         elif not outcome.has_costs:
             notes.append(self.tr("No formula says the multiply-adds for these values."))
             if not holds_in(compute.domain, outcome.scenario.values):

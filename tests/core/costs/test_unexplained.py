@@ -52,10 +52,10 @@ def test_a_formula_that_a_longer_sentence_refutes() -> None:
     why = compute.reason_for("part.dense")
     # The longest sentence that is tried has 1,400 tokens.
     assert why == (
-        "B*S*D**2 gives 806,400 for B = 1, S = 1400 in a model that was tried, and 811,008 is right"
+        "B·S·D² gives 806,400 for B = 1, S = 1400 in a model that was tried, and 811,008 is right"
     )
     assert compute.reason_for("part") == compute.reason_for("") == f"part.dense: {why}"
     assert compute.reason_for("embedding") == ""
     last = compute.modules["last"]
     assert last.macs is None
-    assert last.reason.startswith("B*S*D**2 gives 806,400")
+    assert last.reason.startswith("B·S·D² gives 806,400")
