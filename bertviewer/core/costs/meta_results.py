@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 MOST_RESULTS = 5_000
 """So many are remembered; BERT's derivation needs 540."""
@@ -35,17 +36,29 @@ def carry_out(
     """
     key = _key(operation, args, kwargs, tensors)
     if key is None:
-        return operation(*args, **kwargs)
+        return _worked_out(operation, args, kwargs)
     forms = _forms.get(key)
     if forms is not None:
         outputs = tuple(_made(form) for form in forms)
         return outputs if len(operation._schema.returns) > 1 else outputs[0]
-    output = operation(*args, **kwargs)
+    output = _worked_out(operation, args, kwargs)
     if key not in _forms:
         if len(_forms) >= MOST_RESULTS:
             _forms.clear()
         _forms[key] = _forms_of(operation, output, tensors)
     return output
+
+
+def _worked_out(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if operation is torch.ops.aten._grouped_mm.default and args[0].is_meta:
+        # Experts' products: on the CPU of any dtype, on the meta device of this one alone.
+        narrow = tree_map_only(Tensor, _in_bfloat16, (tuple(args), dict(kwargs)))
+        return operation(*narrow[0], **narrow[1]).to(args[0].dtype)
+    return operation(*args, **kwargs)
+
+
+def _in_bfloat16(tensor: Tensor) -> Tensor:
+    return tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
 
 
 def _key(

@@ -155,6 +155,24 @@ def test_a_shared_layer_counts_at_each_call() -> None:
     assert peak_elements(compute, {**values, "inner_group_num": 2}) is None
 
 
+def test_experts_cost_what_each_token_asks_of_them() -> None:
+    sizes = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
+    config = {"model_type": "mixtral", **sizes, **heads, "vocab_size": 60, "pad_token_id": 0}
+    compute, values = derived(config)
+    # q and o, k and v; the choice among E experts; three products in each of those chosen.
+    layer = "3*D*I*num_experts_per_tok + 2*D**2 + 2*A_kv*D**2//A + D*E + 2*S*D"
+    assert compute.modules[""].macs == f"N*B*S*({layer})"
+    real: Any = build_random(build_config(config, "test"), find_task("base"), "test")
+    real.set_attn_implementation("eager")
+    for tokens in (1, 9):
+        with torch.no_grad(), ProductCounter() as counter:
+            counter.enter("")
+            real(torch.full((1, tokens), 7), use_cache=False)
+        counted = counter.totals([""])[""]
+        assert macs(compute, "", {**values, "B": 1, "S": tokens}) == counted.count
+
+
 SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40, "vocab_size": 60}
 PEAK_MODELS: dict[str, dict[str, Any]] = {
     "bert": {**SMALL, "num_attention_heads": 3, "max_position_embeddings": 64},
