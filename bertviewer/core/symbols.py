@@ -107,7 +107,7 @@ _RANK = {letter: rank for rank, letter in enumerate(dict.fromkeys(x.letter for x
 _BY_KEY = {key: letter for letter in LETTERS for key in letter.keys}
 # These integers name or steer something; no tensor is as long as they say.
 _NOT_A_SIZE = re.compile(
-    r"(^|_)(ids?|idxs?|index|indices|indexes|seed|version|theta|base)$|chunk_size|token_id|(^|_)sampling_rate$"
+    r"(^|_)(ids?|idxs?|index|indices|indexes|seed|version|theta|base)$|chunk_size|token_id"
 )
 # Such a table gives names or numbers to words, or says how positions are turned.
 _NO_SIZES_IN = re.compile(r"2id$|^id2|(^|_)(map|params|rope)(_|$)")

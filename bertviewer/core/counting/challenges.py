@@ -20,7 +20,10 @@ HALVINGS = 2
 _RATIOS = ((1, 2), (2, 3), (3, 4), (5, 4), (3, 2), (7, 3))
 _STEPS = (-1, 1, 3)
 _ODD = (0, 0, 0, 1)
-_SMALL = 16
+
+SMALL = 16
+"""A number of its own up to this one may steer, and be no size."""
+
 _STEERS = re.compile(r"layer|block|stage|depth|freq|period|interval|every|step|pattern")
 
 MOST_LAYERS = 100
@@ -100,7 +103,7 @@ class Challenger:
                 step = lcm(self.steps.get(letter, 1), *together)
                 above, below = draw.choice(_RATIOS)
                 new = max(values[letter] * above // below // step, 1) * step
-            elif values[letter] <= _SMALL:
+            elif values[letter] <= SMALL:
                 new = values[letter] + draw.choice(_STEPS)
             else:
                 above, below = draw.choice(_RATIOS)
@@ -135,7 +138,7 @@ class Challenger:
                     if main is not None
                     and role_of(s) == like
                     and values[s.letter] != values[main.letter]
-                    and (standard_letter(s) or values[s.letter] > _SMALL)
+                    and (standard_letter(s) or values[s.letter] > SMALL)
                     and standard_letter(s) != "K"
                 }
             if change:
@@ -166,7 +169,7 @@ class Challenger:
         for variable in self.observed.variables:
             value = values[variable.letter]
             is_own = len(variable.symbols) == 1 and not standard_letter(variable.symbols[0])
-            if variable.role == "width" and is_own and value <= _SMALL:
+            if variable.role == "width" and is_own and value <= SMALL:
                 yield from ({variable.letter: new} for new in {1, value - 1} if 0 < new < value)
 
     def _odd(self) -> Iterator[Change]:
@@ -177,7 +180,7 @@ class Challenger:
             for variable in self.observed.variables
             if variable.role == "width" and len(variable.symbols) == 1
         ]
-        even = [letter for letter in widths if values[letter] > _SMALL and not values[letter] % 2]
+        even = [letter for letter in widths if values[letter] > SMALL and not values[letter] % 2]
         for some in (even[::2], even[1::2]):
             if some:
                 yield {letter: values[letter] + 1 for letter in some}

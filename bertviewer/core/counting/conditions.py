@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bertviewer.core.counting.challenges import Change
+from bertviewer.core.counting.challenges import SMALL, Change
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.symbols import WIDTHS, Symbol, place_of, role_of
 
@@ -42,11 +42,12 @@ class Candidates:
         for letter, value in change.items():
             yield from self._equalities(letter, change)
             seen = [point for point, _ in self.observed.seen.get(letter, ())]
-            for divisor in _DIVISORS:
+            for divisor in _DIVISORS if base[letter] > SMALL else ():
+                near = (base[letter] + divisor, base[letter] - divisor)
                 if (
                     not base[letter] % divisor
                     and value % divisor
-                    and self.heals({**change, letter: base[letter] + divisor})
+                    and all(self.heals({**change, letter: new}) for new in near)
                 ):
                     yield f"{letter} % {divisor} == 0"
             if value < base[letter] and any(point > base[letter] for point in seen):

@@ -40,7 +40,7 @@ def test_what_cannot_be_proven_stays_a_plain_number(rows: Callable[[int], int]) 
 @pytest.mark.parametrize(("step", "domain"), [(4, "D % 4 == 0"), (2, "D % 2 == 0")])
 def test_what_is_rounded_holds_for_multiples(step: int, domain: str) -> None:
     # Doubling and tripling look linear; only values that are no multiples show the rounding.
-    found = derive({"d_model": 16}, linear(lambda d: (d + step - 1) // step * step + 1))
+    found = derive({"d_model": 32}, linear(lambda d: (d + step - 1) // step * step + 1))
     assert found.counts == {"": "4*D + 18", "0": "4*D + 4", "1": "14"}
     assert found.domains == {"": domain, "0": domain}
 
