@@ -180,6 +180,11 @@ def place_of(symbol: Symbol) -> str:
     return path.rpartition(".")[0]
 
 
+def is_width(symbol: Symbol) -> bool:
+    """Tell whether its key means the hidden state's width, that of one stage among them."""
+    return _last(symbol.key).removesuffix("s") in WIDTHS
+
+
 def is_depth(key: str) -> bool:
     """Tell whether a configuration's key is a number of layers, by its name."""
     standard = _BY_KEY.get(key)

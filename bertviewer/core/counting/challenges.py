@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from bertviewer.core.counting.observations import Observations, Variable
-from bertviewer.core.symbols import WIDTHS, Symbol, place_of, role_of, standard_letter
+from bertviewer.core.symbols import Symbol, is_width, place_of, role_of, standard_letter
 
 HALVINGS = 2
 """So many times all numbers are shared out: one half of them is moved, and then the other."""
@@ -38,16 +38,20 @@ class Challenger:
 
     Attributes:
         observed: what the formulas were fitted to.
+        held: numbers that no model takes another value of, alone or in proportion to one other.
         divisors: the letters that divide others, by the letters that have to stay multiples.
         steps: numbers that formulas divide a letter by.
     """
 
     observed: Observations
+    held: tuple[Symbol, ...]
     divisors: Mapping[str, frozenset[str]]
     steps: Mapping[str, int]
 
     @classmethod
-    def of(cls, observed: Observations, conditions: frozenset[str]) -> "Challenger":
+    def of(
+        cls, observed: Observations, every: Mapping[str, Symbol], conditions: frozenset[str]
+    ) -> "Challenger":
         """Read off which letters divide which: in formulas, and heads their width."""
         divisors: dict[str, set[str]] = {}
         steps: dict[str, int] = {}
@@ -64,12 +68,13 @@ class Challenger:
                 continue
             for other in symbols.values():
                 if (
-                    _is_width(other)
+                    is_width(other)
                     and place_of(other) == place_of(symbol)
                     and values[other.letter] % values[symbol.letter] == 0
                 ):
                     divisors.setdefault(other.letter, set()).add(symbol.letter)
-        return cls(observed, {k: frozenset(v) for k, v in divisors.items()}, steps)
+        held = tuple(symbol for letter, symbol in every.items() if letter not in symbols)
+        return cls(observed, held, {k: frozenset(v) for k, v in divisors.items()}, steps)
 
     def all(self) -> Iterator[Change]:
         """Yield all challenges, the broadest first."""
@@ -82,6 +87,7 @@ class Challenger:
         yield from self._uneven()
         yield from self._smaller()
         yield from self._odd()
+        yield from self._together()
 
     def _moved(self, chosen: list[Variable], draw: random.Random) -> Change:
         values, change = self.observed.values, Change()
@@ -147,7 +153,8 @@ class Challenger:
     def _uneven(self) -> Iterator[Change]:
         """Move each number of heads alone to one that does not divide the width.
 
-        And each width to one that leaves an odd number to each head, and a single one.
+        And each width to one that leaves an odd number to each head, and a single one; and to one
+        that is no multiple any more, though what is rounded to whole parts would divide it.
         """
         values = self.observed.values
         parts = frozenset[str]().union(*self.divisors.values())
@@ -156,6 +163,9 @@ class Challenger:
             for part in self.divisors.get(letter, ()):
                 yield {letter: values[part] * (values[letter] // values[part] + 1 | 1)}
                 yield {letter: values[part]}
+                parts_of_it = values[letter] // values[part]
+                if 1 < parts_of_it < values[part]:
+                    yield {letter: parts_of_it * (values[part] + 1)}
             if variable.role == "heads" and letter in parts:
                 wholes = [values[w] for w, divisors in self.divisors.items() if letter in divisors]
                 new = values[letter] + 1
@@ -184,6 +194,15 @@ class Challenger:
         for some in (even[::2], even[1::2]):
             if some:
                 yield {letter: values[letter] + 1 for letter in some}
+
+    def _together(self) -> Iterator[Change]:
+        """Move numbers of one kind that no model takes another value of alone, all at once."""
+        values = self.observed.values
+        for role in sorted({role_of(symbol) for symbol in self.held}):
+            letters = [symbol.letter for symbol in self.held if role_of(symbol) == role]
+            if role == "layers":
+                yield {letter: values[letter] + 1 for letter in letters}
+            yield {letter: values[letter] * 2 for letter in letters}
 
     def deeper(self, real: Mapping[str, int]) -> Iterator[Change]:
         """Make models deeper where other numbers may say for how many layers something is so.
@@ -216,7 +235,3 @@ class Challenger:
 def _only_new(variable: Variable, value: int, values: Mapping[str, int]) -> Change:
     changed = variable.at(value, values) or {}
     return {letter: new for letter, new in changed.items() if new != values[letter]}
-
-
-def _is_width(symbol: Symbol) -> bool:
-    return symbol.key.rpartition(".")[2] in WIDTHS

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bertviewer.core.counting.challenges import SMALL, Change
 from bertviewer.core.counting.observations import Observations
-from bertviewer.core.symbols import WIDTHS, Symbol, place_of, role_of
+from bertviewer.core.symbols import Symbol, is_width, place_of, role_of
 
 _DIVISORS = (2, 4, 8)
 """Models halve numbers, or round them to a multiple."""
@@ -27,18 +27,21 @@ class Candidates:
     divisors: Mapping[str, frozenset[str]]
     heals: Callable[[Change], bool]
 
-    def of(self, change: Change) -> Iterator[str]:
-        """Yield conditions, the likeliest first; the change may not have broken all of them.
-
-        What divided evenly, or was equal, or different, may have to stay so; or a number may have
-        to be as large as it was, at the least.
-        """
-        base = self.observed.values
+    def divisions(self, change: Change) -> Iterator[str]:
+        """Yield what divided evenly, and may have to stay so; the change may not have broken it."""
         for whole, parts in self.divisors.items():
             for part in sorted(parts) if whole in change else sorted(parts & change.keys()):
                 yield f"{whole} % {part} == 0"
                 # Rotary positions turn the two halves of a head.
                 yield f"{whole} % (2*{part}) == 0"
+
+    def others(self, change: Change) -> Iterator[str]:
+        """Yield other conditions, the likeliest first; the change may not have broken all of them.
+
+        What was equal, or different, or a multiple may have to stay so; or a number may have to be
+        as large as it was, at the least.
+        """
+        base = self.observed.values
         for letter, value in change.items():
             yield from self._equalities(letter, change)
             seen = [point for point, _ in self.observed.seen.get(letter, ())]
@@ -57,7 +60,7 @@ class Candidates:
         base, value = self.observed.values, change[letter]
         alike = sorted(
             (other for other in self.symbols if other != letter and self._are_alike(letter, other)),
-            key=lambda other: self.symbols[other].key.rpartition(".")[2] not in WIDTHS,
+            key=lambda other: not is_width(self.symbols[other]),
         )
         for other in alike:
             if base[other] == base[letter] and self.heals({**change, other: value}):

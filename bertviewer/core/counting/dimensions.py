@@ -90,7 +90,7 @@ class Laboratory:
 
     ``expected`` is the number of builds that is likely; it only serves the report. Symbols without
     a key, as for the tokens of a sentence, change nothing in the configuration: they are
-    ``read``'s.
+    ``read``'s. ``built`` remembers every variant, by the letters that are moved and their values.
     """
 
     config: Mapping[str, Any]
@@ -100,6 +100,7 @@ class Laboratory:
     progress: Progress
     expected: int
     counter: Iterator[int] = field(default_factory=itertools.count)
+    built: dict[frozenset[tuple[str, int]], "Blueprint | None"] = field(default_factory=dict)
 
     def real(self) -> Blueprint:
         """Build the configuration as it is; whatever that raises comes through."""
@@ -114,17 +115,45 @@ class Laboratory:
             values: of all symbols.
             others: symbols beside the laboratory's own.
         """
+        moved = {
+            symbol: values[symbol.letter]
+            for symbol in (*self.symbols, *others)
+            if values[symbol.letter] != symbol.value
+        }
+        key = frozenset((symbol.letter, value) for symbol, value in moved.items())
+        if key not in self.built:
+            model = self._changed(moved, values, lists_follow=True)
+            if model is None and any(map(self._has_lists, moved)):
+                # One that is as long as there are layers by chance does not follow them.
+                model = self._changed(moved, values, lists_follow=False)
+            self.built[key] = model
+        return self.built[key]
+
+    def _changed(
+        self, moved: Mapping[Symbol, int], values: Values, *, lists_follow: bool
+    ) -> Blueprint | None:
         self._tick()
         config = dict(self.config)
         try:
-            for symbol in (*self.symbols, *others):
-                if symbol.key and values[symbol.letter] != symbol.value:
-                    _change(config, symbol, values[symbol.letter])
+            for symbol, value in moved.items():
+                if symbol.key:
+                    _change(config, symbol, value, lists_follow=lists_follow)
             with _unfilled():
                 model = self.build(config)
             return self.read(model, values)
         except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
             return None
+
+    def _has_lists(self, symbol: Symbol) -> bool:
+        """Tell whether a symbol counts layers, and a list beside it has an entry for each."""
+        part: Any = self.config
+        for name in symbol.key.split(".")[:-1]:
+            part = part[name]
+        return (
+            role_of(symbol) == "layers"
+            and isinstance(part, Mapping)
+            and any(goes_by_layer(entries, symbol.value) for entries in part.values())
+        )
 
     def _tick(self) -> None:
         done = next(self.counter)
@@ -175,7 +204,7 @@ def goes_by_layer(entries: Any, layers: int) -> bool:
     )
 
 
-def _change(config: dict[str, Any], symbol: Symbol, value: int) -> None:
+def _change(config: dict[str, Any], symbol: Symbol, value: int, *, lists_follow: bool) -> None:
     """Put a new value into a configuration, with what has to follow it."""
     *parts, key = symbol.key.split(".")
     part: Any = config
@@ -192,7 +221,7 @@ def _change(config: dict[str, Any], symbol: Symbol, value: int) -> None:
         # The names of the labels would contradict the new number of them.
         part.pop("id2label", None)
         part.pop("label2id", None)
-    if role_of(symbol) == "layers":
+    if lists_follow and role_of(symbol) == "layers":
         # Lists with an entry for each layer (the kind of its attention) go on in the same pattern.
         for name, entries in part.items():
             if name != key and goes_by_layer(entries, symbol.value):

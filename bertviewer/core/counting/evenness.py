@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import lcm
 
 from bertviewer.core.counting.polynomials import Monomial, Polynomial
-from bertviewer.core.symbols import WIDTHS, Symbol
+from bertviewer.core.symbols import Symbol, is_width
 
 
 def even_conditions(
@@ -65,7 +65,7 @@ def _of_term(
     left = {letter: power for letter, power in letters if power > 0}
     found: list[str] = []
     for name, value, power in below:
-        order = sorted(left, key=lambda letter: not _is_width(symbols.get(letter)))
+        order = sorted(left, key=lambda x: x not in symbols or not is_width(symbols[x]))
         # An image's two sides are divided by a patch's, or one number by several in turn.
         for at_once, divisor in ((1, name), (power, f"({name}**{power})")):
             times = power // at_once
@@ -81,10 +81,6 @@ def _of_term(
         else:
             return (_whole(letters, coefficient),)
     return found
-
-
-def _is_width(symbol: Symbol | None) -> bool:
-    return symbol is not None and symbol.key.rpartition(".")[2] in WIDTHS
 
 
 def _whole(letters: Monomial, coefficient: Fraction) -> str:

@@ -14,7 +14,7 @@ from bertviewer.core.counting.fitting import letters_to_pair
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Misfit, Observations, Pair, Points, Variable
 from bertviewer.core.counting.templates import resemblance
-from bertviewer.core.symbols import WIDTHS, Symbol, is_standard, role_of
+from bertviewer.core.symbols import Symbol, is_standard, is_width, role_of
 
 __all__ = ["Observations", "fresh_models", "observe"]
 
@@ -62,7 +62,7 @@ def observe(lab: Laboratory, real: Blueprint, every_kind: bool = False) -> Obser
             refused.append(symbol)
     bound: set[str] = set()
     # What is tied is written with the width of the hidden state, where that is one of them.
-    for symbol in sorted(refused, key=lambda s: s.key.rpartition(".")[2] not in WIDTHS):
+    for symbol in sorted(refused, key=lambda s: not is_width(s)):
         others = [s for s in refused if s.letter not in bound | {symbol.letter}]
         for variable in () if symbol.letter in bound else _tied(symbol, others, values):
             points = _change_alone(lab, variable, base, values)
@@ -141,13 +141,21 @@ def _idle(lab: Laboratory, base: Blueprint, values: Values) -> dict[str, int]:
 
 def _tied(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Variable]:
     """Yield what to try for a symbol that cannot be changed alone: with an equal one, or others."""
-    if role_of(symbol) != "width":
+    role = role_of(symbol)
+    if role not in ("width", "layers"):
         return
-    equals = [s for s in others if role_of(s) == "width" and s.value == symbol.value]
+    equals = [
+        other
+        for other in others
+        if role_of(other) == role
+        and (other.value, values[other.letter]) == (symbol.value, values[symbol.letter])
+    ]
     for other in equals:
         yield Variable((symbol, other))
     if len(equals) > 1:
         yield Variable((symbol, *equals))
+    if role == "layers":
+        return
     place = symbol.key.rpartition(".")[0]
     if symbol.key.rpartition(".")[2].isdigit():
         yield Variable((symbol, *(s for s in others if s.key.rpartition(".")[0] == place)))

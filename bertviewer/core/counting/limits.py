@@ -7,6 +7,7 @@ formula for which no condition is found is dropped.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from bertviewer.core.counting.challenges import Challenger, Change
 from bertviewer.core.counting.conditions import Candidates, ratio
@@ -65,7 +66,7 @@ class Limits:
         """
         self._begin(evenness)
         every = frozenset(text for texts in evenness.values() for text in texts)
-        challenger = Challenger.of(self.observed, every)
+        challenger = Challenger.of(self.observed, self._symbols, every)
         self._divisors = challenger.divisors
         for change, model in self.observed.misfits:
             for letter in change:
@@ -143,13 +144,13 @@ class Limits:
                 break
             least = self.models.least(change)
             wrong = self.models.wrong(least)
-            condition = self._condition(least)
+            conditions = self._conditions(least)
             fixed = self._fixed(least, wrong)
             for name in wrong:
                 if name not in self.models.formulas:
                     continue  # dropped with a part of it
-                if condition is not None:
-                    self._add(name, condition)
+                if conditions:
+                    self._add(name, self._nearest(conditions, name))
                 elif fixed is None or (name in self.doubtful and self._uses(name, fixed, least)):
                     self._drop(name, least)
                 else:
@@ -185,19 +186,26 @@ class Limits:
             if variable.letter == letter
         )
 
-    def _condition(self, change: Change) -> str | None:
-        """Return a condition that the real model meets and the change breaks."""
+    def _conditions(self, change: Change) -> list[str]:
+        """Return what the real model meets and the change breaks: all divisions, or one other."""
         values = {**self.observed.values, **change}
-        known = Candidates(self.observed, self._symbols, self._divisors, self.models.heals)
-        for text in known.of(change):
-            if (
+
+        def is_broken(text: str) -> bool:
+            return (
                 self.unlimited.isdisjoint(letters_in(text))
                 and is_met(text, self._real)
                 and is_met(text, self.observed.values)
                 and not is_met(text, values)
-            ):
-                return text
-        return None
+            )
+
+        known = Candidates(self.observed, self._symbols, self._divisors, self.models.heals)
+        divisions = list(filter(is_broken, known.divisions(change)))
+        return divisions or list(islice(filter(is_broken, known.others(change)), 1))
+
+    def _nearest(self, conditions: list[str], name: str) -> str:
+        """Return the condition that speaks of a formula's own letters, or else the likeliest."""
+        used = frozenset[str]().union(*map(letters_of, self.models.formulas[name]))
+        return next((text for text in conditions if letters_in(text) <= used), conditions[0])
 
     def _fixed(self, change: Change, wrong: tuple[str, ...]) -> str | None:
         """Return a letter that has to keep its value, one of no wrong formula if there is any."""
