@@ -15,11 +15,11 @@ from bertviewer.core.counting.dimensions import goes_by_layer
 from bertviewer.core.deriving import builder
 from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate, letters_of
+from bertviewer.core.letters import is_depth
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.special_floats import encoded
-from bertviewer.core.symbols import is_depth
 from tests.fresh import try_costs, try_formulas
 
 FEW = 3

@@ -94,6 +94,7 @@ def _run_sentence(
     model: "LoadedModel", sentence: Sentence, options: argparse.Namespace, progress: Progress
 ) -> ActivationRun:
     """Run a sentence, and check the run if that was asked for."""
+    model.check_weights(options.random_weights)
     model.prepare_tokenizer()
     from bertviewer.core.run.running import run_sentence
 

@@ -110,6 +110,25 @@ class LoadedModel:
         self.keep()
         return self.architecture
 
+    def check_weights(self, random_weights: bool) -> None:
+        """Check that there are weights to run it with, or that random ones were asked for.
+
+        Raises:
+            UserError: neither is so.
+        """
+        if random_weights or (self.checkpoint is not None and self.keys is not None):
+            return
+        if self.source.kind == "pickle":
+            from bertviewer.core.weights.pickle_consent import consented_checkpoint
+
+            consented_checkpoint(self.source, allowed=False)  # says what it takes
+        if self.remote is not None:
+            raise UserError(self.remote.why_no_weights)
+        raise UserError(
+            f"{self.source.name} has no weights; "
+            "ask for random ones (--random-weights) to run it all the same"
+        )
+
     def module(
         self, random_weights: bool, progress: Progress = no_progress, device: str | None = None
     ) -> "nn.Module":
@@ -123,8 +142,9 @@ class LoadedModel:
         """
         if self._module is None:
             self.confirm(progress)
+            self.check_weights(random_weights)
             progress(0, 0, "Loading weights")
-            self._module = _without_caches(self._weighted(random_weights, progress))
+            self._module = _without_caches(self._weighted(progress))
         if device is not None and device != self._device:
             progress(0, 0, "Moving the weights")
             self._move(self._module, device)
@@ -188,7 +208,7 @@ class LoadedModel:
             ) from error
         self._device = device
 
-    def _weighted(self, random_weights: bool, progress: Progress) -> "nn.Module":
+    def _weighted(self, progress: Progress) -> "nn.Module":
         from bertviewer.core.building import build_on_meta, build_random
         from bertviewer.core.weights.pretrained import converted_bytes, load_pretrained
 
@@ -206,20 +226,10 @@ class LoadedModel:
             self.keys = replace(self.keys, missing=random)
             self._set_source(random_tensors=random)
             return module
-        if random_weights:
-            check_memory(self.architecture.root.parameters, name)
-            module = build_random(self.config, task, name)
-            self._set_source(weights="random")
-            return module
-        if self.source.kind == "pickle":
-            from bertviewer.core.weights.pickle_consent import consented_checkpoint
-
-            consented_checkpoint(self.source, allowed=False)  # says what it takes
-        if self.remote is not None:
-            raise UserError(self.remote.why_no_weights)
-        raise UserError(
-            f"{name} has no weights; ask for random ones (--random-weights) to run it all the same"
-        )
+        check_memory(self.architecture.root.parameters, name)
+        module = build_random(self.config, task, name)
+        self._set_source(weights="random")
+        return module
 
     def _set_source(self, **changes: Any) -> None:
         source = replace(self.architecture.source, **changes)

@@ -1,4 +1,4 @@
-"""The letters that stand for a configuration's numbers in formulas: V for words, D for width.
+"""The symbols of a configuration: its numbers that may be sizes or counts, with their letters.
 
 This is all that is written by hand about counting; what each letter does to a tensor's shape is
 found by experiment (see ``counting``).
@@ -8,13 +8,17 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-Role = Literal["size", "width", "heads", "layers"]
-"""How a number may be changed: freely, in multiples of the heads, with the heads, as a depth."""
-
-LABELS_KEY = "num_labels"
-"""The labels have no number in a saved configuration: it is the length of ``id2label``."""
+from bertviewer.core.letters import (
+    BY_KEY,
+    LABELS_KEY,
+    LETTERS,
+    STANDARD_LETTERS,
+    WIDTHS,
+    Role,
+    is_depth,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,77 +38,6 @@ class Symbol:
     variable: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A standard letter: the keys that mean it, the likeliest first, and what it means."""
-
-    letter: str
-    keys: tuple[str, ...]
-    role: Role
-    meaning: str
-
-
-LETTERS = (
-    # Without a key: what a sentence brings, and no configuration.
-    Letter("B", (), "size", "sentences in a batch"),
-    Letter("S", (), "size", "tokens in a sentence"),
-    Letter("S_d", (), "size", "tokens of the target sentence"),
-    Letter("V", ("vocab_size",), "size", "tokens in the vocabulary"),
-    Letter(
-        "L",
-        ("max_position_embeddings", "n_positions"),
-        "size",
-        "positions that the model is made for",
-    ),
-    Letter("T", ("type_vocab_size",), "size", "kinds of segment (token types)"),
-    Letter("C", (LABELS_KEY,), "size", "labels that the head tells apart"),
-    Letter(
-        "N",
-        ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "depth"),
-        "layers",
-        "layers (blocks)",
-    ),
-    Letter("N_e", ("encoder_layers", "num_encoder_layers"), "layers", "encoder layers (blocks)"),
-    Letter("N_d", ("decoder_layers", "num_decoder_layers"), "layers", "decoder layers (blocks)"),
-    Letter("G", ("num_hidden_groups",), "heads", "groups of layers that share their weights"),
-    Letter(
-        "A",
-        ("num_attention_heads", "n_heads", "n_head", "num_heads", "nhead"),
-        "heads",
-        "attention heads",
-    ),
-    Letter("A_e", ("encoder_attention_heads",), "heads", "attention heads in the encoder"),
-    Letter("A_d", ("decoder_attention_heads",), "heads", "attention heads in the decoder"),
-    Letter("A_kv", ("num_key_value_heads",), "heads", "attention heads for keys and values"),
-    Letter("K", ("head_dim", "d_kv"), "width", "features of one attention head"),
-    Letter("D", ("hidden_size", "dim", "n_embd", "d_model"), "width", "features of a hidden state"),
-    Letter("E", ("embedding_size",), "width", "features of an embedding"),
-    Letter(
-        "E",
-        ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
-        "size",
-        "experts of a layer",
-    ),
-    Letter(
-        "I",
-        ("intermediate_size", "hidden_dim", "n_inner", "d_ff", "dim_feedforward", "ffn_dim"),
-        "width",
-        "features inside the feed-forward network",
-    ),
-    Letter("I_e", ("encoder_ffn_dim",), "width", "features inside the encoder's feed-forward"),
-    Letter("I_d", ("decoder_ffn_dim",), "width", "features inside the decoder's feed-forward"),
-)
-"""In the order in which a term of a formula names them: ``V*D``, ``D*E``, ``D*I``.
-
-A letter that stands in two rows means the first of them whose key a configuration has.
-"""
-
-WIDTHS = next(letter.keys for letter in LETTERS if letter.letter == "D")
-"""The keys that mean the hidden state's width."""
-
-_NAMES = frozenset(letter.letter for letter in LETTERS)
-_RANK = {letter: rank for rank, letter in enumerate(dict.fromkeys(x.letter for x in LETTERS))}
-_BY_KEY = {key: letter for letter in LETTERS for key in letter.keys}
 # These integers name or steer something; no tensor is as long as they say.
 _NOT_A_SIZE = re.compile(
     r"(^|_)(ids?|idxs?|index|indices|indexes|seed|version|theta|base)$|chunk_size|token_id"
@@ -115,11 +48,11 @@ _NO_SIZES_IN = re.compile(r"2id$|^id2|(^|_)(map|params|rope)(_|$)")
 _PLACES = re.compile(r"(?<!token)_(indices|indexes)$")
 # A list with such a name says which layers, not how many.
 _WHICH = re.compile(r"(^|_)(layers|blocks|levels|types?|pattern|dilations?|pinpoints)$")
-_DEPTH = re.compile(
-    r"(^|_)(layers|blocks|stages|depths?)(_per_stage)?$|^(n|num)_\w*layer$|^stage_num\w*_(of_layers|blocks)$"
-)
 _PARTS = 8
 """A list of different numbers has a symbol for each, if it is no longer than this."""
+
+Path = tuple[str, ...]
+"""The keys that lead to a part of a configuration."""
 
 
 def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
@@ -137,7 +70,9 @@ def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
         and numbers below 1 are left out.
     """
     taken: set[str] = set()
-    return tuple(_symbols_in(config, (), taken))
+    return tuple(
+        symbol for path, part in _parts(config) for symbol in _symbols_in(part, path, taken)
+    )
 
 
 def places_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
@@ -145,14 +80,17 @@ def places_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
 
     They are no sizes, and no formula follows them; it may hold for one place only.
     """
-    return tuple(_places_in(config, (), {symbol.letter for symbol in symbols_of(config)}))
+    taken = {symbol.letter for symbol in symbols_of(config)}
+    return tuple(
+        symbol for path, part in _parts(config) for symbol in _places_in(part, path, taken)
+    )
 
 
 def role_of(symbol: Symbol) -> Role:
     """Return how the number behind a symbol may be changed; a guess by name for own keys."""
     key = _last(symbol.key)
-    if key in _BY_KEY:
-        return _BY_KEY[key].role
+    if key in BY_KEY:
+        return BY_KEY[key].role
     if not key:
         return "size"
     if is_depth(key):
@@ -168,7 +106,7 @@ def standard_letter(symbol: Symbol) -> str:
     A second key of the same meaning, which keeps its own name, has none.
     """
     key = _last(symbol.key)
-    letter = _BY_KEY[key].letter if key in _BY_KEY else ""
+    letter = BY_KEY[key].letter if key in BY_KEY else ""
     return letter if letter and symbol.letter.split("_")[0] == letter.split("_")[0] else ""
 
 
@@ -185,31 +123,20 @@ def is_width(symbol: Symbol) -> bool:
     return _last(symbol.key).removesuffix("s") in WIDTHS
 
 
-def is_depth(key: str) -> bool:
-    """Tell whether a configuration's key is a number of layers, by its name."""
-    standard = _BY_KEY.get(key)
-    return standard.role == "layers" if standard else _DEPTH.search(key) is not None
-
-
 def is_standard(symbol: Symbol) -> bool:
     """Tell whether the symbol is one of ``LETTERS``, not a key under its own name or in a part."""
-    return symbol.letter in _NAMES
+    return symbol.letter in STANDARD_LETTERS
 
 
-def letter_order(letter: str) -> tuple[int, str]:
-    """Return the sort key that puts letters in the order of ``LETTERS``, other names after.
-
-    A letter with the name of a part stands where it stands without.
-    """
-    base = letter
-    while base not in _RANK and "_" in base:
-        base = base.rpartition("_")[0]
-    return _RANK.get(base, len(_RANK)), letter
+def _parts(config: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield a configuration and all inside of it that may have sizes, with the keys to each."""
+    yield path, config
+    for key, value in config.items():
+        if isinstance(value, Mapping) and _has_sizes(key, value):
+            yield from _parts(value, (*path, key))
 
 
-def _symbols_in(
-    config: Mapping[str, Any], path: tuple[str, ...], taken: set[str]
-) -> Iterator[Symbol]:
+def _symbols_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Iterator[Symbol]:
     sizes = _sizes(config)
     symbols: list[Symbol] = []
     for letter in LETTERS:
@@ -230,9 +157,6 @@ def _symbols_in(
         taken.add(letter_name)
         meaning = f"{symbol.meaning} ({', '.join(path)})" if is_letter and path else symbol.meaning
         yield replace(symbol, letter=letter_name, key=name, meaning=meaning)
-    for key, value in config.items():
-        if isinstance(value, Mapping) and _has_sizes(key, value):
-            yield from _symbols_in(value, (*path, key), taken)
 
 
 def _has_sizes(key: str, table: Mapping[Any, Any]) -> bool:
@@ -246,20 +170,17 @@ def _is_name(key: Any) -> bool:
     return isinstance(key, str) and key.isidentifier()
 
 
-def _places_in(
-    config: Mapping[str, Any], path: tuple[str, ...], taken: set[str]
-) -> Iterator[Symbol]:
+def _places_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Iterator[Symbol]:
     for key, value in config.items():
-        if isinstance(value, Mapping) and _has_sizes(key, value):
-            yield from _places_in(value, (*path, key), taken)
-        elif _PLACES.search(key) and isinstance(value, list | tuple) and len(value) <= _PARTS:
-            for number, place in enumerate(value):
-                if _is_size(place):
-                    name = ".".join((*path, key, str(number)))
-                    letter = _identifier("_".join((key, str(number), *map(_part_name, path))),
-                                         taken, is_letter=False)  # fmt: skip
-                    taken.add(letter)
-                    yield Symbol(letter, name, place, f"the configuration's {name}")
+        if not _PLACES.search(key) or not isinstance(value, list | tuple) or len(value) > _PARTS:
+            continue
+        for number, place in enumerate(value):
+            if _is_size(place):
+                name = ".".join((*path, key, str(number)))
+                words = "_".join((key, str(number), *map(_part_name, path)))
+                letter = _identifier(words, taken, is_letter=False)
+                taken.add(letter)
+                yield Symbol(letter, name, place, f"the configuration's {name}")
 
 
 def _part_name(key: str) -> str:
@@ -318,6 +239,6 @@ def _identifier(name: str, taken: set[str], is_letter: bool) -> str:
     name = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not name or name[0].isdigit() or keyword.iskeyword(name):
         name = f"_{name}"
-    while name in taken or (name in _NAMES and not is_letter):
+    while name in taken or (name in STANDARD_LETTERS and not is_letter):
         name += "_"
     return name

@@ -4,8 +4,8 @@ import keyword
 
 import pytest
 
+from bertviewer.core.letters import LETTERS
 from bertviewer.core.symbols import (
-    LETTERS,
     is_standard,
     place_of,
     role_of,

@@ -36,9 +36,10 @@ from bertviewer.core.counting.proving import PROOFS, Facts, Formulas, gathered, 
 from bertviewer.core.counting.templates import Shape, count_modules, template_path
 from bertviewer.core.domains import joined
 from bertviewer.core.errors import Cancelled
+from bertviewer.core.letters import LETTERS
 from bertviewer.core.library_words import plain_words
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbols import LETTERS, Symbol, role_of, symbols_of
+from bertviewer.core.symbols import Symbol, role_of, symbols_of
 
 USUAL_TOKENS = 128
 """Figures are given for one sentence of so many tokens, where nothing else is said."""

@@ -26,8 +26,9 @@ from bertviewer.core.counting.proving import PROOFS, TENSOR
 from bertviewer.core.counting.sums import Whole, put_together
 from bertviewer.core.domains import joined, letters_in
 from bertviewer.core.evaluation import letters_of
+from bertviewer.core.letters import LABELS_KEY
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbols import LABELS_KEY, Symbol, is_standard, places_of, role_of, symbols_of
+from bertviewer.core.symbols import Symbol, is_standard, places_of, role_of, symbols_of
 
 PINNINGS = 2
 """So many times letters that no formula follows are left at their values for the others' sake."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm, prod
 
-from bertviewer.core.symbols import letter_order
+from bertviewer.core.letters import letter_order
 
 Monomial = tuple[tuple[str, int], ...]
 """Letters with their powers, none of them 0, in the order of ``letter_order``: D**2*I."""

@@ -13,7 +13,7 @@ from bertviewer.core.counting.counts import read_count
 from bertviewer.core.counting.grouping import Relation, substituted
 from bertviewer.core.counting.polynomials import Monomial, Polynomial, join_terms, total
 from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.symbols import letter_order
+from bertviewer.core.letters import letter_order
 
 Dims = tuple[str, ...]
 """A tensor's dimensions, each an expression in letters or a plain number."""

@@ -220,7 +220,7 @@ def test_a_list_may_be_as_long_as_there_are_layers_by_chance() -> None:
     config = {**LAYERS, "kernel_size": [3, 4, 5]}
 
     def rows(config: Mapping[str, Any], place: int) -> int:
-        first, second, third = config["kernel_size"]  # as many at any depth
+        first, second, third = map(int, config["kernel_size"])  # as many at any depth
         return 2 * first + second + third
 
     build = layers_of(rows)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bertviewer.core.building import build_config, build_on_meta
 from bertviewer.core.costs.compute import Compute, ModuleCompute
 from bertviewer.core.folding import fold
-from bertviewer.core.symbols import LABELS_KEY, Symbol
+from bertviewer.core.letters import LABELS_KEY
+from bertviewer.core.symbols import Symbol
 from bertviewer.core.tasks import find_task
 from bertviewer.core.what_if.presets import preset_sizes
 from bertviewer.core.what_if.scenario import Figure, Scenario, evaluate_scenario

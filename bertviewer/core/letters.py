@@ -1,0 +1,104 @@
+"""The standard letters of formulas, V for words and D for width, and the keys that mean them."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["size", "width", "heads", "layers"]
+"""How a number may be changed: freely, in multiples of the heads, with the heads, as a depth."""
+
+LABELS_KEY = "num_labels"
+"""The labels have no number in a saved configuration: it is the length of ``id2label``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A standard letter: the keys that mean it, the likeliest first, and what it means."""
+
+    letter: str
+    keys: tuple[str, ...]
+    role: Role
+    meaning: str
+
+
+LETTERS = (
+    # Without a key: what a sentence brings, and no configuration.
+    Letter("B", (), "size", "sentences in a batch"),
+    Letter("S", (), "size", "tokens in a sentence"),
+    Letter("S_d", (), "size", "tokens of the target sentence"),
+    Letter("V", ("vocab_size",), "size", "tokens in the vocabulary"),
+    Letter(
+        "L",
+        ("max_position_embeddings", "n_positions"),
+        "size",
+        "positions that the model is made for",
+    ),
+    Letter("T", ("type_vocab_size",), "size", "kinds of segment (token types)"),
+    Letter("C", (LABELS_KEY,), "size", "labels that the head tells apart"),
+    Letter(
+        "N",
+        ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "depth"),
+        "layers",
+        "layers (blocks)",
+    ),
+    Letter("N_e", ("encoder_layers", "num_encoder_layers"), "layers", "encoder layers (blocks)"),
+    Letter("N_d", ("decoder_layers", "num_decoder_layers"), "layers", "decoder layers (blocks)"),
+    Letter("G", ("num_hidden_groups",), "heads", "groups of layers that share their weights"),
+    Letter(
+        "A",
+        ("num_attention_heads", "n_heads", "n_head", "num_heads", "nhead"),
+        "heads",
+        "attention heads",
+    ),
+    Letter("A_e", ("encoder_attention_heads",), "heads", "attention heads in the encoder"),
+    Letter("A_d", ("decoder_attention_heads",), "heads", "attention heads in the decoder"),
+    Letter("A_kv", ("num_key_value_heads",), "heads", "attention heads for keys and values"),
+    Letter("K", ("head_dim", "d_kv"), "width", "features of one attention head"),
+    Letter("D", ("hidden_size", "dim", "n_embd", "d_model"), "width", "features of a hidden state"),
+    Letter("E", ("embedding_size",), "width", "features of an embedding"),
+    Letter(
+        "E",
+        ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
+        "size",
+        "experts of a layer",
+    ),
+    Letter(
+        "I",
+        ("intermediate_size", "hidden_dim", "n_inner", "d_ff", "dim_feedforward", "ffn_dim"),
+        "width",
+        "features inside the feed-forward network",
+    ),
+    Letter("I_e", ("encoder_ffn_dim",), "width", "features inside the encoder's feed-forward"),
+    Letter("I_d", ("decoder_ffn_dim",), "width", "features inside the decoder's feed-forward"),
+)
+"""In the order in which a term of a formula names them: ``V*D``, ``D*E``, ``D*I``.
+
+A letter that stands in two rows means the first of them whose key a configuration has.
+"""
+
+WIDTHS = next(letter.keys for letter in LETTERS if letter.letter == "D")
+"""The keys that mean the hidden state's width."""
+
+STANDARD_LETTERS = frozenset(letter.letter for letter in LETTERS)
+_RANK = {letter: rank for rank, letter in enumerate(dict.fromkeys(x.letter for x in LETTERS))}
+BY_KEY = {key: letter for letter in LETTERS for key in letter.keys}
+_DEPTH = re.compile(
+    r"(^|_)(layers|blocks|stages|depths?)(_per_stage)?$|^(n|num)_\w*layer$|^stage_num\w*_(of_layers|blocks)$"
+)
+
+
+def is_depth(key: str) -> bool:
+    """Tell whether a configuration's key is a number of layers, by its name."""
+    standard = BY_KEY.get(key)
+    return standard.role == "layers" if standard else _DEPTH.search(key) is not None
+
+
+def letter_order(letter: str) -> tuple[int, str]:
+    """Return the sort key that puts letters in the order of ``LETTERS``, other names after.
+
+    A letter with the name of a part stands where it stands without.
+    """
+    base = letter
+    while base not in _RANK and "_" in base:
+        base = base.rpartition("_")[0]
+    return _RANK.get(base, len(_RANK)), letter
