@@ -3,7 +3,7 @@
 What is found goes through all that was seen. Whether it is true is for others to prove.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, islice, product
 from types import MappingProxyType
@@ -22,9 +22,11 @@ Pairs = Mapping[tuple[str, str], tuple[int, int, int]]
 POWERS = (1, -1, 2, -2, 3, -3)
 """A width, heads that share it, a square of positions, patches of an image, strides in a row."""
 
+Powers = tuple[int, int]
+"""The powers that a letter has in the first and in the second of two terms."""
+
 _EXPONENTS = (0, *POWERS)
-_ALL_POWERS = tuple((p, q) for p in _EXPONENTS for q in _EXPONENTS)
-_TWO_POWERS = tuple((p, q) for p, q in _ALL_POWERS if p != q)
+_ALL_POWERS: tuple[Powers, ...] = tuple((p, q) for p in _EXPONENTS for q in _EXPONENTS)
 
 MOST_CHOICES = 64
 """So many ways to share letters out between two terms are looked at."""
@@ -135,42 +137,43 @@ def _multiplies(size: int, value: int, points: Iterable[Point], power: int) -> b
 def _two_terms(size: int, values: Mapping[str, int], moving: Seen) -> Iterator[Polynomial]:
     """Yield what is the sum of two terms: patches of an image and the class token, D + A_kv*K.
 
-    With one letter changed by a ratio r, the terms a and b become a*r**p and b*r**q. Each letter
-    leaves some powers p and q open, and all letters must agree on a and b.
+    Each letter leaves some powers open, and all letters must agree on how the size is shared out.
     """
     if len(moving) == 1 and all(len(points) < 2 for points in moving.values()):
         return
-    tried: set[Fraction] = set()
-    for letter, points in moving.items():
-        point, changed = points[0]
-        for p, q in _TWO_POWERS:
-            ratio = Fraction(point, values[letter])
-            first = (changed - size * ratio**q) / (ratio**p - ratio**q)
-            if first in tried or not first or first == size:
-                continue
-            tried.add(first)
-            parts = first, size - first
-            choices = [
-                [two for two in _ALL_POWERS if _agree(parts, values[other], others, two)]
-                for other, others in moving.items()
-            ]
-            for powers in islice(product(*choices), MOST_CHOICES):
-                yield total(
-                    _fit_term(
-                        part, values, {k: two[at] for k, two in zip(moving, powers, strict=True)}
-                    )
-                    for at, part in enumerate(parts)
-                )
+    shares = [_shares(size, values[letter], points) for letter, points in moving.items()]
+    for first in dict.fromkeys(first for by_first in shares for first in by_first if first):
+        choices = [
+            sorted([*by_first.get(first, ()), *by_first.get(None, ())], key=_ALL_POWERS.index)
+            for by_first in shares
+        ]
+        for powers in islice(product(*choices), MOST_CHOICES):
+            yield total(
+                _fit_term(part, values, {k: two[at] for k, two in zip(moving, powers, strict=True)})
+                for at, part in enumerate((first, size - first))
+            )
 
 
-def _agree(
-    parts: tuple[Fraction, Fraction], value: int, points: Iterable[Point], powers: tuple[int, int]
-) -> bool:
-    for point, changed in points:
-        ratio = Fraction(point, value)
-        if changed != sum(part * ratio**power for part, power in zip(parts, powers, strict=True)):
-            return False
-    return True
+def _shares(size: int, value: int, points: Sequence[Point]) -> dict[Fraction | None, list[Powers]]:
+    """Return what the first of two terms may be, each with the powers that one letter has then.
+
+    With the letter changed by a ratio r, the terms a and b become a*r**p and b*r**q, which says
+    what a is. Under ``None`` stand the powers that go with every a: both terms have the same.
+    """
+    ratios = [
+        ({power: Fraction(point, value) ** power for power in _EXPONENTS}, changed)
+        for point, changed in points
+    ]
+    (near, near_size), *_ = ratios
+    found: dict[Fraction | None, list[Powers]] = {}
+    for p, q in _ALL_POWERS:
+        first = None if p == q else (near_size - size * near[q]) / (near[p] - near[q])
+        if first in (0, size):
+            continue
+        a = first or 0
+        if all(a * ratio[p] + (size - a) * ratio[q] == changed for ratio, changed in ratios):
+            found.setdefault(first, []).append((p, q))
+    return found
 
 
 def _fit_term(size: Fraction, values: Mapping[str, int], powers: Mapping[str, int]) -> Polynomial:
