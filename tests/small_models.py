@@ -35,12 +35,17 @@ _WITH_RESNET = {
 }
 _WITH_LAST_STAGE = {**_WITH_RESNET, "backbone_config": {**_RESNET, "out_features": ["stage4"]}}
 
+_ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+_COMPASS = {"rope_parameters": {"full_attention": _ROPE, "sliding_attention": _ROPE}}
+
 LACKING: Mapping[str, Mapping[str, Any]] = {
     "autoformer": {"prediction_length": 24},
     "aya_vision": {
         "vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}
     },
     "chameleon": {"vocabulary_map": {"<image>": 4}},
+    "cohere_compass": {"text_config": _COMPASS},
+    "cohere_compass_text": _COMPASS,
     "conditional_detr": _WITH_LAST_STAGE,
     "dab-detr": _WITH_LAST_STAGE,
     "dbrx": {"attn_config": {"rope_theta": 10000.0}},

@@ -13,11 +13,11 @@ from tests.small_models import Finding, examine, model_types, small_configuratio
 TEXT = """
 albert bart bert bert-generation big_bird bigbird_pegasus biogpt bitnet blenderbot bloom camembert
 canine codegen cohere convbert ctrl data2vec-text deberta deberta-v2 deepseek_v3 distilbert electra
-ernie4_5 esm eurobert falcon flaubert fnet fsmt gemma gemma2 gpt2 gpt_bigcode gpt_neo gpt_neox
-gpt_oss gptj granite granitemoe jamba led lfm2 lilt llama longformer luke m2m_100 mamba marian
-mbart megatron-bert minimax mistral mixtral modernbert mpnet mpt mra mt5 nemotron olmo openai-gpt
-opt phi prophetnet qwen2 qwen2_moe qwen3 rembert roberta roformer rwkv splinter squeezebert stablelm
-starcoder2 t5 transformer-base xglm xlm xlm-roberta xlnet xmod yoso
+ernie4_5 esm eurobert falcon flaubert fnet fsmt gemma gemma2 glm5_next_text gpt2 gpt_bigcode gpt_neo
+gpt_neox gpt_oss gptj granite granitemoe jamba led lfm2 lilt llama longformer luke m2m_100 mamba
+marian mbart megatron-bert minimax mistral mixtral modernbert mpnet mpt mra mt5 nemotron olmo
+openai-gpt opt phi prophetnet qwen2 qwen2_moe qwen3 rembert roberta roformer rwkv
+splinter squeezebert stablelm starcoder2 t5 transformer-base xglm xlm xlm-roberta xlnet xmod yoso
 """.split()  # noqa: SIM905 - a word a line would take a hundred
 VISION = """
 aimv2_vision_model clip_vision_model data2vec-vision deit dpt ijepa imagegpt qwen2_5_vl_vision
