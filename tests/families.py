@@ -45,14 +45,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--costs", action="store_true", help="formulas of multiply-adds, and not those of counts"
     )
+    parser.add_argument("--draw", default="", help="any word: another one, other configurations")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
-        _work(CONFIGURATIONS if options.fresh else 0, costs=options.costs)
+        _work(CONFIGURATIONS if options.fresh else 0, options.draw, costs=options.costs)
         return 0
     findings = []
     chosen = {"--fresh": options.fresh, "--costs": options.costs}
-    worker = [*_ME, *(flag for flag, is_set in chosen.items() if is_set)]
+    flags = [flag for flag, is_set in chosen.items() if is_set]
+    worker = [*_ME, *flags, f"--draw={options.draw}"]
     for finding in _walk(worker, options.names or list(model_types()), options.seconds):
         findings.append(finding)
         line = json.dumps(asdict(finding)) if options.json else _row(finding)
@@ -62,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     return int(any(finding.mistakes for finding in findings))
 
 
-def _work(fresh: int, *, costs: bool) -> None:
+def _work(fresh: int, draw: str, *, costs: bool) -> None:
     """Examine the types whose names are read, one a line, and write what was found."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -71,7 +73,7 @@ def _work(fresh: int, *, costs: bool) -> None:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 config = small_configuration(name)
-                finding = examine(config, Path(folder), fresh, costs=costs)
+                finding = examine(config, Path(folder), fresh, draw, costs=costs)
             except Exception as error:  # noqa: BLE001 - any kind of error is a finding
                 finding = Finding(name, f"{type(error).__name__}: {' '.join(str(error).split())}")
         print(json.dumps(asdict(replace(finding, model_type=name))), flush=True)  # noqa: T201

@@ -171,7 +171,7 @@ class Finding:
 
 
 def examine(
-    config: Mapping[str, Any], folder: Path, fresh: int = 0, *, costs: bool = False
+    config: Mapping[str, Any], folder: Path, fresh: int = 0, draw: str = "", *, costs: bool = False
 ) -> Finding:
     """Open a configuration as the program does, count it again, and derive its formulas.
 
@@ -179,6 +179,7 @@ def examine(
         config: the configuration.
         folder: where its file may be written.
         fresh: on so many fresh configurations formulas are tried.
+        draw: what these are drawn from, beside the model's type.
         costs: whether these are the formulas of multiply-adds, and not those of counts.
     """
     model_type = config["model_type"]
@@ -191,7 +192,7 @@ def examine(
         return Finding(model_type, " ".join(str(error).replace(str(path), "").split()))
     architecture, source = opened.architecture, opened.source
     if costs:
-        return _examine_costs(opened, fresh)
+        return _examine_costs(opened, fresh, f"{model_type}{draw}")
     found = derive(architecture.config, builder(source))
     seconds = time.perf_counter() - start
     counts = {node.path: node.parameters for node in architecture.modules}
@@ -199,7 +200,7 @@ def examine(
     filled = [path for path, count in counts.items() if count]
     true = [path for path in filled if evaluate(found.counts[path], letters) == counts[path]]
     root = found.counts[""]
-    tried = try_formulas(architecture.config, found, builder(source), model_type, fresh)
+    tried = try_formulas(architecture.config, found, builder(source), f"{model_type}{draw}", fresh)
     return Finding(
         model_type,
         exact=counts == independent_counts(_built(architecture.config, source)) and true == filled,
@@ -215,7 +216,7 @@ def examine(
     )
 
 
-def _examine_costs(opened: LoadedModel, fresh: int) -> Finding:
+def _examine_costs(opened: LoadedModel, fresh: int, seed: str) -> Finding:
     """Derive the multiply-adds; modules are those that multiply, or have no formula."""
     config, build = opened.architecture.config, builder(opened.source)
     model_type = config["model_type"]
@@ -223,7 +224,7 @@ def _examine_costs(opened: LoadedModel, fresh: int) -> Finding:
     compute = derive_costs(config, build)
     seconds = time.perf_counter() - start
     modules = [module for module in compute.modules.values() if module.macs != "0"]
-    tried = try_costs(config, compute, build, model_type, fresh)
+    tried = try_costs(config, compute, build, seed, fresh)
     return Finding(
         model_type,
         exact=True,
