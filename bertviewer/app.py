@@ -1,14 +1,15 @@
 """Wires the program together: one entry point, its exit statuses, and its log."""
 
+import atexit
 import errno
 import gc
 import os
 import signal
 import sys
+import threading
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
-from types import FrameType
 from typing import TextIO
 
 # What each way of starting needs is imported there: the window is to be seen at once.
@@ -19,6 +20,7 @@ from bertviewer.core.weights import PICKLE_CHILD
 
 # What the system says of a file, a disk or a quota that is full, and of a closed stdout.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF)
+_TIDY_SECONDS = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,7 +78,15 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
     if options.command != "window":
         if is_program and sys.stderr is not None:
             sys.stderr = _kept_apart(sys.stderr)
-        _execute(options)
+        from bertviewer.cli import commands
+        from bertviewer.cli.interrupts import interruptible
+
+        try:
+            interruptible(lambda: commands.execute(options), _give_up)
+        finally:
+            if is_program and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                # An exception would come amid what Python does at its end.
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
         return 0
     from bertviewer.core.garbage import no_search_for_garbage
 
@@ -93,35 +103,6 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
     return status
 
 
-def _execute(options: Namespace) -> None:
-    """Carry out a command; one that fails after Ctrl+C was interrupted, whatever it failed of.
-
-    torch loses the exception while it imports numpy, and what comes of that are other errors.
-    """
-    from bertviewer.cli import commands
-
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # as in the background of a shell
-        commands.execute(options)
-        return
-    came = False
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-        signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        commands.execute(options)
-    except Exception as error:
-        if came:
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _kept_apart(stream: TextIO) -> TextIO:
     """Return a way of this program's own to where a stream goes, and leave others none.
 
@@ -135,6 +116,16 @@ def _kept_apart(stream: TextIO) -> TextIO:
     os.dup2(nowhere, shared)
     os.close(nowhere)
     return own
+
+
+def _give_up() -> None:
+    """End the process from another thread than the main one."""
+    _say("interrupted")
+    # They take temporary folders away and end processes; one may wait for the main thread.
+    tidying = threading.Thread(target=atexit._run_exitfuncs, daemon=True)
+    tidying.start()
+    tidying.join(_TIDY_SECONDS)
+    os._exit(2)
 
 
 def _say(message: str) -> None:

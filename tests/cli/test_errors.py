@@ -102,7 +102,9 @@ def test_no_display_is_one_line_that_says_what_to_do(elsewhere: Path) -> None:
     assert "bertviewer report" in line
 
 
-def test_a_tokenizer_that_panics_is_one_line(elsewhere: Path, tiny_bert_folder: Path) -> None:
+def test_a_tokenizer_that_panics_is_one_line(
+    elsewhere: Path, tiny_bert_folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     model = elsewhere / "model"
     shutil.copytree(tiny_bert_folder, model)
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
@@ -122,8 +124,9 @@ def test_a_tokenizer_that_panics_is_one_line(elsewhere: Path, tiny_bert_folder: 
         "special_tokens": {},
     }
     file.write_text(json.dumps(document))
-    line = error_of(elsewhere, "run", str(model), "a test")
-    assert line == "the tokenizer cannot read this text: no entry found for key"
+    assert main(["run", str(model), "a test"]) == 2
+    line = "the tokenizer cannot read this text: no entry found for key"
+    assert capfd.readouterr() == ("", f"bertviewer: error: {line}\n")
 
 
 def test_a_closed_stderr_is_no_error_of_its_own(elsewhere: Path) -> None:
@@ -138,58 +141,19 @@ def test_a_closed_stderr_is_no_error_of_its_own(elsewhere: Path) -> None:
     assert done.returncode == 2
 
 
-def test_stopped_in_the_middle_of_an_import(elsewhere: Path) -> None:
-    # Imports run code by exec(), and python -m would end by the signal of one that passed there.
-    done = stopped_by(elsewhere, "exec('raise KeyboardInterrupt')")
-    assert done.stderr == "bertviewer: error: interrupted\n"
-    assert done.returncode == 2
-
-
-def test_stopped_where_a_library_loses_the_exception(elsewhere: Path) -> None:
-    # As torch does while it imports numpy; what was not imported is missed later.
-    done = stopped_by(
-        elsewhere,
-        "import contextlib, os, signal",
-        "with contextlib.suppress(KeyboardInterrupt):",
-        "    os.kill(os.getpid(), signal.SIGINT)",
-        "raise ModuleNotFoundError('numpy')",
-    )
-    assert done.stderr == "bertviewer: error: interrupted\n"
-    assert done.returncode == 2
-
-
-def stopped_by(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
-    body = "".join(f"    {line}\n" for line in lines)
-    (folder / "stopped.py").write_text(
-        "import signal\n"
-        # A shell that runs the tests in its background leaves it ignored.
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from bertviewer import app\n"
-        "from bertviewer.cli import commands\n"
-        f"def execute(options):\n{body}"
-        "commands.execute = execute\n"
-        "raise SystemExit(app.main(['presets']))\n"
-    )
-    return subprocess.run(
-        [sys.executable, "-m", "stopped"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def test_an_odd_model_that_cannot_run_is_one_line(elsewhere: Path) -> None:
+def test_an_odd_model_that_cannot_run_is_one_line(
+    elsewhere: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2}
     odd = {"chunk_size_feed_forward": "a", "intermediate_size": 40}
     file = elsewhere / "config.json"
     file.write_text(json.dumps({"model_type": "bert", **sizes, **odd}))
-    line = error_of(elsewhere, "run", "config.json", "hello", "--random-weights")
-    assert line.startswith(
-        "config.json: the model cannot run this sentence: encoder.layer.0 (BertLayer): TypeError: "
-    )
+    assert main(["run", str(file), "hello", "--random-weights"]) == 2
+    out, err = capfd.readouterr()
+    (line,) = err.splitlines()
+    reason = "the model cannot run this sentence: encoder.layer.0 (BertLayer): TypeError: "
+    assert line.startswith(f"bertviewer: error: {file}: {reason}")
+    assert out == ""
     # torch warns of tensors without elements, in words for programmers.
     file.write_text(json.dumps({"model_type": "bert", **sizes, "intermediate_size": 0}))
     assert "BertIntermediate" in output_of(elsewhere, "summary", "config.json")

@@ -5,10 +5,10 @@ import pytest
 from tests.fuzz.cases import work_through
 from tests.fuzz.targets import TARGETS
 
-COUNT = 60
+COUNT = 40
 """``python -m tests.fuzz`` works through more."""
 
-FEW = 20
+FEW = 8
 """Of the names: each family that comes up is imported."""
 
 
