@@ -24,7 +24,7 @@ _MOST_LAYERS = 8
 _MOST_SIZE = 2_000_000
 _LONGEST = 700
 
-# These name something, or steer; whoever changes them changes no size.
+# These name something, or steer: another value is a near one.
 _NAMES = re.compile(
     r"(^|_)(id|ids|idx|index|indices|seed|version|theta|dtype)$|token_id|_ids?_|^id2|2id$"
 )
@@ -82,13 +82,12 @@ def try_formulas(
     codes: dict[str, Any] = {
         text: compile(text, "formula", "eval") for text in {*proven.values(), *domains.values()}
     }
-    for fresh, changed in _fresh(config, random.Random(seed)):
+    for variants, changed in _fresh(config, random.Random(seed)):
         if built == wanted:
             break
-        try:
-            model = build(fresh)
-        except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
+        if (made := _built(variants, build)) is None:
             continue
+        fresh, model = made
         values = _values(fresh, found.symbols)
         built += 1
         wrong = 0
@@ -137,9 +136,12 @@ def try_costs(
     real = _values(config, symbols)
     evaluations = outside = built = 0
     mistakes: list[Mistake] = []
-    for fresh, changed in _fresh(config, draw):
+    for variants, changed in _fresh(config, draw):
         if built == wanted:
             break
+        if (made := _built(variants, build)) is None:
+            continue
+        fresh, model = made
         values = _values(fresh, symbols)
         is_known = all(
             values.get(letter, 0) * real[variable] == value * values.get(variable, 0)
@@ -154,7 +156,7 @@ def try_costs(
         tokens = max(1, draw.choice((1, 7, longest // 2, longest * 3 // 4, longest - 5)))
         values |= {"B": draw.randint(1, 3), "S": tokens, "S_d": draw.choice((1, 5, tokens))}
         try:
-            seen = read_forward(build(fresh), values)
+            seen = read_forward(model, values)
         except Exception:  # noqa: BLE001 - models refuse a configuration with any kind of error
             continue
         built += 1
@@ -166,6 +168,18 @@ def try_costs(
             if given != true:
                 mistakes.append(Mistake(path, text, compute.domain, changed, given, true))
     return Trials(built, evaluations, outside, tuple(mistakes))
+
+
+def _built(
+    variants: Iterable[dict[str, Any]], build: Build
+) -> tuple[dict[str, Any], torch.nn.Module] | None:
+    """Return the first configuration that a model takes, and the model."""
+    for config in variants:
+        try:
+            return config, build(config)
+        except Exception:  # noqa: BLE001 - models refuse one with any kind of error
+            continue
+    return None
 
 
 def _values(config: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, int]:
@@ -206,7 +220,7 @@ def _numbers(at: Any, key: Key = ()) -> Iterator[tuple[Key, int]]:
     """Yield every number of a configuration that may be a size, with its place."""
     if isinstance(at, Mapping):
         for name, value in at.items():
-            if not _NAMES.search(str(name)) and str(name) not in ("num_labels", "chunk_size"):
+            if str(name) not in ("num_labels", "chunk_size", "id2label", "label2id"):
                 yield from _numbers(value, (*key, str(name)))
     elif isinstance(at, list):
         if at and len(at) <= 8 and all(_is_number(value) for value in at):
@@ -221,12 +235,13 @@ def _numbers(at: Any, key: Key = ()) -> Iterator[tuple[Key, int]]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _fresh(
     config: Mapping[str, Any], draw: random.Random
-) -> Iterator[tuple[dict[str, Any], dict[str, tuple[int, int]]]]:
+) -> Iterator[tuple[list[dict[str, Any]], dict[str, tuple[int, int]]]]:
+    """Yield configurations, each as it is and with the lists that go by layer, and the changes."""
     numbers = dict(_numbers(config))
     sizes = [value for value in numbers.values() if value > 1]
     keys = list(numbers)
@@ -240,21 +255,24 @@ def _fresh(
             chosen = draw.sample(keys, min(len(keys), draw.randint(2, 4)))
         else:
             chosen = [key for key in keys if draw.random() < draw.choice((0.2, 0.5, 0.8))]
-        fresh = _copied(config)
+        fresh, following = _copied(config), _copied(config)
         changed = {}
         for key in chosen:
             value = _moved(key, numbers[key], sizes, draw)
             if value != numbers[key] and 0 < value <= _MOST_SIZE:
-                _put(fresh, key, numbers[key], value)
+                _put(fresh, key, numbers[key], value, lists_follow=False)
+                _put(following, key, numbers[key], value, lists_follow=True)
                 changed[".".join(map(str, key))] = numbers[key], value
         if changed:
-            yield fresh, changed
+            yield [fresh, following] if following != fresh else [fresh], changed
 
 
 def _moved(key: Key, value: int, sizes: list[int], draw: random.Random) -> int:
     name = next(part for part in reversed(key) if isinstance(part, str))
     if _DEPTH.search(name) and value <= _MOST_LAYERS:
         return value + draw.choice((-1, 1, 1, 2, 3))
+    if not value or _NAMES.search(name):
+        return value + draw.choice((-1, 1, 1, 2))
     small = [value - 1, value + 1, value + 2, value * 2, value * 3]
     large = [
         *(value * part // 2 for part in (1, 2, 3, 5)),
@@ -271,7 +289,7 @@ def _copied(at: Any) -> Any:
     return [_copied(value) for value in at] if isinstance(at, list | tuple) else at
 
 
-def _put(config: dict[str, Any], key: Key, old: int, value: int) -> None:
+def _put(config: dict[str, Any], key: Key, old: int, value: int, *, lists_follow: bool) -> None:
     at: Any = config
     for part in key[:-1]:
         at = at[part]
@@ -279,7 +297,7 @@ def _put(config: dict[str, Any], key: Key, old: int, value: int) -> None:
     if isinstance(last, int) and last >= len(at):
         return  # the list has become shorter with another number
     at[last] = [value] * len(at[last]) if isinstance(at[last], list) else value
-    if isinstance(at, dict) and _DEPTH.search(str(last)):
+    if lists_follow and isinstance(at, dict) and _DEPTH.search(str(last)):
         # What is said layer by layer goes on as it began.
         for name, entries in at.items():
             if (

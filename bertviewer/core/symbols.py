@@ -44,10 +44,11 @@ _NOT_A_SIZE = re.compile(
 )
 # Such a table gives names or numbers to words, or says how positions are turned.
 _NO_SIZES_IN = re.compile(r"2id$|^id2|(^|_)(map|params|rope)(_|$)")
-# They say where something is, in a list or alone, and not in a text.
-_PLACES = re.compile(r"(?<!token)_(indices|indexes)$")
 # A list with such a name says which layers, not how many.
 _WHICH = re.compile(r"(^|_)(layers|blocks|levels|types?|pattern|dilations?|pinpoints)$")
+_HOW_MANY = re.compile(r"num|^n_")
+# Such a table names what the model tells apart, or has settings that it does not read.
+_NO_NUMBERS_IN = re.compile(r"2id$|^id2|^task_specific_params$")
 _PARTS = 8
 """A list of different numbers has a symbol for each, if it is no longer than this."""
 
@@ -75,15 +76,15 @@ def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
     )
 
 
-def places_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
-    """Return a symbol for each place that a configuration names, as of layers that are different.
+def others_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
+    """Return a symbol for each other integer of a configuration, down to 0, under its own key.
 
-    They are no sizes, and no formula follows them; it may hold for one place only.
+    They are ids, and places, and steer something; no formula follows them. Integers in lists that
+    are longer than ``symbols_of`` takes are left out.
     """
-    taken = {symbol.letter for symbol in symbols_of(config)}
-    return tuple(
-        symbol for path, part in _parts(config) for symbol in _places_in(part, path, taken)
-    )
+    symbols = symbols_of(config)
+    keys, taken = {symbol.key for symbol in symbols}, {symbol.letter for symbol in symbols}
+    return tuple(_others_in(config, (), keys, taken))
 
 
 def role_of(symbol: Symbol) -> Role:
@@ -170,17 +171,22 @@ def _is_name(key: Any) -> bool:
     return isinstance(key, str) and key.isidentifier()
 
 
-def _places_in(config: Mapping[str, Any], path: Path, taken: set[str]) -> Iterator[Symbol]:
-    for key, value in config.items():
-        if not _PLACES.search(key) or not isinstance(value, list | tuple) or len(value) > _PARTS:
-            continue
-        for number, place in enumerate(value):
-            if _is_size(place):
-                name = ".".join((*path, key, str(number)))
-                words = "_".join((key, str(number), *map(_part_name, path)))
-                letter = _identifier(words, taken, is_letter=False)
-                taken.add(letter)
-                yield Symbol(letter, name, place, f"the configuration's {name}")
+def _others_in(at: Any, path: Path, keys: set[str], taken: set[str]) -> Iterator[Symbol]:
+    name = ".".join(path)
+    if isinstance(at, Mapping):
+        for key, value in at.items():
+            if _is_name(key) and not _NO_NUMBERS_IN.search(key):
+                yield from _others_in(value, (*path, key), keys, taken)
+    elif isinstance(at, list | tuple):
+        if len(at) <= _PARTS and name not in keys and all(map(_is_number, at)):
+            for place, value in enumerate(at):
+                yield from _others_in(value, (*path, str(place)), keys, taken)
+    elif _is_number(at) and name not in keys:
+        *parts, key = (part for part in path if not part.isdigit())
+        places = (part for part in path if part.isdigit())
+        letter = _identifier("_".join((key, *places, *map(_part_name, parts))), taken, False)
+        taken.add(letter)
+        yield Symbol(letter, name, at, f"the configuration's {name}")
 
 
 def _part_name(key: str) -> str:
@@ -203,7 +209,7 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
         elif isinstance(value, list | tuple) and value and all(map(_is_size, value)):
             if len(set(value)) == 1:
                 sizes[key] = value[0]
-            elif len(value) <= _PARTS and not (_WHICH.search(key) and "num" not in key):
+            elif len(value) <= _PARTS and not (_WHICH.search(key) and not _HOW_MANY.search(key)):
                 sizes |= {f"{key}.{place}": size for place, size in enumerate(value)}
     labels = config.get("id2label")
     if LABELS_KEY not in sizes and isinstance(labels, Mapping) and labels:
@@ -212,8 +218,12 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _is_size(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _is_number(value: Any) -> bool:
     # A bool is an int in Python, and never a size.
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _with_two_stacks(symbols: list[Symbol]) -> list[Symbol]:

@@ -7,7 +7,7 @@ was unequal equal.
 
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
@@ -86,7 +86,6 @@ class Challenger:
         yield from self._made_equal()
         yield from self._uneven()
         yield from self._smaller()
-        yield from self._odd()
         yield from self._together()
 
     def _moved(self, chosen: list[Variable], draw: random.Random) -> Change:
@@ -182,18 +181,26 @@ class Challenger:
             if variable.role == "width" and is_own and value <= SMALL:
                 yield from ({variable.letter: new} for new in {1, value - 1} if 0 < new < value)
 
-    def _odd(self) -> Iterator[Change]:
-        """Make widths odd, half of them at once: what a model halves was even until now."""
+    def stepped(self, steps: Callable[[str], int]) -> Iterator[Change]:
+        """Move all sizes by single steps at once: models round numbers to whole parts.
+
+        Args:
+            steps: gives what a letter has to be a multiple of, as far as is known by then.
+        """
         values = self.observed.values
-        widths = [
+        sizes = [
             variable.letter
             for variable in self.observed.variables
-            if variable.role == "width" and len(variable.symbols) == 1
+            if variable.role in ("width", "size")
+            and len(variable.symbols) == 1
+            and not self.observed.counts_modules(variable)
         ]
-        even = [letter for letter in widths if values[letter] > SMALL and not values[letter] % 2]
-        for some in (even[::2], even[1::2]):
-            if some:
-                yield {letter: values[letter] + 1 for letter in some}
+        large = [letter for letter in sizes if values[letter] > SMALL]
+        small = [letter for letter in sizes if values[letter] <= SMALL]
+        for some, by in ((large, 1), (large, -1), (large, 2), (small, 1), (small, 2)):
+            moved = {letter: values[letter] + by * steps(letter) for letter in some}
+            if change := {letter: value for letter, value in moved.items() if value > 0}:
+                yield change
 
     def _together(self) -> Iterator[Change]:
         """Move numbers of one kind that no model takes another value of alone, all at once."""

@@ -1,15 +1,15 @@
 """Contradictions: models with some numbers changed, and the formulas that are wrong for them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from bertviewer.core.counting.challenges import Change
 from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
 from bertviewer.core.counting.proving import Gathered, Trial
 from bertviewer.core.domains import is_met
-from bertviewer.core.evaluation import UnevenDivision, evaluate
+from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
 
-MOST_BUILDS = 80
+MOST_BUILDS = 200
 """So many models are built at most to find out where formulas end."""
 
 
@@ -87,7 +87,15 @@ class Contradictions:
         return tuple(wrong)
 
     def least(self, change: Change) -> Change:
-        """Return the least part of a change that contradicts a formula."""
+        """Return the least part of a change that contradicts a formula.
+
+        The letters of one that is wrong are tried first.
+        """
+        formula = self.formulas[self.wrong(change)[0]]
+        used = frozenset[str]().union(*map(letters_of, formula))
+        own = {letter: value for letter, value in change.items() if letter in used}
+        if 0 < len(own) < len(change) and self._is_wrong(own):
+            change = own
         while len(change) > 1:
             half = next((half for half in halves(change) if self._is_wrong(half)), None)
             if half is None:
@@ -99,9 +107,19 @@ class Contradictions:
                 change = rest
         return change
 
-    def heals(self, change: Change) -> bool:
-        """Tell whether a model with these values contradicts nothing."""
-        return self.has_room() and self.facts(change) is not None and not self.wrong(change)
+    def confirms(self, change: Change, names: Collection[str]) -> bool:
+        """Tell whether formulas say something of a model with these values, and are right."""
+        if not self.has_room():
+            return False
+        facts = self.facts(change)
+        if facts is None or not facts.keys() >= set(names):
+            return False
+        values = {**self.values, **change}
+        return all(
+            all(is_met(condition, values) for condition in self.conditions.get(name, ()))
+            and facts[name] == {tuple(_value(part, values, {}) for part in self.formulas[name])}
+            for name in names
+        )
 
     def _is_wrong(self, change: Change) -> bool:
         return self.has_room() and bool(self.wrong(change))

@@ -21,14 +21,14 @@ from bertviewer.core.counting.explaining import (
     with_plain_layers,
 )
 from bertviewer.core.counting.observations import Observations
-from bertviewer.core.counting.places import conditions_of_places
+from bertviewer.core.counting.others import conditions_of_others
 from bertviewer.core.counting.proving import PROOFS, TENSOR
 from bertviewer.core.counting.sums import Whole, put_together
 from bertviewer.core.domains import joined, letters_in
 from bertviewer.core.evaluation import letters_of
 from bertviewer.core.letters import LABELS_KEY
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbols import Symbol, is_standard, places_of, role_of, symbols_of
+from bertviewer.core.symbols import Symbol, is_standard, others_of, role_of, symbols_of
 
 PINNINGS = 2
 """So many times letters that no formula follows are left at their values for the others' sake."""
@@ -78,15 +78,12 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     observed = observe(lab, real, every_kind=True)
     whole = _explained(lab, observed, real)
     known = {n: whole.proven.get(n, tuple(map(str, fact))) for n, fact in facts_of(real).items()}
-    places = places_of(config)
-    at_places = conditions_of_places(lab, real, places)
-    domains = {
-        path: joined((*whole.conditions.get(path, ()), *at_places.get(path, ())))
-        for path in real.sizes
-    }
+    others = others_of(config)
+    more = conditions_of_others(lab, real, others)
+    domains = {path: joined((*whole.conditions.get(path, ()), *more[path])) for path in real.sizes}
     symbols = tuple(replace(s, variable=observed.variable_of(s.letter)) for s in symbols)
     return Derivation(
-        _shown((*symbols, *places), known.values(), domains.values()),
+        _shown((*symbols, *others), known.values(), domains.values()),
         {name: known[TENSOR + name] for name in real.shapes},
         {path: known[path][0] for path in real.sizes},
         {path: domain for path, domain in domains.items() if domain is not None},

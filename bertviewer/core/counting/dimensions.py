@@ -123,10 +123,10 @@ class Laboratory:
         }
         key = frozenset((symbol.letter, value) for symbol, value in moved.items())
         if key not in self.built:
-            model = self._changed(moved, values, lists_follow=True)
+            model = self._changed(moved, values, lists_follow=False)
             if model is None and any(map(self._has_lists, moved)):
-                # One that is as long as there are layers by chance does not follow them.
-                model = self._changed(moved, values, lists_follow=False)
+                # Only where they must: one may be as long as there are layers by chance.
+                model = self._changed(moved, values, lists_follow=True)
             self.built[key] = model
         return self.built[key]
 

@@ -5,9 +5,9 @@ contradicts it, and the condition that is broken there becomes part of the formu
 formula for which no condition is found is dropped.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from math import lcm
 
 from bertviewer.core.counting.challenges import Challenger, Change
 from bertviewer.core.counting.conditions import Candidates, ratio
@@ -18,10 +18,10 @@ from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import TENSOR
 from bertviewer.core.domains import is_met, letters_in
-from bertviewer.core.evaluation import letters_of
+from bertviewer.core.evaluation import evaluate, letters_of
 from bertviewer.core.symbols import Symbol, is_standard, role_of
 
-ROUNDS = 12
+ROUNDS = 32
 """So many conditions are looked for in one challenge."""
 
 Conditions = Mapping[str, tuple[str, ...]]  # by the name of the formula that they limit
@@ -78,6 +78,8 @@ class Limits:
         if not self.is_plain:
             self._meet_longer()
         for change in challenger.all():
+            self._meet(change)
+        for change in challenger.stepped(self._step):
             self._meet(change)
         for change in challenger.deeper(self._real):
             self._meet(change)
@@ -142,19 +144,7 @@ class Limits:
         for _ in range(ROUNDS):
             if not self.models.wrong(change):
                 break
-            least = self.models.least(change)
-            wrong = self.models.wrong(least)
-            conditions = self._conditions(least)
-            fixed = self._fixed(least, wrong)
-            for name in wrong:
-                if name not in self.models.formulas:
-                    continue  # dropped with a part of it
-                if conditions:
-                    self._add(name, self._nearest(conditions, name))
-                elif fixed is None or (name in self.doubtful and self._uses(name, fixed, least)):
-                    self._drop(name, least)
-                else:
-                    self._add(name, f"{fixed} == {self._real[fixed]}")
+            self._limit(self.models.least(change))
         else:
             for name in self.models.wrong(change):
                 if name in self.models.formulas:
@@ -163,6 +153,27 @@ class Limits:
             # A model may take one half of it.
             for half in halves(change):
                 self._meet(half)
+
+    def _limit(self, change: Change) -> None:
+        """Find a condition for each formula that a least change contradicts, or drop it."""
+        wrong: dict[tuple[str, ...], list[str]] = {}
+        for name in self.models.wrong(change):
+            wrong.setdefault(self.models.formulas[name], []).append(name)
+        fixed = self._fixed(change, wrong)
+        for formula, names in wrong.items():
+            # Some are limited or dropped with a part of them by now.
+            still = set(self.models.wrong(change)).intersection(names)
+            condition = self._condition(change, formula, still) if still else None
+            is_lost = fixed is None or self._uses(formula, fixed, change)
+            for name in names:
+                if name not in still or name not in self.models.formulas:
+                    continue
+                if condition is not None:
+                    self._add(name, condition)
+                elif fixed is None or (name in self.doubtful and is_lost):
+                    self._drop(name, change)
+                else:
+                    self._add(name, f"{fixed} == {self._real[fixed]}")
 
     def _drop(self, name: str, change: Change) -> None:
         formula = self.models.formulas.pop(name)
@@ -186,8 +197,10 @@ class Limits:
             if variable.letter == letter
         )
 
-    def _conditions(self, change: Change) -> list[str]:
-        """Return what the real model meets and the change breaks: all divisions, or one other."""
+    def _condition(
+        self, change: Change, formula: tuple[str, ...], names: Collection[str]
+    ) -> str | None:
+        """Return what the real model meets and the change breaks, so that formulas are wrong."""
         values = {**self.observed.values, **change}
 
         def is_broken(text: str) -> bool:
@@ -198,20 +211,31 @@ class Limits:
                 and not is_met(text, values)
             )
 
-        known = Candidates(self.observed, self._symbols, self._divisors, self.models.heals)
-        divisions = list(filter(is_broken, known.divisions(change)))
-        return divisions or list(islice(filter(is_broken, known.others(change)), 1))
-
-    def _nearest(self, conditions: list[str], name: str) -> str:
-        """Return the condition that speaks of a formula's own letters, or else the likeliest."""
-        used = frozenset[str]().union(*map(letters_of, self.models.formulas[name]))
-        return next((text for text in conditions if letters_in(text) <= used), conditions[0])
-
-    def _fixed(self, change: Change, wrong: tuple[str, ...]) -> str | None:
-        """Return a letter that has to keep its value, one of no wrong formula if there is any."""
-        used = frozenset[str]().union(
-            *(letters_of(t) for n in wrong for t in self.models.formulas[n])
+        known = Candidates(
+            self.observed,
+            self._symbols,
+            self._divisors,
+            self._step,
+            lambda other: self.models.confirms(other, names),
         )
+        used = sorted(frozenset[str]().union(*map(letters_of, formula)))
+        return next(filter(is_broken, known.all(change, used)), None)
+
+    def _step(self, letter: str, besides: str = "") -> int:
+        """Return what a letter has to be a multiple of, as far as is known, for other parts."""
+        step = 1
+        for text in {text for texts in self.models.conditions.values() for text in texts}:
+            whole, sign, part = text.removesuffix(" == 0").partition(" % ")
+            if sign and whole == letter and besides not in letters_of(part):
+                step = lcm(step, evaluate(part, self.observed.values))
+        for part in self._divisors.get(letter, ()):
+            if part != besides:
+                step = lcm(step, self.observed.values[part])
+        return step
+
+    def _fixed(self, change: Change, wrong: Iterable[tuple[str, ...]]) -> str | None:
+        """Return a letter that has to keep its value, one of no wrong formula if there is any."""
+        used = {letter for formula in wrong for text in formula for letter in letters_of(text)}
         letters = [
             letter
             for letter in change
@@ -220,7 +244,7 @@ class Limits:
         order = sorted(letters, key=lambda x: (x in used, is_standard(self._symbols[x])))
         return order[0] if order else None
 
-    def _uses(self, name: str, letter: str, change: Change) -> bool:
+    def _uses(self, formula: tuple[str, ...], letter: str, change: Change) -> bool:
         """Tell whether a formula would say little with a letter fixed, or a depth is at fault."""
-        used = frozenset[str]().union(*map(letters_of, self.models.formulas[name]))
+        used = frozenset[str]().union(*map(letters_of, formula))
         return letter in used or (not self.is_plain and any(map(self.counts, change)))
