@@ -6,13 +6,14 @@ here and not run.
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
 
 _AND: Final = " and "
 _CONDITION = re.compile(r"([^%=!<>]+?)(?: % ([^%=!<>]+?))? (==|!=|>=|<=) ([^%=!<>]+)")
+_PLAIN = re.compile(r"(\w+) (?:% (\d+) )?(==|>=) (\d+)")
 _SIGNS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -27,8 +28,19 @@ def conditions_of(domain: str | None) -> tuple[str, ...]:
 
 
 def joined(conditions: Iterable[str]) -> str | None:
-    """Return the domain in which all conditions are met, each named once; ``None`` for none."""
-    return _AND.join(dict.fromkeys(conditions)) or None
+    """Return the domain in which all conditions are met; ``None`` for none.
+
+    Each is named once, and not where another says more: ``I % 384 == 0`` and not ``I % 3 == 0``.
+    """
+    texts = tuple(dict.fromkeys(conditions))
+    plain = [(text, *found.groups()) for text in texts if (found := _PLAIN.fullmatch(text))]
+    said = {
+        text
+        for text, letter, *condition in plain
+        for _, same, *other in plain
+        if letter == same and condition != other and _says(other, condition)
+    }
+    return _AND.join(text for text in texts if text not in said) or None
 
 
 def is_met(condition: str, values: Mapping[str, int]) -> bool:
@@ -67,6 +79,17 @@ def letters_in(domain: str | None) -> frozenset[str]:
         left, divisor, _, right = _parts(condition)
         letters = letters.union(*(letters_of(text) for text in (left, divisor or "0", right)))
     return letters
+
+
+def _says(one: Sequence[str | None], other: Sequence[str | None]) -> bool:
+    """Tell whether a letter that meets one condition meets another, of its value or multiples."""
+    divisor, sign, value = one
+    number = int(value or 0)
+    if divisor is None and sign == "==":
+        return is_met(f"{number}{f' % {other[0]}' if other[0] else ''} {other[1]} {other[2]}", {})
+    if divisor is None or other[0] is None:
+        return False
+    return (sign, number) == (other[1], int(other[2] or 0)) and int(divisor) % int(other[0]) == 0
 
 
 def _parts(condition: str) -> tuple[str, str | None, str, str]:

@@ -38,6 +38,23 @@ def test_a_domain_is_all_of_its_conditions() -> None:
     assert not holds_in(domain, {**VALUES, "E": 13})
 
 
+@pytest.mark.parametrize(
+    ("conditions", "domain"),
+    [
+        (["I % 3 == 0", "I % 384 == 0"], "I % 384 == 0"),
+        (["I % 3 == 0", "I % 4 == 0"], "I % 3 == 0 and I % 4 == 0"),
+        (["I % 3 == 1", "I % 6 == 0"], "I % 3 == 1 and I % 6 == 0"),
+        (["k >= 3", "k % 4 == 0", "k == 8", "k % 3 == 0"], "k == 8 and k % 3 == 0"),
+        (
+            ["k == 8", "j >= 3", "k != j", "k % A == 0"],
+            "k == 8 and j >= 3 and k != j and k % A == 0",
+        ),
+    ],
+)
+def test_what_another_condition_says_is_left_out(conditions: list[str], domain: str) -> None:
+    assert joined(conditions) == domain
+
+
 def test_no_domain_is_everywhere() -> None:
     assert joined([]) is None
     assert conditions_of(None) == ()

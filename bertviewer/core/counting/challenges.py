@@ -198,9 +198,11 @@ class Challenger:
         large = [letter for letter in sizes if values[letter] > SMALL]
         small = [letter for letter in sizes if values[letter] <= SMALL]
         for some, by in ((large, 1), (large, -1), (large, 2), (small, 1), (small, 2)):
-            moved = {letter: values[letter] + by * steps(letter) for letter in some}
-            if change := {letter: value for letter, value in moved.items() if value > 0}:
-                yield change
+            for is_whole in (True, False):
+                # Some formulas hold without what others need, as where a model rounds.
+                moved = {x: values[x] + by * (steps(x) if is_whole else 1) for x in some}
+                if change := {letter: value for letter, value in moved.items() if value > 0}:
+                    yield change
 
     def _together(self) -> Iterator[Change]:
         """Move numbers of one kind that no model takes another value of alone, all at once."""

@@ -11,6 +11,9 @@ from bertviewer.core.symbols import Symbol, is_width, place_of, role_of
 _DOUBLINGS = 7
 """So many times a step is doubled to find the multiple that a model rounds a number to."""
 
+_OTHERS = 6
+"""So many other values are tried of what may divide a number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -87,12 +90,14 @@ class Candidates:
         yield from (pair for pair in order if not change.keys().isdisjoint(pair))
 
     def _matters(self, part: str, whole: str) -> bool:
-        """Tell whether formulas are not right where a divisor alone does not divide any more."""
-        values = self.observed.values
-        new = values[part] + 1
-        while values[whole] % new == 0:
-            new += 1
-        return new > values[whole] or not self.confirms({part: new})
+        """Tell whether formulas are wrong, or nothing is known, where a divisor alone divides not.
+
+        A model may refuse it for other wholes' sake, so several are tried.
+        """
+        start, value = self.observed.values[part], self.observed.values[whole]
+        others = [new for new in range(2, 2 * start + _OTHERS) if value % new]
+        near = sorted(others, key=lambda new: abs(new - start))[:_OTHERS]
+        return not any(self.confirms({part: new}) for new in near)
 
     def _unconfirmed(self, change: Change) -> Iterator[str]:
         """Yield the divisions that no model without them could be built to judge."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bertviewer.core.counting.dimensions import Blueprint, Laboratory, owners
+from bertviewer.core.counting.dimensions import Blueprint, Laboratory, blanked, owners
 from bertviewer.core.counting.explaining import facts_of
 from bertviewer.core.counting.proving import TENSOR
 from bertviewer.core.symbols import Symbol
@@ -49,8 +49,10 @@ def _move(
             middle = len(some) // 2
             waiting += [some[:middle], some[middle:]]
             continue
-        for name in facts.keys() & now.keys():
-            if now[name] != facts[name]:
-                for owner in (name, *owners(name.removeprefix(TENSOR))):
-                    condition = f"{some[0].letter} == {some[0].value}"
-                    found.setdefault(owner, {})[condition] = None
+        moved_names = {name for name in facts.keys() & now.keys() if now[name] != facts[name]}
+        # What one more changes in one layer, some more may change in another.
+        alike = set(map(blanked, moved_names))
+        for name in (name for name in facts if blanked(name) in alike):
+            for owner in (name, *owners(name.removeprefix(TENSOR))):
+                condition = f"{some[0].letter} == {some[0].value}"
+                found.setdefault(owner, {})[condition] = None
