@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.evaluation import FormulaError, UnevenDivision, evaluate, letters_of
 
 _AND: Final = " and "
 _CONDITION = re.compile(r"([^%=!<>]+?)(?: % ([^%=!<>]+?))? (==|!=|>=|<=) ([^%=!<>]+)")
@@ -44,7 +44,9 @@ def joined(conditions: Iterable[str]) -> str | None:
 
 
 def is_met(condition: str, values: Mapping[str, int]) -> bool:
-    """Tell whether values meet one condition; a remainder of a division by 0 meets none.
+    """Tell whether values meet one condition.
+
+    A remainder of a division by 0 meets none, nor of one by what does not come out even.
 
     Raises:
         FormulaError: the text is no condition, or a letter in it has no value.
@@ -52,7 +54,10 @@ def is_met(condition: str, values: Mapping[str, int]) -> bool:
     left, divisor, sign, right = _parts(condition)
     value = evaluate(left, values)
     if divisor:
-        whole = evaluate(divisor, values)
+        try:
+            whole = evaluate(divisor, values)
+        except UnevenDivision:
+            return False
         if not whole:
             return False
         value %= whole

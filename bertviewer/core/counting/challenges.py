@@ -197,9 +197,9 @@ class Challenger:
         ]
         large = [letter for letter in sizes if values[letter] > SMALL]
         small = [letter for letter in sizes if values[letter] <= SMALL]
-        for some, by in ((large, 1), (large, -1), (large, 2), (small, 1), (small, 2)):
-            for is_whole in (True, False):
-                # Some formulas hold without what others need, as where a model rounds.
+        for some, ones in ((large, (1, -1, 2, 4, 8, 16)), (small, (1, 2, 4))):
+            # Some formulas hold without what others need, as where a model rounds.
+            for is_whole, by in (*((True, by) for by in (1, -1, 2)), *((False, by) for by in ones)):
                 moved = {x: values[x] + by * (steps(x) if is_whole else 1) for x in some}
                 if change := {letter: value for letter, value in moved.items() if value > 0}:
                     yield change

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 
 from bertviewer.core.counting.challenges import Change
 from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
-from bertviewer.core.counting.proving import Gathered, Trial
+from bertviewer.core.counting.proving import TENSOR, Gathered, Trial
 from bertviewer.core.domains import is_met
 from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
 
 MOST_BUILDS = 200
-"""So many models are built at most to find out where formulas end."""
+LEAST_BUILDS = 80
+"""So many models are built at most to find out where formulas end, small ones and large ones."""
+_MODULES = 40_000  # of all of them
 
 
 @dataclass(slots=True)
@@ -60,7 +62,9 @@ class Contradictions:
 
     def has_room(self, share: int = 1) -> bool:
         """Tell whether models may still be built, of that part of all that may be."""
-        return self._builds < MOST_BUILDS // share
+        modules = sum(not name.startswith(TENSOR) for name in self.formulas)
+        most = max(LEAST_BUILDS, min(MOST_BUILDS, _MODULES // max(modules, 1)))
+        return self._builds < most // share
 
     def wrong(self, change: Mapping[str, int]) -> tuple[str, ...]:
         """Return the formulas that a model with these values contradicts, inside their domains."""
@@ -107,17 +111,21 @@ class Contradictions:
                 change = rest
         return change
 
-    def confirms(self, change: Change, names: Collection[str]) -> bool:
-        """Tell whether formulas say something of a model with these values, and are right."""
-        if not self.has_room():
-            return False
-        facts = self.facts(change)
+    def verdict(self, change: Change, names: Collection[str]) -> bool | None:
+        """Tell whether formulas are right for a model with these values; ``None`` if unknown.
+
+        They may say nothing of it, or there is no such model.
+        """
+        facts = self.facts(change) if self.has_room() else None
         if facts is None or not facts.keys() >= set(names):
-            return False
+            return None
         values = {**self.values, **change}
+        if any(
+            not is_met(text, values) for name in names for text in self.conditions.get(name, ())
+        ):
+            return None
         return all(
-            all(is_met(condition, values) for condition in self.conditions.get(name, ()))
-            and facts[name] == {tuple(_value(part, values, {}) for part in self.formulas[name])}
+            facts[name] == {tuple(_value(part, values, {}) for part in self.formulas[name])}
             for name in names
         )
 

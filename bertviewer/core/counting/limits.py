@@ -9,17 +9,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import lcm
 
-from bertviewer.core.counting.challenges import Challenger, Change
+from bertviewer.core.counting.challenges import SMALL, Challenger, Change
 from bertviewer.core.counting.conditions import Candidates, ratio
 from bertviewer.core.counting.contradictions import Contradictions, halves
 from bertviewer.core.counting.count_steps import readable
-from bertviewer.core.counting.dimensions import owners
+from bertviewer.core.counting.dimensions import blanked, owners
 from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import TENSOR
 from bertviewer.core.domains import is_met, letters_in
 from bertviewer.core.evaluation import evaluate, letters_of
-from bertviewer.core.symbols import Symbol, is_standard, role_of
+from bertviewer.core.symbols import Symbol, is_standard, role_of, standard_letter
 
 ROUNDS = 32
 """So many conditions are looked for in one challenge."""
@@ -159,6 +159,8 @@ class Limits:
         wrong: dict[tuple[str, ...], list[str]] = {}
         for name in self.models.wrong(change):
             wrong.setdefault(self.models.formulas[name], []).append(name)
+        if (letter := self._steering(change)) is not None:
+            self._pin_alike(letter, self.models.wrong(change))
         fixed = self._fixed(change, wrong)
         for formula, names in wrong.items():
             # Some are limited or dropped with a part of them by now.
@@ -169,11 +171,36 @@ class Limits:
                 if name not in still or name not in self.models.formulas:
                     continue
                 if condition is not None:
-                    self._add(name, condition)
+                    for text in condition:
+                        self._add(name, text)
                 elif fixed is None or (name in self.doubtful and is_lost):
                     self._drop(name, change)
                 else:
                     self._add(name, f"{fixed} == {self._real[fixed]}")
+
+    def _steering(self, change: Change) -> str | None:
+        """Return the small number of its own that alone makes another architecture, if it does."""
+        ((letter, _), *others) = change.items()
+        symbol = self._symbols[letter]
+        is_own = role_of(symbol) == "width" and not standard_letter(symbol)
+        if others or not is_own or self._real[letter] > SMALL or letter in self.unlimited:
+            return None
+        now, before = self.models.facts(change), self.models.facts({})
+        is_same = now is None or before is None or now.keys() == before.keys()
+        return None if is_same or self.counts(letter) else letter
+
+    def _pin_alike(self, letter: str, names: Iterable[str]) -> None:
+        """Leave alone what says which layers are of another kind, for all that it may be said of.
+
+        Formulas with the letter follow it themselves.
+        """
+        alike = {
+            blanked(name)
+            for name in names
+            if not any(letter in letters_of(text) for text in self.models.formulas[name])
+        }
+        for name in [name for name in self.models.formulas if blanked(name) in alike]:
+            self._add(name, f"{letter} == {self._real[letter]}")
 
     def _drop(self, name: str, change: Change) -> None:
         formula = self.models.formulas.pop(name)
@@ -199,16 +226,16 @@ class Limits:
 
     def _condition(
         self, change: Change, formula: tuple[str, ...], names: Collection[str]
-    ) -> str | None:
+    ) -> tuple[str, ...] | None:
         """Return what the real model meets and the change breaks, so that formulas are wrong."""
         values = {**self.observed.values, **change}
 
-        def is_broken(text: str) -> bool:
+        def is_broken(texts: tuple[str, ...]) -> bool:
             return (
-                self.unlimited.isdisjoint(letters_in(text))
-                and is_met(text, self._real)
-                and is_met(text, self.observed.values)
-                and not is_met(text, values)
+                all(self.unlimited.isdisjoint(letters_in(text)) for text in texts)
+                and all(is_met(text, self._real) for text in texts)
+                and all(is_met(text, self.observed.values) for text in texts)
+                and not all(is_met(text, values) for text in texts)
             )
 
         known = Candidates(
@@ -216,7 +243,7 @@ class Limits:
             self._symbols,
             self._divisors,
             self._step,
-            lambda other: self.models.confirms(other, names),
+            lambda other: self.models.verdict(other, names),
         )
         used = sorted(frozenset[str]().union(*map(letters_of, formula)))
         return next(filter(is_broken, known.all(change, used)), None)
