@@ -2,9 +2,10 @@
 
 import math
 
-from bertviewer.core.formulas.facts import has_positions
+from bertviewer.core.formulas.facts import has_angle_table, has_positions, scores_with_table
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import indices, number_maths, sized
+from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.places import EMBEDDING_USES, use_of
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.shape_text import shape_text
@@ -109,8 +110,11 @@ def sinusoids(subject: Subject) -> Formula:
         ),
         notes=(
             "The table is listed as a tensor but no training changes it.",
-            "The paper of 2017 lets sines and cosines take turns; here the sines come first. A "
-            "linear layer after it can undo the order, so that nothing is lost.",
+            "The paper of 2017 lets sines and cosines take turns; here the sines come first.",
+            Note(
+                "A linear layer after it can undo the order, so that nothing is lost.",
+                no(has_angle_table),
+            ),
         ),
         config_keys=subject.keys("positions", "width"),
         source="Vaswani et al. 2017, section 3.5; the order as in Marian's code",
@@ -194,6 +198,8 @@ def _table(
     subject: Subject, maths: tuple[str, ...], terms: tuple[Term, ...], notes: tuple[str, ...]
 ) -> Formula:
     rows, width = subject.tensors["weight"].shape
+    widths = subject.keys("embedding width", "width")
+    keys = subject.keys(*_choices(subject.node.name))
     return Formula(
         role="embedding",
         title="Scaled embedding" if terms else "Embedding",
@@ -215,7 +221,7 @@ def _table(
             *_sharing_notes(subject),
             *notes,
         ),
-        config_keys=subject.keys(*_choices(subject.node.name)),
+        config_keys=tuple(k for k in keys if k not in widths or subject.config[k] == width),
         source=_SOURCE,
     )
 
@@ -225,8 +231,16 @@ def _padding_notes(subject: Subject) -> tuple[str, ...]:
     if padding is None:
         return ()
     return (
-        f"padding_idx is {padding}: training leaves row {padding} as it is. The look-up "
-        "treats it like any other row.",
+        Note(
+            f"padding_idx is {padding}: training leaves row {padding} as it is. The look-up "
+            "treats it like any other row.",
+            no(scores_with_table),
+        ),
+        Note(
+            f"padding_idx is {padding}: the look-up does not train row {padding}; the output layer "
+            "that shares the table does.",
+            scores_with_table,
+        ),
     )
 
 

@@ -34,6 +34,25 @@ def child_drops(subject: Subject) -> bool:
     return any(_chance(child) > 0 for child in subject.children.values())
 
 
+def scores_with_table(subject: Subject) -> bool:
+    """Tell whether a table is tied to the weight of a product, which trains all of its rows."""
+    architecture = subject.architecture
+    table = subject.tensors["weight"]
+    first = table.tied_to or table.name
+    classes = {node.path: node.class_name for node in architecture.modules}
+    holders = (t.owner for t in architecture.parameters if first in (t.name, t.tied_to))
+    return not all("Embedding" in classes[holder] for holder in holders)
+
+
+def is_called(subject: Subject) -> bool:
+    """Tell whether a model calls a module; MobileBERT's head multiplies by two weights at once."""
+    path = subject.node.parent
+    return not any(
+        node.path == path and node.class_name == "MobileBertLMPredictionHead"
+        for node in subject.architecture.modules
+    )
+
+
 def is_decoder(subject: Subject) -> bool:
     """Tell whether a model of one stack was made a decoder: no position sees a later one."""
     config = subject.config

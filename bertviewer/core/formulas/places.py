@@ -10,6 +10,13 @@ LINEAR_USES = (
     ("value", "Makes the values: what each position hands on to those that look at it."),
     ("v_lin", "Makes the values: what each position hands on to those that look at it."),
     ("c_attn", "Makes queries, keys and values in one product, side by side."),
+    ("bottleneck.input.dense", "Narrows the layer's input to the width that the layer works in."),
+    (
+        "bottleneck.attention.dense",
+        "Narrows the layer's input to what queries and keys are made of.",
+    ),
+    ("output.bottleneck.dense", "Widens what the layer gives back to the model's width."),
+    ("crossattention.output.dense", "Mixes the heads' outputs into one vector per position."),
     ("attention.output.dense", "Mixes the heads' outputs into one vector per position."),
     ("attention.dense", "Mixes the heads' outputs into one vector per position."),
     ("attn.c_proj", "Mixes the heads' outputs into one vector per position."),

@@ -1,7 +1,7 @@
 """torch's own small modules: linear layers, dropout, and what only holds a place."""
 
 from bertviewer.core.architecture import Scalar
-from bertviewer.core.formulas.facts import works_by_position
+from bertviewer.core.formulas.facts import is_called, works_by_position
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import indices, sized
 from bertviewer.core.formulas.notes import Note
@@ -11,7 +11,13 @@ from bertviewer.core.shape_text import shape_text
 
 
 def linear(subject: Subject) -> Formula:
-    """A linear layer: torch.nn.Linear, or the Conv1D of Radford et al. 2018."""
+    """A linear layer: torch.nn.Linear, or the Conv1D of Radford et al. 2018.
+
+    Raises:
+        LookupError: its weight is multiplied by another module.
+    """
+    if not is_called(subject):
+        raise LookupError(f"{subject.node.path} is never called")
     layer = subject.affine()
     order = (
         "torch stores the weight as [out, in], so the formula transposes it: row j of W makes "

@@ -146,7 +146,11 @@ def _stack(
     ]
     if decoder:
         terms.append(Term('X_"enc"', "the encoder's output"))
-    last = f"the final layer norm follows layer {count - 1}" if normed else "nothing follows them"
+    last = "nothing follows them"
+    if "emb_layer_norm_after" in subject.children:
+        last = "the final layer norm included"
+    elif normed:
+        last = f"the final layer norm follows layer {count - 1}"
     return Formula(
         role="stack",
         title="Stack of layers",

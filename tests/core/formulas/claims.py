@@ -214,11 +214,18 @@ def _(case: Case, node: ModuleNode, _groups: tuple[str, ...]) -> bool:
 
 @claims(r"padding_idx is (\d+): training leaves row \d+ as it is\. .*")
 def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
+    gradient = case.gradient(f"{node.path}.weight", int(groups[0]))
+    return bool(gradient.any()) and not gradient[int(groups[0])].any()
+
+
+@claims(r"padding_idx is (\d+): the look-up does not train row \d+; the output layer .* does")
+def _(case: Case, node: ModuleNode, groups: tuple[str, ...]) -> bool:
     table, row = module_of(case, node), int(groups[0])
     fresh = nn.Embedding(table.num_embeddings, 3, padding_idx=table.padding_idx)
-    fresh(torch.tensor([row, (row + 1) % 5])).sum().backward()
-    gradient = fresh.weight.grad
-    return gradient is not None and not gradient[row].any() and bool(gradient.any())
+    fresh(torch.tensor([row])).sum().backward()
+    assert fresh.weight.grad is not None
+    gradient = case.gradient(f"{node.path}.weight", row)
+    return not fresh.weight.grad.any() and bool(gradient[row].any())
 
 
 @claims(r"The table is tied: it is the same tensor as (\S+), counted there",

@@ -38,7 +38,13 @@ def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     return module_of(case, node).weight.requires_grad is False
 
 
-@claims(r"The paper of 2017 lets sines and cosines take turns; here the sines come first\. .*")
+@claims(r"A linear layer after it can undo the order, so that nothing is lost")
+def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
+    # It is added to the hidden states; RoFormer's gives the angles of a rotation.
+    return bool(module_of(case, node).weight.shape[1] == case.model.config.hidden_size)
+
+
+@claims(r"The paper of 2017 lets sines and cosines take turns; here the sines come first")
 def _(case: Case, node: ModuleNode, _groups: Groups) -> bool:
     row = module_of(case, node).weight[1]
     half = len(row) // 2

@@ -134,16 +134,21 @@ def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     return torch.allclose(module(x), module.Wo(module.act(x @ gate.T) * (x @ up.T)), atol=1e-5)
 
 
-@claims(r"There are (\d+) hidden states: state 0 is the input, .* last layer; (.*)")
+@claims(r"There are (\d+) hidden states: state 0 is the input, state (\d+) .* last layer; (.*)")
 def _(case: Case, node: ModuleNode, groups: Groups) -> bool:
     module = module_of(case, node)
-    layers = len(module.layer if hasattr(module, "layer") else module.layers)
-    norms = (getattr(module, name, None) for name in ("norm", "emb_layer_norm_after"))
-    follows = any(norm is not None for norm in norms)
-    words = (
-        f"the final layer norm follows layer {layers - 1}" if follows else "nothing follows them"
-    )
-    return (int(groups[0]), groups[1]) == (layers + 1, words)
+    name = "layer" if hasattr(module, "layer") else "layers"
+    last = len(getattr(module, name)) - 1
+    states = case.hidden_states(node.path)
+    layer = output_of(case, case.node(f"{node.path}.{name}.{last}".lstrip(".")))[1]
+    whole = output_of(case, node)[1]
+    found = [torch.equal(states[-1], one.reshape(states[-1].shape)) for one in (layer, whole)]
+    words = {
+        "nothing follows them": [True, True],
+        "the final layer norm included": [False, True],
+        f"the final layer norm follows layer {last}": [True, False],
+    }
+    return (int(groups[0]), int(groups[1])) == (len(states), last + 1) and words[groups[2]] == found
 
 
 @claims(r"All hidden states have the same shape, so that each layer refines the same vectors")

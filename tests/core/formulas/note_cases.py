@@ -106,6 +106,29 @@ class Case:
         self, *, side: str = "", position: int = 0, token: int = 5, length: int = TOKENS
     ) -> Any:
         """Run it on plain tokens, with another one at a position of one side."""
+        with torch.no_grad():
+            return self._run(side, position, token, length)
+
+    def gradient(self, name: str, token: int) -> Tensor:
+        """Return what moves a parameter in training, with a token at the first position."""
+        output = first_tensor(self._run("", 0, token, TOKENS))
+        assert output is not None
+        # An untrained row of zeros gives scores of 0, which are to move as well.
+        loss = (output - 1).square().sum()
+        gradient: Tensor
+        (gradient,) = torch.autograd.grad(loss, self.model.get_parameter(name))
+        return gradient
+
+    def hidden_states(self, path: str) -> tuple[Tensor, ...]:
+        """Return the hidden states of the stack at a path."""
+        with torch.no_grad():
+            output = self._run("", 0, 5, TOKENS, output_hidden_states=True)
+        side = "decoder" if "decoder" in path.split(".") else "encoder"
+        is_pair = self.model.config.is_encoder_decoder
+        states: tuple[Tensor, ...] = output[f"{side}_hidden_states" if is_pair else "hidden_states"]
+        return states
+
+    def _run(self, side: str, position: int, token: int, length: int, **more: Any) -> Any:
         ids = {"input_ids": torch.arange(5, 5 + length)[None]}
         config = self.model.config
         if config.is_encoder_decoder:
@@ -117,8 +140,7 @@ class Case:
             ids["encoder_hidden_states"] = torch.ones(1, 5, config.hidden_size)
         # A cache would be a part of what is given.
         caches = {"use_cache": False} if "use_cache" in self.values_of_forward else {}
-        with torch.no_grad():
-            return self.model(**ids, **caches)
+        return self.model(**ids, **caches, **more)
 
     @property
     def values_of_forward(self) -> Collection[str]:

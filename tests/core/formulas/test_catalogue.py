@@ -2,16 +2,21 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typst
 
 from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.building import build_config, build_on_meta
 from bertviewer.core.formulas.catalogue import formula_of, maths_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS, ROLES
+from bertviewer.core.inspection import inspect_module
+from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.tasks import find_task
 from tests.core.formulas.formula_models import all_architectures, architecture_of, torch_transformer
-from tests.core.formulas.found_formulas import formula_at, values
+from tests.core.formulas.found_formulas import formula_at, node_at, values
 
 ARCHITECTURES = all_architectures()
 # They keep several weights in one tensor.
@@ -204,3 +209,58 @@ def test_a_known_name_on_a_strangers_module_never_raises() -> None:
         for name in ("bert", "llama", "t5"):
             impostor = ModuleNode("x", class_name, 1, 0, 0, 0, 0.0, None, {}, "0", None)
             formula_of(impostor, architecture_of(name))
+
+
+MOBILEBERT = {
+    "model_type": "mobilebert",
+    "num_hidden_layers": 1,
+    "hidden_size": 32,
+    "embedding_size": 8,
+    "intermediate_size": 16,
+    "true_hidden_size": 16,
+    "intra_bottleneck_size": 16,
+    "vocab_size": 50,
+}
+SMALL = {"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2}
+BLIP = {
+    "model_type": "blip",
+    "text_config": {**SMALL, "vocab_size": 50, "encoder_hidden_size": 16},
+    "vision_config": {**SMALL, "image_size": 32},
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "use"),
+    [
+        (
+            MOBILEBERT,
+            "encoder.layer.0.bottleneck.attention.dense",
+            "Narrows the layer's input to what queries and keys are made of.",
+        ),
+        (
+            MOBILEBERT,
+            "encoder.layer.0.output.bottleneck.dense",
+            "Widens what the layer gives back to the model's width.",
+        ),
+        (
+            BLIP,
+            "text_model.encoder.layer.0.crossattention.output.dense",
+            "Mixes the heads' outputs into one vector per position.",
+        ),
+    ],
+)
+def test_what_a_linear_layer_is_for(config: dict[str, Any], path: str, use: str) -> None:
+    assert formula_at(made(config), path).summary == use
+
+
+@pytest.mark.parametrize("name", ["dense", "decoder"])
+def test_what_is_never_called_has_no_formula(name: str) -> None:
+    # MobileBERT's head multiplies by both weights at once, without their modules.
+    architecture = made(MOBILEBERT, "masked-lm")
+    assert formula_of(node_at(architecture, f"cls.predictions.{name}"), architecture) is None
+
+
+def made(config: dict[str, Any], task: str = "base") -> Architecture:
+    found = build_config(config, "test")
+    model = build_on_meta(found, find_task(task), "test")
+    return inspect_module(model, SourceInfo("preset", "test", task, "none"), found.to_dict())
