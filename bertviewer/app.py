@@ -10,6 +10,7 @@ import threading
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 # What each way of starting needs is imported there: the window is to be seen at once.
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and not sys.warnoptions:
         warnings.simplefilter("ignore")  # words of libraries for programmers
     try:
+        _check_folder()
         return _carry_out(command_line.parse(given), is_program=arguments is None)
     except UserError as error:
         _say(str(error))
@@ -71,6 +73,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
         return 1
+
+
+def _check_folder() -> None:
+    """Return if there is a working folder: torch's libraries end the process where there is none.
+
+    Raises:
+        UserError: it was deleted.
+    """
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UserError("the folder that this was started in does not exist any more") from error
 
 
 def _carry_out(options: Namespace, *, is_program: bool) -> int:

@@ -9,7 +9,8 @@ with warnings.catch_warnings():
     import transformers
 
 transformers.utils.logging.disable_progress_bar()
-logging.getLogger("transformers").setLevel(logging.ERROR)
+# What it writes down before it raises may hold a file's text as it is.
+logging.getLogger("transformers").setLevel(logging.CRITICAL)
 # The fused encoder of torch.nn skips the children's forward, and with it their hooks.
 torch.backends.mha.set_fastpath_enabled(False)
 

@@ -1,9 +1,13 @@
 """Configuration to module: transformers builds it, on meta or with seeded random weights."""
 
 import inspect
+import itertools
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
+
+from torch.nn.modules.module import register_module_module_registration_hook
 
 from bertviewer.core import transformer_base
 from bertviewer.core.backend import torch, transformers
@@ -15,6 +19,7 @@ from bertviewer.core.tasks import TASKS, Task
 SEED = 0
 MOST_SAID = 300
 """Characters of an error's words."""
+MOST_MODULES = 200_000
 
 transformer_base.register()
 
@@ -117,8 +122,10 @@ def build_on_meta(config: Any, task: Task, name: str) -> torch.nn.Module:
     """
     auto = auto_class(config, task, name)
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _few_modules(name):
             module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
+    except UserError:
+        raise
     except Exception as error:
         raise UserError(
             f"{name}: this configuration cannot be built: {_reason(error, vars(config))}"
@@ -144,6 +151,26 @@ def build_random(config: Any, task: Task, name: str, seed: int = SEED) -> torch.
                 f"{name}: no random weights can be drawn: {_reason(error, vars(config))}"
             ) from error
     return module.eval()
+
+
+@contextmanager
+def _few_modules(name: str) -> Iterator[None]:
+    """Stop while a model is built of more modules than any: numbers of layers multiply.
+
+    Raises:
+        UserError: it has too many.
+    """
+    count = itertools.count(1)
+
+    def note(_module: torch.nn.Module, _name: str, _child: torch.nn.Module | None) -> None:
+        if next(count) > MOST_MODULES:
+            raise UserError(f"{name}: it has more than {MOST_MODULES:,} modules, too many to show")
+
+    noting = register_module_module_registration_hook(note)
+    try:
+        yield
+    finally:
+        noting.remove()
 
 
 def _reason(error: Exception, values: Mapping[str, Any]) -> str:

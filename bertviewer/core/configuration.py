@@ -17,6 +17,7 @@ MAX_LAYERS = 1_000
 MAX_LABELS = 100_000
 MAX_PARAMETERS = 10**12
 MAX_DIGITS = 24
+MOST_DIGITS = 4_000
 MAX_DEPTH = 50
 
 # Keys through which a configuration could have code fetched or run.
@@ -28,6 +29,7 @@ _CODE_KEYS = (
     "_attn_implementation_internal",
     "attn_implementation",
     "_experts_implementation",
+    "experts_implementation",
     "quantization_config",
     # Names of files to load the weights from, and of what to put into the model's place.
     "transformers_weights",
@@ -48,7 +50,7 @@ _HEAD_WIDTH_KEYS = ("d_kv", "head_dim", "d_head")
 _OWN_HEAD_WIDTHS = ("qk_head_dim", "v_head_dim")
 # Names of models of the library timm, which reads other places too where they say so.
 _BACKBONE_KEYS = ("backbone", "architecture")
-_DTYPE_KEYS = ("dtype", "torch_dtype")
+_DTYPE_KEYS = frozenset(("dtype", "torch_dtype"))
 _DTYPES = frozenset(
     ("auto", "float32", "float64", "float16", "bfloat16", "float", "double", "half")
 )
@@ -64,7 +66,7 @@ def read_configuration(path: Path) -> dict[str, Any]:
     content = read_small_file(path, MAX_BYTES, "a configuration")
     try:
         # Bare Infinity and NaN are no JSON; transformers wrote them until it had a form for them.
-        data = json.loads(content.decode("utf-8-sig"))
+        data = json.loads(content.decode("utf-8-sig"), parse_int=_whole)
         config = _without_code(data)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
@@ -104,7 +106,11 @@ def _without_code(value: Any, depth: int = 0) -> Any:
             return special_floats.decoded(value)
         if own := next((key for key in value if key in _PYTHONS_OWN), None):
             raise ValueError(f"{own} is a name of Python's own")
-        return {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}
+        kept = {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}
+        for key in kept.keys() & _DTYPE_KEYS:
+            if isinstance(kept[key], str):
+                kept[key] = kept[key].removeprefix("torch.")
+        return kept
     if isinstance(value, list):
         return [_without_code(item, depth + 1) for item in value]
     return value
@@ -128,7 +134,7 @@ def _check(path: Path, config: dict[str, Any]) -> None:
         if limit is not None and value > limit:
             raise UserError(f"{path}: {key} is {_shortened(value)}, above the limit of {limit}")
     for key, dtype in _dtypes(config):
-        known = isinstance(dtype, str) and dtype.removeprefix("torch.") in _DTYPES
+        known = isinstance(dtype, str) and dtype in _DTYPES
         if dtype is not None and not known:
             raise UserError(f"{path}: {key} {dtype!r} is not known")
     for key, name in _schemes(config):
@@ -176,6 +182,12 @@ def _tables(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, list):
         for inner in value:
             yield from _tables(inner)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
 
 
 def _shortened(value: float) -> str:

@@ -213,12 +213,14 @@ class LoadedModel:
         from bertviewer.core.weights.pretrained import converted_bytes, load_pretrained
 
         task, name = self.source.task, self.source.name
+        like = build_on_meta(self.config, task, name)
+        # Masks for all positions, one a layer, may be larger than all weights.
+        beside = sum(buffer.nbytes for buffer in like.buffers())
         if self.checkpoint is not None and self.keys is not None:
             if self.remote is not None:
                 self.remote.fetch(progress)
-            beside = converted_bytes(self.checkpoint, self.keys)
+            beside += converted_bytes(self.checkpoint, self.keys)
             check_memory(self.architecture.root.parameters, name, beside)
-            like = build_on_meta(self.config, task, name)
             module, random = load_pretrained(
                 like, self.config, self.checkpoint, self.keys, progress
             )
@@ -226,7 +228,7 @@ class LoadedModel:
             self.keys = replace(self.keys, missing=random)
             self._set_source(random_tensors=random)
             return module
-        check_memory(self.architecture.root.parameters, name)
+        check_memory(self.architecture.root.parameters, name, beside)
         module = build_random(self.config, task, name)
         self._set_source(weights="random")
         return module

@@ -11,8 +11,10 @@ from bertviewer.core.weights.finding import INDEX, SINGLE
 
 NAMES = ("config.json", SINGLE, INDEX, *PICKLES, *READ_BY_TRANSFORMERS, "chat_template.jinja")
 TEMPLATES = "additional_chat_templates"
-ENDINGS = (".json", ".safetensors", ".bin")
-"""Of all other files that are a model's in a folder of its own: shards, settings of generation."""
+EXPORTS = (".pdf", ".svg", ".png", ".csv", ".npy")
+"""What is saved has such names, and may replace what was saved before, in a model's folder too."""
+WEIGHTS = (".safetensors", ".bin", ".h5", ".gguf", ".ckpt", ".msgpack", ".onnx", ".pt", ".pth")
+"""Files with such names are a model's wherever they lie beside one: shards, and other formats."""
 
 
 def check_no_model_file(path: Path, models: Iterable[ModelSource]) -> None:
@@ -29,6 +31,8 @@ def check_no_model_file(path: Path, models: Iterable[ModelSource]) -> None:
     except (OSError, ValueError):
         return  # nothing is there, or what writes to it will say why not
     for model in models:
+        if _is_among(path, model):
+            raise UserError(f"cannot write {path}: it is a file of the model {model.name}")
         for file in _model_files(model):
             try:
                 is_same = os.path.samestat(there, file.stat())
@@ -46,7 +50,25 @@ def _model_files(model: ModelSource) -> Iterator[Path]:
     yield model.path
     yield from (folder / name for name in NAMES)
     yield from (folder / TEMPLATES).glob("*.jinja")
+    # Links lead to a model's files in the hub's cache, whose names say nothing.
+    endings = (".json", *WEIGHTS) if _is_whole_folder(model) else WEIGHTS
+    yield from (file for file in folder.glob("*") if file.suffix in endings)
+
+
+def _is_whole_folder(model: ModelSource) -> bool:
     is_index = model.kind == "pickle" and model.path.suffix == ".json"
-    if model.path == folder or is_index:
-        # Of any other file the folder may be anybody's, and others' files lie beside it.
-        yield from (file for file in folder.glob("*") if file.suffix in ENDINGS)
+    return model.path == model.folder or is_index
+
+
+def _is_among(path: Path, model: ModelSource) -> bool:
+    """Tell whether what is at a path lies among a model's files.
+
+    A folder that was opened is the model's, with all below it that is no export. Beside a file
+    that was opened others' files may lie, but no other weights.
+    """
+    if model.kind == "hub" and model.path == Path():
+        return False
+    folder, file = model.folder.resolve(), path.resolve()
+    if _is_whole_folder(model):
+        return file.is_relative_to(folder) and file.suffix.lower() not in EXPORTS
+    return file.parent == folder and file.suffix.lower() in WEIGHTS

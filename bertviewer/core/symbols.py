@@ -8,6 +8,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from bertviewer.core.letters import (
@@ -51,6 +52,9 @@ _HOW_MANY = re.compile(r"num|^n_")
 _NO_NUMBERS_IN = re.compile(r"2id$|^id2|^task_specific_params$")
 _PARTS = 8
 """A list of different numbers has a symbol for each, if it is no longer than this."""
+MOST_SYMBOLS = 250
+MOST_OTHERS = 2_000
+"""Real configurations have half as many; what a stranger's file has beyond is not tried."""
 
 Path = tuple[str, ...]
 """The keys that lead to a part of a configuration."""
@@ -68,12 +72,11 @@ def symbols_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
         index: ``D_text`` for ``text_config.hidden_size``. A list of equal numbers is one symbol,
         a short one of different numbers has one for each: ``hidden_sizes_0`` for
         ``hidden_sizes.0``. Letters are unique Python identifiers. Booleans, ids, seeds, indices
-        and numbers below 1 are left out.
+        and numbers below 1 are left out, and so are those after the first ``MOST_SYMBOLS``.
     """
     taken: set[str] = set()
-    return tuple(
-        symbol for path, part in _parts(config) for symbol in _symbols_in(part, path, taken)
-    )
+    found = (symbol for path, part in _parts(config) for symbol in _symbols_in(part, path, taken))
+    return tuple(islice(found, MOST_SYMBOLS))
 
 
 def others_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
@@ -84,7 +87,7 @@ def others_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
     """
     symbols = symbols_of(config)
     keys, taken = {symbol.key for symbol in symbols}, {symbol.letter for symbol in symbols}
-    return tuple(_others_in(config, (), keys, taken))
+    return tuple(islice(_others_in(config, (), keys, taken), MOST_OTHERS))
 
 
 def role_of(symbol: Symbol) -> Role:

@@ -51,6 +51,10 @@ def formula_svg(formula: Formula, width: float, size: float, color: str, muted: 
     return svg
 
 
+MOST_SHOWN = 2_000
+"""Characters of one value of a configuration, as of a thousand labels: it is no book."""
+
+
 def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes:
     """Set the report's document as PDF; ``plots`` are one-page PDFs by file name.
 
@@ -58,8 +62,9 @@ def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes
         UserError: the folder for temporary files has no room for it.
     """
     templates = ("report.typ", "maths.typ", "counting.typ", "check.typ")
+    config = [[key, _shortened(value)] for key, value in document["config"]]
     # A file's name may hold bytes that are no Unicode, which Typst's JSON does not know.
-    data = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+    data = json.dumps({**document, "config": config}, ensure_ascii=False).encode("utf-8", "replace")
     files = {name: _template(name) for name in templates} | {"data.json": data} | dict(plots)
     try:
         # Binary files can only be read from a folder.
@@ -73,10 +78,22 @@ def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes
                 (folder / name).write_bytes(content)
         except OSError as error:
             raise UserError(f"cannot typeset the report in {place}: {error.strerror}") from error
-        pdf = typst.compile(folder / "report.typ", root=folder, format="pdf")
+        try:
+            pdf = typst.compile(folder / "report.typ", root=folder, format="pdf")
+        except BaseException as error:
+            if (
+                type(error).__name__ != "PanicException"
+            ):  # it is no Exception, and has no public name
+                raise
+            raise UserError(f"cannot typeset the report: {error}") from error
     if not isinstance(pdf, bytes):
         raise TypeError("typst gave no single PDF")
     return pdf
+
+
+def _shortened(value: str) -> str:
+    more = len(value) - MOST_SHOWN
+    return value if more <= 0 else f"{value[:MOST_SHOWN]} … and {more:,} characters more"
 
 
 def prepare() -> None:

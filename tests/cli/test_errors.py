@@ -129,6 +129,36 @@ def test_a_tokenizer_that_panics_is_one_line(
     assert capfd.readouterr() == ("", f"bertviewer: error: {line}\n")
 
 
+def test_what_a_library_writes_before_it_refuses_is_not_passed_on(elsewhere: Path) -> None:
+    config = {"model_type": "bert", "use_return_dict": "\x1b[31mRED\x1b]0;title\x07"}
+    (elsewhere / "config.json").write_text(json.dumps(config))
+    line = error_of(elsewhere, "summary", "config.json")
+    assert line == (
+        "config.json: bad configuration: the key 'use_return_dict' has the name of something that "
+        "BertConfig itself has"
+    )
+
+
+def test_a_folder_that_is_gone_is_one_line(elsewhere: Path) -> None:
+    gone = elsewhere / "gone"
+    gone.mkdir()
+    code = (
+        "import os, sys; os.rmdir(os.getcwd()); from bertviewer.app import main; sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "presets"],
+        cwd=gone,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 2
+    message = "the folder that this was started in does not exist any more"
+    assert done.stderr == f"bertviewer: error: {message}\n"
+
+
 def test_a_closed_stderr_is_no_error_of_its_own(elsewhere: Path) -> None:
     done = subprocess.run(
         f"'{sys.executable}' -m bertviewer summary no-such-model 2>&-",

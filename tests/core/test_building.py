@@ -25,6 +25,24 @@ TINY = {
 
 
 @pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "albert", "num_hidden_groups": 20, "inner_group_num": 20, "hidden_size": 8},
+        {"model_type": "resnet", "depths": [1000, 1, 1, 1]},
+    ],
+    ids=lambda config: config["model_type"],
+)
+def test_numbers_of_layers_that_multiply(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bertviewer.core.building.MOST_MODULES", 1000)
+    more = {"num_attention_heads": 2, "num_hidden_layers": 20} if "hidden_size" in config else {}
+    (tmp_path / "config.json").write_text(json.dumps({**config, **more}))
+    with pytest.raises(UserError, match="more than 1,000 modules, too many to show"):
+        open_model(parse_source(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"model_type": "no-such-family"}, "model_type 'no-such-family' is not known"),

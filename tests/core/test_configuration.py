@@ -40,6 +40,7 @@ def test_keys_that_could_run_code_are_dropped_at_every_depth(tmp_path: Path) -> 
         "auto_map": {"AutoModel": "evil.py--Model"},
         "trust_remote_code": True,
         "_attn_implementation": "someone/kernel",
+        "experts_implementation": "sonicmoe",
         "nested": {"auto_map": {}, "kept": [{"quantization_config": {}, "kept": 1}]},
     }
     assert read_configuration(write(tmp_path, evil)) == {
@@ -48,13 +49,18 @@ def test_keys_that_could_run_code_are_dropped_at_every_depth(tmp_path: Path) -> 
     }
 
 
+def test_a_dtype_may_be_named_as_torch_writes_it(tmp_path: Path) -> None:
+    config = {**GOOD, "torch_dtype": "torch.bfloat16", "dtype": "float16"}
+    assert read_configuration(write(tmp_path, config)) == {**config, "torch_dtype": "bfloat16"}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "not a valid JSON configuration"),
         ("{", "not a valid JSON configuration"),
         ("[" * 100_000, "not a valid JSON configuration"),
-        ('{"model_type": "bert", "hidden_size": ' + "9" * 5000 + "}", "not a valid JSON"),
+        ('{"model_type": "bert", "hidden_size": ' + "9" * 5000 + "}", "a number of 5,000 digits"),
         ("[1, 2]", "not a JSON object"),
         ("null", "not a JSON object"),
         ("{}", "model_type is missing"),

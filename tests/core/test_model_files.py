@@ -22,6 +22,7 @@ OWN = (
     *("model-00001-of-00002.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json"),
     *("pytorch_model-00001-of-00002.bin", "generation_config.json", "tokenizer.4.0.json"),
     *("additional_chat_templates/other.jinja", *READ_BY_TRANSFORMERS),
+    *("1_Pooling/config.json", "onnx/model.onnx", "tf_model.h5", "README.md", "modeling_own.py"),
 )
 
 
@@ -57,6 +58,15 @@ def test_nor_what_lies_beside_a_single_file(name: str, tmp_path: Path) -> None:
     # That folder may be a home.
     (folder / "other.json").write_text("{}")
     save(folder / "other.json", b"new", [model])
+
+
+@pytest.mark.parametrize("name", ["config.json", "model-00001-of-00002.safetensors"])
+def test_nor_other_weights_beside_a_single_file(name: str, tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    model = parse_source(str(folder / name))
+    for file in ("model-00002-of-00002.safetensors", "model.gguf"):
+        (folder / file).write_text(file)
+        refused(folder / file, model)
 
 
 def test_nor_the_shards_of_an_index(tmp_path: Path) -> None:

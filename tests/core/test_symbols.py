@@ -6,7 +6,10 @@ import pytest
 
 from bertviewer.core.letters import LETTERS
 from bertviewer.core.symbols import (
+    MOST_OTHERS,
+    MOST_SYMBOLS,
     is_standard,
+    others_of,
     place_of,
     role_of,
     standard_letter,
@@ -91,6 +94,13 @@ def test_other_keys_become_unique_identifiers() -> None:
     assert len(set(names)) == len(config)
     assert all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
     assert [symbol.key for symbol in symbols if symbol.letter == "V"] == ["vocab_size"]
+
+
+def test_a_strangers_file_has_only_so_many() -> None:
+    config = {"hidden_size": 8, **{f"k{number}": number % 10 for number in range(10_000)}}
+    assert len(symbols_of(config)) == MOST_SYMBOLS
+    assert len(others_of(config)) == MOST_OTHERS
+    assert symbols_of(config)[0].letter == "D"
 
 
 def test_a_second_key_of_the_same_meaning_keeps_its_name() -> None:

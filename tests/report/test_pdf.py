@@ -1,6 +1,8 @@
 """The report as a real PDF, read back."""
 
+import json
 import re
+from io import BytesIO
 from pathlib import Path
 
 import pypdf
@@ -20,6 +22,16 @@ from tests.report.reading import Report, squeezed
 
 RANDOM_NOTE = "The activations in this report pass through random weights."
 SOME_RANDOM = "5 of 42 tensors are not in the checkpoint and were drawn at random: no figure"
+
+
+def test_a_value_that_is_a_book_is_shortened(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = {"model_type": "bert", **sizes, "intermediate_size": 16, "x": "\u0e01" * 70_000}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    document = build_document(open_model(parse_source(str(tmp_path))).architecture)
+    pages = pypdf.PdfReader(BytesIO(report_pdf(document.data, {}))).pages
+    text = squeezed(" ".join(page.extract_text() for page in pages))
+    assert squeezed("and 68,002 characters more") in text
 
 
 class TestDemoModel:

@@ -173,13 +173,26 @@ class Challenger:
                 yield {letter: new}
 
     def _smaller(self) -> Iterator[Change]:
-        """Make each small number of its own smaller: it may say how often something is so."""
+        """Make each small number of its own smaller: it may say how often something is so.
+
+        What matters to nothing as it grows is made smaller together. The size of a head is made 1,
+        which is no pair to be turned by its position.
+        """
         values = self.observed.values
+        matters = {variable.letter for variable in self._alone()}
+        small: list[str] = []
         for variable in self.observed.variables:
-            value = values[variable.letter]
-            is_own = len(variable.symbols) == 1 and not standard_letter(variable.symbols[0])
-            if variable.role == "width" and is_own and value <= SMALL:
-                yield from ({variable.letter: new} for new in {1, value - 1} if 0 < new < value)
+            letter = standard_letter(variable.symbols[0])
+            if variable.role != "width" or len(variable.symbols) > 1:
+                continue
+            if not letter and 1 < values[variable.letter] <= SMALL:
+                small.append(variable.letter)
+            elif letter == "K":
+                yield {variable.letter: 1}
+        idle = [letter for letter in small if letter not in matters]
+        for some in (*([letter] for letter in small if letter in matters), idle):
+            changes = (dict.fromkeys(some, 1), {x: values[x] - 1 for x in some})
+            yield from (change for change in changes if change)
 
     def stepped(self, steps: Callable[[str], int]) -> Iterator[Change]:
         """Move all sizes by single steps at once: models round numbers to whole parts.

@@ -22,7 +22,8 @@ FEW_LAYERS = (2, 3, 4, 6)
 """Experiments use so many layers: enough to show every kind of layer, and fast."""
 
 GROUP = 8
-"""So many numbers that seem to matter to nothing are tried at once."""
+GROUPS = 16
+"""So many numbers that seem to matter to nothing are tried at once, or in so many groups."""
 
 PARTNERS = 6
 """So many other numbers are tried as the one that has to move in proportion."""
@@ -123,7 +124,8 @@ def _idle(lab: Laboratory, base: Blueprint, values: Values) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     candidates = [s for s in lab.symbols if role_of(s) == "width" and not is_standard(s)]
-    waiting = [candidates[at : at + GROUP] for at in range(0, len(candidates), GROUP)]
+    size = max(GROUP, len(candidates) // GROUPS)
+    waiting = [candidates[at : at + size] for at in range(0, len(candidates), size)]
     while waiting:
         group = waiting.pop()
         if len(group) < 2:

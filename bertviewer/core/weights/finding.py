@@ -7,7 +7,7 @@ from typing import Any
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.small_file import read_small_file
-from bertviewer.core.weights.header import parse_json, read_header, shown_name
+from bertviewer.core.weights.header import MAX_TENSORS, parse_json, read_header, shown_name
 from bertviewer.core.weights.stored import Checkpoint, StoredFile, StoredTensor
 
 SINGLE = "model.safetensors"
@@ -56,9 +56,15 @@ def find_checkpoint(path: Path) -> Checkpoint | None:
 def _checkpoint(files: tuple[Path, ...]) -> Checkpoint:
     tensors: dict[str, StoredTensor] = {}
     sizes = []
+    inodes: dict[tuple[int, int], str] = {}
     for file in files:
         check_inside(file)
+        there = file.stat()
+        if (other := inodes.setdefault((there.st_dev, there.st_ino), file.name)) != file.name:
+            raise UserError(f"{file}: it is the same file as {shown_name(other)}")
         found = read_header(file)
+        if len(tensors) + len(found) > MAX_TENSORS:
+            raise UserError(f"{file.parent}: its files hold more than {MAX_TENSORS:,} tensors")
         for tensor in found:
             tensors.setdefault(tensor.name, tensor)
         # The file ends with its last tensor, or it would have been refused.

@@ -224,6 +224,22 @@ def test_more_tokens_than_fit_into_memory(tmp_path: Path, monkeypatch: pytest.Mo
         run_sentence(model, Sentence("a " * 1999), random_weights=True, device="cuda:97")
 
 
+def test_buffers_that_are_larger_than_all_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GPT-Neo keeps a mask of all positions in each layer: 2000² bytes.
+    sizes = {"vocab_size": 97, "hidden_size": 4, "num_heads": 1, "num_layers": 30}
+    kinds = {"attention_types": [[["global"], 30]], "max_position_embeddings": 2000}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "gpt_neo", **sizes, **kinds}))
+    model = open_model(parse_source(str(path)))
+    monkeypatch.setattr("bertviewer.core.memory.available_memory", lambda: 100_000_000)
+    with pytest.raises(UserError, match=r"need 0.1 GB of memory, and only 0.1 GB are free"):
+        run_sentence(model, Sentence("a"), random_weights=True)
+    monkeypatch.setattr("bertviewer.core.memory.available_memory", lambda: 200_000_000)
+    assert run_sentence(model, Sentence("a"), random_weights=True).tokens
+
+
 class TestCount:
     """What is shown while typing."""
 

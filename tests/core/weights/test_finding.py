@@ -44,6 +44,22 @@ def test_shards(folder: Path) -> None:
     assert [file.path.name for file in found.files] == ["good.safetensors", "other.safetensors"]
 
 
+def test_a_shard_under_two_names(folder: Path) -> None:
+    # Each header may be large, and an index may name thousands.
+    (folder / "again.safetensors").symlink_to("good.safetensors")
+    (folder / INDEX).write_bytes(index({"a": "good.safetensors", "b": "again.safetensors"}))
+    again = folder / "again.safetensors"
+    assert refused(folder) == f"{again}: it is the same file as 'good.safetensors'"
+
+
+def test_more_tensors_than_any_model_in_all_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bertviewer.core.weights.finding.MAX_TENSORS", 2)
+    (folder / INDEX).write_bytes(index({"a": "good.safetensors", "b": "other.safetensors"}))
+    assert refused(folder) == f"{folder}: its files hold more than 2 tensors"
+
+
 def test_a_bad_shard_is_named(folder: Path) -> None:
     (folder / INDEX).write_bytes(index({"a": "good.safetensors", "b": "other.safetensors"}))
     (folder / "other.safetensors").write_bytes(OTHER[:-1])
