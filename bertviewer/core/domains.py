@@ -14,6 +14,7 @@ from bertviewer.core.evaluation import FormulaError, UnevenDivision, evaluate, l
 _AND: Final = " and "
 _CONDITION = re.compile(r"([^%=!<>]+?)(?: % ([^%=!<>]+?))? (==|!=|>=|<=) ([^%=!<>]+)")
 _PLAIN = re.compile(r"(\w+) (?:% (\d+) )?(==|>=) (\d+)")
+_RATIO = re.compile(r"(\w+) == (\d+)\*\w+")
 _SIGNS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -34,11 +35,13 @@ def joined(conditions: Iterable[str]) -> str | None:
     """
     texts = tuple(dict.fromkeys(conditions))
     plain = [(text, *found.groups()) for text in texts if (found := _PLAIN.fullmatch(text))]
+    ratios = [(text, *found.groups()) for text in texts if (found := _RATIO.fullmatch(text))]
+    known = [*plain, *((text, letter, step, "==", "0") for text, letter, step in ratios)]
     said = {
         text
         for text, letter, *condition in plain
-        for _, same, *other in plain
-        if letter == same and condition != other and _says(other, condition)
+        for by, same, *other in known
+        if text != by and letter == same and _says(other, condition)
     }
     return _AND.join(text for text in texts if text not in said) or None
 

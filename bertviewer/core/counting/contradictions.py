@@ -10,7 +10,7 @@ from bertviewer.core.domains import is_met
 from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
 
 MOST_BUILDS = 200
-LEAST_BUILDS = 80
+LEAST_BUILDS = 120
 """So many models are built at most to find out where formulas end, small ones and large ones."""
 _MODULES = 40_000  # of all of them
 

@@ -13,6 +13,7 @@ from bertviewer.core.counting.challenges import SMALL, Challenger, Change
 from bertviewer.core.counting.conditions import Candidates, ratio
 from bertviewer.core.counting.contradictions import Contradictions, halves
 from bertviewer.core.counting.count_steps import readable
+from bertviewer.core.counting.coverage import untried
 from bertviewer.core.counting.dimensions import blanked, owners
 from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
@@ -88,6 +89,17 @@ class Limits:
             change = {letter: value for letter, value in values.items() if value != base[letter]}
             self.models.learn(change, model)
             self._meet(change)
+        for name, text in list(
+            untried(
+                self.models.formulas,
+                self.models.conditions,
+                self.models.trials(),
+                self.observed,
+                self._divisors,
+            )
+        ):
+            if self.unlimited.isdisjoint(letters_in(text)):
+                self._add(name, text)
 
     def _meet_longer(self) -> None:
         """Meet what was seen with other numbers of modules: not each of them could be fitted."""

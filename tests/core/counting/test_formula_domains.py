@@ -98,6 +98,19 @@ def test_small_numbers_are_rounded_too() -> None:
     )
 
 
+def test_a_number_that_was_only_tried_at_multiples_has_to_stay_one() -> None:
+    # As the channels of a large EfficientNet, of which few are tried alone.
+    config = {"d_model": 48, "channels": 80, "groups": 16}
+
+    def rows(channels: int, groups: int) -> int:
+        if channels % groups:
+            raise ValueError("the groups do not divide the channels")
+        return channels
+
+    found = derive(config, rows_of(rows, "channels", "groups"))
+    assert (found.counts[""], found.domains[""]) == ("4*channels", "channels % 16 == 0")
+
+
 def test_a_number_that_another_divides_is_told_from_the_one_that_has_to_be_divided() -> None:
     # As MobileBERT: its configuration demands that heads divide one width, its layers use another.
     config = {"hidden_size": 48, "true_hidden_size": 32, "num_heads": 4}
@@ -126,6 +139,26 @@ def test_what_no_model_takes_another_value_of_is_a_condition() -> None:
     found = derive(config, build)
     assert (found.counts[""], found.domains[""]) == ("32*D", "K == 8")
     assert "K" in {symbol.letter for symbol in found.symbols}
+
+
+def test_what_says_which_layers_are_of_another_kind_is_pinned_for_all() -> None:
+    # As Jamba's experts: no larger period was tried, and one may fall on any layer.
+    def build(config: Mapping[str, Any]) -> torch.nn.Module:
+        layers = torch.nn.ModuleList()
+        for place in range(config["num_hidden_layers"]):
+            size = config["d_model"]
+            layers.append(torch.nn.Linear(size, 2, device="meta"))
+            if place % config["expert_layer_period"] == 1:
+                layers[-1].more = torch.nn.Linear(size, 7, device="meta")
+        return layers
+
+    config = {**LAYERS, "num_hidden_layers": 6, "expert_layer_period": 2}
+    found = derive(config, build)
+    assert found.unproven == {}
+    assert {found.domains[str(place)] for place in range(6)} == {
+        "expert_layer_period == 2 and N == 6"
+    }
+    assert try_formulas(config, found, build, "tests", 40).mistakes == ()
 
 
 def test_an_id_that_makes_a_table_longer_is_a_condition() -> None:
@@ -190,6 +223,22 @@ def test_a_formula_is_the_sum_of_its_parts() -> None:
     assert found.counts[""] == "51 + N*(5*D + 5)"
     assert found.domains[""] == "conv_layers == 5"
     assert "layers" not in found.domains
+
+
+def test_heads_of_which_a_ratio_is_left() -> None:
+    # ConvBERT: hidden_size // (heads // ratio) // 2 features a head.
+    config = config_of("convbert", num_hidden_layers=2, num_groups=2, hidden_size=384)
+    config |= {"num_attention_heads": 8, "head_ratio": 2}
+    build = builder()
+    found = derive(config, build)
+    query = "encoder.layer.0.attention.self.query"
+    assert found.domains[query] == (
+        "D % 2 == 0 and A % head_ratio == 0 and D % (2*A//head_ratio) == 0"
+    )
+    assert root(found, D=72, head_ratio=1) is None
+    changed = {"hidden_size": 400, "num_attention_heads": 16, "head_ratio": 4}
+    assert root(found, D=400, A=16, head_ratio=4) == size_of(build, {**config, **changed})
+    assert_never_wrong(config, found, build)
 
 
 def test_opt_lists_the_width_that_follows_the_hidden_one() -> None:
