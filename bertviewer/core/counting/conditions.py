@@ -181,7 +181,8 @@ class Candidates:
             for multiple in (step << doubling for doubling in range(_DOUBLINGS + 1)):
                 if start % multiple or not change[letter] % multiple:
                     continue
-                near = (start + multiple, start - multiple, start + 3 * multiple)
+                # Not doubled ones alone: a power of two may be needed.
+                near = [start + times * multiple for times in (1, -1, 2, 3, 5)]
                 if all(value < 1 or self.verdict({**change, letter: value}) for value in near):
                     uneven = {start + multiple // 2, start + 3 * multiple // 2} - {change[letter]}
                     if not any(self.verdict({**change, letter: value}) for value in uneven):

@@ -87,6 +87,15 @@ def test_what_is_rounded_up_to_a_multiple() -> None:
     assert (found.counts[""], found.domains[""]) == ("8*I//3", "I % 384 == 0")
 
 
+def test_a_power_of_two_is_no_multiple() -> None:
+    # As the strides of SAM 3's masks.
+    config = {"d_model": 48, "total_stride": 16}
+    build = rows_of(lambda stride: 4 ** (stride.bit_length() - 1), "total_stride")
+    found = derive(config, build)
+    assert found.counts[""] == "1024"
+    assert found.unproven[""] == "[total_stride², 3] is wrong with total_stride = 17"
+
+
 def test_small_numbers_are_rounded_too() -> None:
     # As the channels of SAM 2's prompts.
     config = {"d_model": 48, "mask_input_channels": 16}
