@@ -226,7 +226,12 @@ def test_ctrl_c_ends_a_command_that_waits_for_it(tiny_bert_folder: Path, tmp_pat
     write(tmp_path, normalizer=SLOW)
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).write_bytes((tiny_bert_folder / name).read_bytes())
-    command = [sys.executable, "-m", "bertviewer", "run", str(tmp_path), "a" * 100_000]
+    # A shell that runs the tests in its background leaves it ignored.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from bertviewer.app import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", code, "run", str(tmp_path), "a" * 100_000]
     running = subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -236,6 +241,7 @@ def test_ctrl_c_ends_a_command_that_waits_for_it(tiny_bert_folder: Path, tmp_pat
         output, errors = running.communicate(timeout=60)
     finally:
         running.kill()
+        running.communicate()
     assert (running.returncode, output) == (2, "")
     assert errors.splitlines()[-1] == "bertviewer: error: interrupted"
 
