@@ -41,6 +41,10 @@ class Contradictions:
         """Note a model that was built before."""
         self._known[frozenset(change.items())] = self.facts_of(model)
 
+    def changes(self) -> list[Change]:
+        """Return the changes of all models that were built."""
+        return [dict(key) for key, facts in self._known.items() if facts is not None]
+
     def trials(self) -> list[Trial]:
         """Return all models that were built, to judge formulas by."""
         return [

@@ -24,6 +24,7 @@ from bertviewer.core.symbols import Symbol, is_standard, role_of, standard_lette
 
 ROUNDS = 32
 """So many conditions are looked for in one challenge."""
+PASSES = 2
 
 Conditions = Mapping[str, tuple[str, ...]]  # by the name of the formula that they limit
 
@@ -89,6 +90,10 @@ class Limits:
             change = {letter: value for letter, value in values.items() if value != base[letter]}
             self.models.learn(change, model)
             self._meet(change)
+        for _ in range(PASSES):
+            # What was built to judge conditions may contradict other formulas.
+            for change in self.models.changes():
+                self._meet(change)
         for name, text in list(
             untried(
                 self.models.formulas,
