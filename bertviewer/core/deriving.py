@@ -66,9 +66,14 @@ def _symbols(
 ) -> tuple[Symbol, ...]:
     """Return the symbols of the counts, and those that only the costs need, in their order."""
     known = {symbol.letter: symbol for symbol in counted}
-    used = compute.letters
-    return tuple(
-        known.get(symbol.letter, replace(symbol, variable=symbol.letter))
-        for symbol in symbols_of(config)
-        if symbol.letter in known or symbol.letter in used
+    used, symbols = compute.letters, symbols_of(config)
+    letters = {symbol.letter for symbol in symbols}
+    return (
+        *(
+            known.get(symbol.letter, replace(symbol, variable=symbol.letter))
+            for symbol in symbols
+            if symbol.letter in known or symbol.letter in used
+        ),
+        # What domains speak of beside the sizes: ids and places.
+        *(symbol for symbol in counted if symbol.letter not in letters),
     )

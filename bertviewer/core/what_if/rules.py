@@ -49,7 +49,8 @@ class ScenarioError(ValueError):
 
 def broken_rules(sheet: Sheet, values: Mapping[str, int]) -> tuple[Problem, ...]:
     """Return what these values break, as far as it shows without evaluating formulas."""
-    below = [letter for letter, value in values.items() if value < 1]
+    # A number that is 0 in the real model may say that there is none of something.
+    below = [x for x, value in values.items() if value < min(1, sheet.values.get(x, 1))]
     if below:
         return tuple(Problem("positive", (letter,), (values[letter],)) for letter in below)
     return (

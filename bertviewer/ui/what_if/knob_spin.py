@@ -15,10 +15,10 @@ class KnobSpin(QSpinBox):
 
     noticed = Signal()
 
-    def __init__(self, step: Callable[[int, int], int]) -> None:
+    def __init__(self, step: Callable[[int, int], int], least: int) -> None:
         super().__init__()
         self._step = step
-        self.setRange(1, MAX_VALUE)
+        self.setRange(least, MAX_VALUE)
         # The thousands separator of all other numbers in the window.
         self.setLocale(QLocale.c())
         self.setGroupSeparatorShown(True)

@@ -33,7 +33,7 @@ class Knob(QWidget):
     def __init__(self, symbol: Symbol, step: Callable[[int, int], int]) -> None:
         super().__init__()
         self.symbol = symbol
-        self.spin = KnobSpin(step)
+        self.spin = KnobSpin(step, min(1, symbol.value))
         self.spin.setObjectName(f"whatIf_{symbol.letter}")
         self.spin.setAccessibleName(" ".join(dict.fromkeys((symbol.letter, symbol.key))).strip())
         self.spin.setAccessibleDescription(symbol.meaning)

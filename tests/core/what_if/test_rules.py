@@ -1,6 +1,8 @@
 """What a scenario may ask: rules between the values, and the next value that keeps them."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +43,18 @@ def test_two_numbers_that_a_model_wants_equal_are_one_until_both_are_set() -> No
         with_value(sheet, E=512, D=512).parameters("").value
         == with_value(sheet, D=512).parameters("").value
     )
+
+
+def test_what_there_is_none_of_stays_so(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 97}
+    config = {"model_type": "deberta-v2", "intermediate_size": 96, "type_vocab_size": 0, **sizes}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    sheet = sheet_of(str(tmp_path))
+    symbol = next(s for s in sheet.architecture.symbols if s.letter == "type_vocab_size")
+    assert symbol.value == 0
+    assert problems_of(sheet, type_vocab_size=2) == [("domain", ("type_vocab_size",))]
+    assert sheet.nodes[""].domain == "type_vocab_size == 0"
+    assert with_value(sheet, D=96).parameters("").difference > 0
 
 
 def test_numbers_in_proportion_stay_so() -> None:
