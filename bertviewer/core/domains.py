@@ -6,7 +6,7 @@ here and not run.
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from bertviewer.core.evaluation import FormulaError, UnevenDivision, evaluate, letters_of
@@ -44,6 +44,14 @@ def joined(conditions: Iterable[str]) -> str | None:
         if text != by and letter == same and _says(other, condition)
     }
     return _AND.join(text for text in texts if text not in said) or None
+
+
+def divisors_in(conditions: Iterable[str], letter: str) -> Iterator[str]:
+    """Yield what has to divide a letter by conditions as ``D % A == 0``: ``A``."""
+    for condition in conditions:
+        whole, sign, divisor = condition.removesuffix(" == 0").partition(" % ")
+        if sign and whole == letter:
+            yield divisor
 
 
 def is_met(condition: str, values: Mapping[str, int]) -> bool:

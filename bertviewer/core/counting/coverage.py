@@ -8,7 +8,7 @@ from math import gcd, lcm
 
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import Trial
-from bertviewer.core.domains import is_met
+from bertviewer.core.domains import divisors_in, is_met
 from bertviewer.core.evaluation import evaluate, letters_of
 
 Conditions = Mapping[str, Iterable[str]]  # by the name of the formula that they limit
@@ -73,11 +73,8 @@ def _known_step(letter: str, conditions: Iterable[str], values: Mapping[str, int
 
     0, a multiple of all, where it has no other value, or has to divide another number.
     """
-    step = 1
     for text in conditions:
-        whole, sign, part = text.removesuffix(" == 0").partition(" % ")
-        if sign and whole == letter:
-            step = lcm(step, evaluate(part, values))
-        elif text.startswith(f"{letter} == ") or (sign and letter in letters_of(part)):
+        _, sign, part = text.removesuffix(" == 0").partition(" % ")
+        if text.startswith(f"{letter} == ") or (sign and letter in letters_of(part)):
             return 0
-    return step
+    return lcm(*(evaluate(divisor, values) for divisor in divisors_in(conditions, letter)))

@@ -18,13 +18,14 @@ from bertviewer.core.counting.dimensions import blanked, owners
 from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import TENSOR
-from bertviewer.core.domains import is_met, letters_in
+from bertviewer.core.domains import divisors_in, is_met, letters_in
 from bertviewer.core.evaluation import evaluate, letters_of
 from bertviewer.core.symbols import Symbol, is_standard, role_of, standard_letter
 
 ROUNDS = 32
 """So many conditions are looked for in one challenge."""
 PASSES = 2
+"""So many times models that were built on the way are gone through: each may ask for more."""
 
 Conditions = Mapping[str, tuple[str, ...]]  # by the name of the formula that they limit
 
@@ -267,15 +268,11 @@ class Limits:
 
     def _step(self, letter: str, besides: str = "") -> int:
         """Return what a letter has to be a multiple of, as far as is known, for other parts."""
-        step = 1
-        for text in {text for texts in self.models.conditions.values() for text in texts}:
-            whole, sign, part = text.removesuffix(" == 0").partition(" % ")
-            if sign and whole == letter and besides not in letters_of(part):
-                step = lcm(step, evaluate(part, self.observed.values))
-        for part in self._divisors.get(letter, ()):
-            if part != besides:
-                step = lcm(step, self.observed.values[part])
-        return step
+        known = {text for texts in self.models.conditions.values() for text in texts}
+        divisors = {*divisors_in(known, letter), *self._divisors.get(letter, ())}
+        return lcm(
+            *(evaluate(x, self.observed.values) for x in divisors if besides not in letters_of(x))
+        )
 
     def _fixed(self, change: Change, wrong: Iterable[tuple[str, ...]]) -> str | None:
         """Return a letter that has to keep its value, one of no wrong formula if there is any."""
