@@ -16,8 +16,15 @@ def bertviewer(
     python: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
+    return python_of(folder, *python, "-m", "bertviewer", *arguments, environment=environment)
+
+
+def python_of(
+    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder, with the program to import."""
     return subprocess.run(
-        [sys.executable, *python, "-m", "bertviewer", *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
         capture_output=True,

@@ -11,7 +11,7 @@ import pytest
 
 from bertviewer.app import main
 from bertviewer.core.backend import transformers
-from tests.cli.commands import ROOT, bertviewer, error_of, output_of
+from tests.cli.commands import ROOT, bertviewer, error_of, output_of, python_of
 
 
 @pytest.mark.parametrize(
@@ -145,15 +145,7 @@ def test_a_folder_that_is_gone_is_one_line(elsewhere: Path) -> None:
     code = (
         "import os, sys; os.rmdir(os.getcwd()); from bertviewer.app import main; sys.exit(main())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "presets"],
-        cwd=gone,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = python_of(gone, "-c", code, "presets")
     assert done.returncode == 2
     message = "the folder that this was started in does not exist any more"
     assert done.stderr == f"bertviewer: error: {message}\n"

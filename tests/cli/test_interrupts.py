@@ -1,13 +1,10 @@
 """Ctrl+C: one line and the exit status of a user's error, whatever the command does then."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import ROOT
+from tests.cli.commands import python_of
 
 STRIKE = "os.kill(os.getpid(), signal.SIGINT)"
 LOSING = "with contextlib.suppress(KeyboardInterrupt):"
@@ -48,15 +45,7 @@ def test_ctrl_c_ends_a_command(elsewhere: Path, body: list[str]) -> None:
         "commands.execute = execute\n"
         "raise SystemExit(app.main(['presets']))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "stopped"],
-        cwd=elsewhere,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = python_of(elsewhere, "-m", "stopped")
     assert done.stderr == "bertviewer: error: interrupted\n"
     assert (done.returncode, done.stdout) == (2, "")
     assert list(kept.iterdir()) == []
