@@ -87,3 +87,11 @@ def _is_of_the_hub(error: BaseException) -> bool:
     kinds = {kind.__module__: kind.__name__ for kind in type(error).__mro__}
     name = kinds.get("huggingface_hub.errors", "StrictDataclassError")
     return isinstance(error, ConnectionError) or not name.startswith("StrictDataclass")
+
+
+def one_line(error: Exception) -> str:
+    """Return what failed in one line, for a person."""
+    text = plain_words(error)[:200]
+    # What these say can be read by itself; what a KeyError says cannot.
+    says_all = text and isinstance(error, ValueError | RuntimeError)
+    return text if says_all else f"{type(error).__name__}: {text}"

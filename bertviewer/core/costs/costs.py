@@ -21,7 +21,7 @@ from bertviewer.core.costs.forward_pass import (
     owner_of,
     read_forward,
 )
-from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.costs.peaks import derive_peak
 from bertviewer.core.costs.trials import Trial, find_trials
 from bertviewer.core.costs.unexplained import unexplained
@@ -37,7 +37,7 @@ from bertviewer.core.counting.templates import Shape, count_modules, template_pa
 from bertviewer.core.domains import joined
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.letters import LETTERS
-from bertviewer.core.library_words import plain_words
+from bertviewer.core.library_words import one_line
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.symbols import Symbol, role_of, symbols_of
 
@@ -69,7 +69,7 @@ def derive_costs(
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
-        return _nothing(inputs, _one_line(error))
+        return _nothing(inputs, one_line(error))
     observed = observe(lab, real)
     if not all(symbol.letter in observed.seen for symbol in inputs):
         return _nothing(inputs, "the model runs on sentences of one length only")
@@ -106,13 +106,6 @@ def _input_symbols(
         for letter in LETTERS
         if letter.letter in values
     )
-
-
-def _one_line(error: Exception) -> str:
-    text = plain_words(error)[:200]
-    # What these say can be read by itself; what a KeyError says cannot.
-    says_all = text and isinstance(error, ValueError | RuntimeError)
-    return text if says_all else f"{type(error).__name__}: {text}"
 
 
 def _modules(

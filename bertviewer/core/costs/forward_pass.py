@@ -16,11 +16,11 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.costs.known_values import KnownValues, tensors_in
+from bertviewer.core.flow.known_values import KnownValues, tensors_in
 from bertviewer.core.costs.live_memory import LiveMemory, elements
-from bertviewer.core.costs.meta_inputs import meta_inputs
-from bertviewer.core.costs.meta_results import carry_out
-from bertviewer.core.costs.products import Dimensions, product_dimensions
+from bertviewer.core.flow.meta_inputs import meta_inputs
+from bertviewer.core.flow.meta_results import carry_out
+from bertviewer.core.flow.products import Dimensions, product_dimensions
 from bertviewer.core.counting.dimensions import (
     Blueprint,
     Values,

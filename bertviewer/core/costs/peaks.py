@@ -7,7 +7,7 @@ from typing import cast
 
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import ForwardPass
-from bertviewer.core.costs.meta_inputs import TOKENS
+from bertviewer.core.flow.meta_inputs import TOKENS
 from bertviewer.core.costs.trials import Trial, find_trials, never_changed
 from bertviewer.core.counting.dimensions import Laboratory
 from bertviewer.core.counting.fitted import fit_shapes

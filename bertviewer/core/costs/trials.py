@@ -3,7 +3,7 @@
 from typing import cast
 
 from bertviewer.core.costs.forward_pass import ForwardPass
-from bertviewer.core.costs.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.counting.dimensions import Laboratory, Values
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Observations

@@ -23,12 +23,13 @@ class Watch:
 
     Attributes:
         module: whose calls are watched.
-        after: takes what the call took, what it gave, and what ``before`` gave.
+        after: takes what the call took, what it gave, and what ``before`` gave; it may return
+            what the call is to give instead.
         before: takes what the call takes.
     """
 
     module: nn.Module
-    after: Callable[[Arguments, Any, Any], None]
+    after: Callable[[Arguments, Any, Any], Any]
     before: Callable[[Arguments], Any] | None = None
 
 
@@ -60,8 +61,8 @@ def _stand_in(forward: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         noted = None if before is None else before((args, kwargs))
         output = forward(*args, **kwargs)
-        after((args, kwargs), output, noted)
-        return output
+        instead = after((args, kwargs), output, noted)
+        return output if instead is None else instead
 
     # All that inspect.signature() needs of functools.wraps().
     stand_in.__wrapped__ = forward  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ import torch
 from bertviewer.core.backend import transformers
 from bertviewer.core.costs import forward_pass, meta_results
 from bertviewer.core.costs.forward_pass import ForwardPass, read_forward
-from bertviewer.core.costs.meta_results import carry_out
+from bertviewer.core.flow.meta_results import carry_out
 from tests.core.formulas.formula_models import TINY
 
 aten = torch.ops.aten

@@ -1,0 +1,185 @@
+"""What a forward pass did, operation by operation: plain data, free of torch.
+
+One flat list of operations for the whole model. A call of a module is an interval of it: what the
+operations in it read and none of them made is what goes into the module, caches and masks included.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+ValueKind = Literal["input", "parameter", "buffer", "constant", "result"]
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An operand that is a tensor: the number of its value in ``Trace.values``."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list among the operands; a tuple is a tuple."""
+
+    items: tuple["Operand", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A slice among the operands."""
+
+    start: "Operand"
+    stop: "Operand"
+    step: "Operand"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """An operand that torch has a word for: ``torch.float32``, ``cpu``, ``...``."""
+
+    kind: Literal["dtype", "device", "ellipsis", "other"]
+    text: str
+
+
+Operand = (
+    Ref | Listed | Slice | Word | tuple["Operand", ...] | int | float | complex | bool | str | None
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One tensor as it was at one moment; written to in place it is another value.
+
+    Attributes:
+        shape: its sizes.
+        dtype: in torch's words, without the ``torch.``.
+        kind: where it comes from.
+        name: of a parameter or a buffer as ``named_parameters()`` and ``named_buffers()`` have it;
+            of an input the argument's.
+    """
+
+    shape: Shape
+    dtype: str
+    kind: ValueKind = "result"
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call of torch, by a module itself or by a function of its own.
+
+    Attributes:
+        function: torch's name of it, ``torch.nn.functional.linear``.
+        args: its operands.
+        kwargs: likewise, by name.
+        results: the values that it gave, in order.
+        rewritten: values that it wrote to in place, old number and new one.
+        products: the dimensions of each matrix product in it, whose product are its multiply-adds.
+    """
+
+    function: str
+    args: tuple[Operand, ...]
+    kwargs: tuple[tuple[str, Operand], ...]
+    results: tuple[int, ...]
+    rewritten: tuple[tuple[int, int], ...] = ()
+    products: tuple[Shape, ...] = ()
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The values among its operands, in order."""
+        return tuple(refs_in((self.args, tuple(item for _, item in self.kwargs))))
+
+    @property
+    def makes(self) -> tuple[int, ...]:
+        """The values that did not exist before."""
+        return (*self.results, *(new for _, new in self.rewritten if new not in self.results))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a module.
+
+    Attributes:
+        path: the module, as ``named_modules()`` has it.
+        class_name: its class.
+        start: the first operation in it.
+        stop: the first after it.
+        above: the number of the call that it is part of, ``None`` for the root.
+        inputs: the tensors among its arguments by their names, ``past.0`` for one in a tuple.
+        outputs: the tensors that it gave, likewise; the name is empty where it gave one alone.
+        number: how many calls of the same module went before.
+    """
+
+    path: str
+    class_name: str
+    start: int
+    stop: int
+    above: int | None
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+    number: int = 0
+
+    @property
+    def operations(self) -> range:
+        """The numbers of the operations in it and in all calls below."""
+        return range(self.start, self.stop)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A forward pass.
+
+    Attributes:
+        values: every tensor that was read or made, by its number.
+        operations: what was done, in order.
+        calls: the modules' calls in the order of their beginning.
+        stopped: why the pass did not come to its end, with the path of the module that failed;
+            ``None`` if it did. Calls that did end are whole.
+    """
+
+    values: tuple[Value, ...]
+    operations: tuple[Operation, ...]
+    calls: tuple[Call, ...]
+    stopped: tuple[str, str] | None = None
+
+    @cached_property
+    def maker(self) -> Mapping[int, int]:
+        """The operation that made a value, by the value's number."""
+        return {
+            value: number
+            for number, operation in enumerate(self.operations)
+            for value in operation.makes
+        }
+
+    @cached_property
+    def calls_of(self) -> Mapping[str, tuple[int, ...]]:
+        """The numbers of a module's calls by its path."""
+        found: dict[str, list[int]] = {}
+        for number, call in enumerate(self.calls):
+            found.setdefault(call.path, []).append(number)
+        return {path: tuple(numbers) for path, numbers in found.items()}
+
+    @cached_property
+    def below(self) -> Mapping[int | None, tuple[int, ...]]:
+        """The numbers of the calls directly below each call; of ``None`` the root's."""
+        found: dict[int | None, list[int]] = {}
+        for number, call in enumerate(self.calls):
+            found.setdefault(call.above, []).append(number)
+        return {above: tuple(numbers) for above, numbers in found.items()}
+
+
+def refs_in(operand: object) -> Iterator[int]:
+    """Yield the values in an operand, in order."""
+    if isinstance(operand, Ref):
+        yield operand.value
+    elif isinstance(operand, tuple):
+        for item in operand:
+            yield from refs_in(item)
+    elif isinstance(operand, Listed):
+        yield from refs_in(operand.items)
+    elif isinstance(operand, Slice):
+        yield from refs_in((operand.start, operand.stop, operand.step))
