@@ -21,7 +21,6 @@ from bertviewer.core.costs.forward_pass import (
     owner_of,
     read_forward,
 )
-from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.costs.peaks import derive_peak
 from bertviewer.core.costs.trials import Trial, find_trials
 from bertviewer.core.costs.unexplained import unexplained
@@ -36,6 +35,7 @@ from bertviewer.core.counting.proving import PROOFS, Facts, Formulas, gathered, 
 from bertviewer.core.counting.templates import Shape, count_modules, template_path
 from bertviewer.core.domains import joined
 from bertviewer.core.errors import Cancelled
+from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.letters import LETTERS
 from bertviewer.core.library_words import one_line
 from bertviewer.core.progress import Progress, no_progress

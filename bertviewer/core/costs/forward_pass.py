@@ -16,11 +16,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.flow.known_values import KnownValues, tensors_in
 from bertviewer.core.costs.live_memory import LiveMemory, elements
-from bertviewer.core.flow.meta_inputs import meta_inputs
-from bertviewer.core.flow.meta_results import carry_out
-from bertviewer.core.flow.products import Dimensions, product_dimensions
 from bertviewer.core.counting.dimensions import (
     Blueprint,
     Values,
@@ -28,6 +24,10 @@ from bertviewer.core.counting.dimensions import (
     numbered_children,
     owners,
 )
+from bertviewer.core.flow.known_values import KnownValues, tensors_in
+from bertviewer.core.flow.meta_inputs import meta_inputs
+from bertviewer.core.flow.meta_results import carry_out
+from bertviewer.core.flow.products import Dimensions, product_dimensions
 from bertviewer.core.run.recording import first_tensor
 
 PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"

@@ -7,7 +7,6 @@ from typing import cast
 
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import ForwardPass
-from bertviewer.core.flow.meta_inputs import TOKENS
 from bertviewer.core.costs.trials import Trial, find_trials, never_changed
 from bertviewer.core.counting.dimensions import Laboratory
 from bertviewer.core.counting.fitted import fit_shapes
@@ -16,6 +15,7 @@ from bertviewer.core.counting.polynomials import Monomial, Polynomial, total
 from bertviewer.core.counting.proving import PROOFS, holds
 from bertviewer.core.counting.templates import Shape
 from bertviewer.core.evaluation import FormulaError, evaluate
+from bertviewer.core.flow.meta_inputs import TOKENS
 from bertviewer.core.symbols import is_standard
 
 

@@ -306,7 +306,8 @@ def _parameter_names(kind: Any) -> tuple[str, ...]:
 def _named_arguments(
     kind: type[nn.Module], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Iterator[tuple[str, Tensor]]:
-    names = _parameter_names(kind) if args else ()
+    of_class: Any = kind
+    names = _parameter_names(of_class) if args else ()
     for place, argument in enumerate(args):
         # What is left over goes into *args, or into the forward of one object alone.
         name = names[place] if place < len(names) else str(place)

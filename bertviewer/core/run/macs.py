@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.costs.memory_use import macs
-from bertviewer.core.flow.products import is_product, product_dimensions
 from bertviewer.core.counting.dimensions import owners
+from bertviewer.core.flow.products import is_product, product_dimensions
 from bertviewer.core.letter_values import values_for
 from bertviewer.core.run.activation_run import Token
 

@@ -14,8 +14,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from bertviewer.core.building import build_config, build_random
-from bertviewer.core.flow.products import is_product, product_dimensions
 from bertviewer.core.errors import UserError
+from bertviewer.core.flow.products import is_product, product_dimensions
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.loading import open_model
 from bertviewer.core.progress import no_progress
