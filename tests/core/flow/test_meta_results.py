@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from bertviewer.core.backend import transformers
-from bertviewer.core.flow import forward_pass, meta_results
+from bertviewer.core.costs import forward_pass
 from bertviewer.core.costs.forward_pass import ForwardPass, read_forward
+from bertviewer.core.flow import meta_results
 from bertviewer.core.flow.meta_results import carry_out
 from tests.core.formulas.formula_models import TINY
 
