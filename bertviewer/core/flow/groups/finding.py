@@ -1,0 +1,60 @@
+"""All groups of a trace, each operation in one of them at the most."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bertviewer.core.flow.graph import Graph
+from bertviewer.core.flow.groups.activations import find_activations
+from bertviewer.core.flow.groups.affine import find_affine
+from bertviewer.core.flow.groups.attentions import find_attentions
+from bertviewer.core.flow.groups.feed_forwards import find_feed_forwards
+from bertviewer.core.flow.groups.group import Group
+from bertviewer.core.flow.groups.norms import find_norms
+from bertviewer.core.flow.groups.rotary import find_rotary
+from bertviewer.core.flow.groups.routing import find_routing
+from bertviewer.core.flow.groups.sums import find_residuals
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a trace.
+
+    ``outer`` are those that stand for themselves, by their operations; ``inner`` are those within
+    them too: a feed-forward network's activation.
+    """
+
+    outer: Mapping[int, Group]
+    inner: Mapping[int, Group]
+
+
+_FIRST = (*(find_norms, find_rotary, find_attentions, find_routing, find_affine, find_activations),)
+
+
+def find_groups(graph: Graph) -> Groups:
+    """Find what is known as a whole in a trace.
+
+    What is found first is not taken apart again: a norm's root is no activation.
+    """
+    taken: dict[int, Group] = {}
+    for finder in (
+        find_norms,
+        find_rotary,
+        find_attentions,
+        find_routing,
+        find_affine,
+        find_activations,
+    ):
+        _take(taken, finder(graph))
+    inner = dict(taken)
+    for group in find_feed_forwards(graph, inner):
+        taken |= dict.fromkeys(group.operations, group)
+    _take(taken, find_residuals(graph))
+    for number, group in taken.items():
+        inner.setdefault(number, group)
+    return Groups(taken, inner)
+
+
+def _take(taken: dict[int, Group], found: Iterable[Group]) -> None:
+    for group in found:
+        if not any(number in taken for number in group.operations):
+            taken |= dict.fromkeys(group.operations, group)

@@ -1,0 +1,30 @@
+"""A group of operations that is known as a whole."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bertviewer.core.architecture import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operations of a trace that compute one thing.
+
+    Attributes:
+        kind: what it is, as of ``Node.operation``.
+        operations: its operations, movement left out.
+        name: what a person calls it, where the kind does not say it.
+        details: what is told beside, as of ``Node.details``.
+        roles: by operation and value what the value is to the group, as of ``Edge.role``.
+    """
+
+    kind: str
+    operations: frozenset[int]
+    name: str = ""
+    details: Mapping[str, Scalar] = field(default_factory=dict)
+    roles: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+    @property
+    def last(self) -> int:
+        """The operation that gives the result."""
+        return max(self.operations)
