@@ -3,7 +3,7 @@
 Each is built small on the meta device from its own default configuration, opened, counted and
 explained, in one of two processes with a time limit, so that one that hangs or dies is told and
 stops nothing. With ``--fresh`` each type's proven formulas are tried on configurations that no
-part of the derivation has seen.
+part of the derivation has seen. With ``--flow`` a forward pass of each is traced instead.
 """
 
 import argparse
@@ -15,13 +15,16 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tests.fresh import CONFIGURATIONS
 from tests.small_models import Finding, examine, model_types, small_configuration
+from tests.traced_models import TraceFinding, examine_trace
+from tests.traced_models import summary as trace_summary
 
 PROCESSES = 2
 SECONDS = 120
@@ -29,6 +32,8 @@ SECONDS = 120
 
 _ME = [sys.executable, "-m", "tests.families", "--worker"]
 _OURS = threading.local()
+
+Kind = type[Finding] | type[TraceFinding]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,26 +50,43 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--costs", action="store_true", help="formulas of multiply-adds, and not those of counts"
     )
+    parser.add_argument("--flow", action="store_true", help="trace a forward pass, derive nothing")
     parser.add_argument("--draw", default="", help="any word: another one, other configurations")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
-        _work(CONFIGURATIONS if options.fresh else 0, options.draw, costs=options.costs)
+        _work(_examiner(options))
         return 0
-    findings = []
-    chosen = {"--fresh": options.fresh, "--costs": options.costs}
+    findings: list[Finding | TraceFinding] = []
+    chosen = {"--fresh": options.fresh, "--costs": options.costs, "--flow": options.flow}
     flags = [flag for flag, is_set in chosen.items() if is_set]
     worker = [*_ME, *flags, f"--draw={options.draw}"]
-    for finding in _walk(worker, options.names or list(model_types()), options.seconds):
+    kind: Kind = TraceFinding if options.flow else Finding
+    for finding in _walk(worker, options.names or list(model_types()), options.seconds, kind):
         findings.append(finding)
         line = json.dumps(asdict(finding)) if options.json else _row(finding)
         print(line, flush=True)  # noqa: T201
+    traces = [finding for finding in findings if isinstance(finding, TraceFinding)]
+    counts = [finding for finding in findings if isinstance(finding, Finding)]
     if not options.json:
-        print(_summary(findings))  # noqa: T201
-    return int(any(finding.mistakes for finding in findings))
+        print(trace_summary(traces) if options.flow else _summary(counts))  # noqa: T201
+    return int(any(finding.mistakes for finding in counts))
 
 
-def _work(fresh: int, draw: str, *, costs: bool) -> None:
+def _examiner(options: argparse.Namespace) -> Callable[[str, Path], Finding | TraceFinding]:
+    """Return what examines a type, in a folder that it may write to."""
+    if options.flow:
+        return examine_trace
+    fresh = CONFIGURATIONS if options.fresh else 0
+
+    def examined(name: str, folder: Path) -> Finding:
+        config = small_configuration(name)
+        return examine(config, folder, fresh, options.draw, costs=options.costs)
+
+    return examined
+
+
+def _work(examined: Callable[[str, Path], Finding | TraceFinding]) -> None:
     """Examine the types whose names are read, one a line, and write what was found."""
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
@@ -72,18 +94,19 @@ def _work(fresh: int, draw: str, *, costs: bool) -> None:
         name = line.strip()
         with tempfile.TemporaryDirectory() as folder:
             try:
-                config = small_configuration(name)
-                finding = examine(config, Path(folder), fresh, draw, costs=costs)
+                found = asdict(examined(name, Path(folder)))
             except Exception as error:  # noqa: BLE001 - any kind of error is a finding
-                finding = Finding(name, f"{type(error).__name__}: {' '.join(str(error).split())}")
-        print(json.dumps(asdict(replace(finding, model_type=name))), flush=True)  # noqa: T201
+                found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+        print(json.dumps({**found, "model_type": name}), flush=True)  # noqa: T201
 
 
-def _walk(command: list[str], names: list[str], seconds: float) -> Iterator[Finding]:
+def _walk(
+    command: list[str], names: list[str], seconds: float, kind: Kind
+) -> Iterator[Finding | TraceFinding]:
     workers: list[subprocess.Popen[str]] = []
     try:
         with ThreadPoolExecutor(PROCESSES) as pool:
-            yield from pool.map(lambda name: _ask(command, name, seconds, workers), names)
+            yield from pool.map(lambda name: _ask(command, name, seconds, workers, kind), names)
     finally:
         for worker in workers:
             worker.kill()
@@ -91,8 +114,12 @@ def _walk(command: list[str], names: list[str], seconds: float) -> Iterator[Find
 
 
 def _ask(
-    command: list[str], name: str, seconds: float, workers: list[subprocess.Popen[str]]
-) -> Finding:
+    command: list[str],
+    name: str,
+    seconds: float,
+    workers: list[subprocess.Popen[str]],
+    kind: Kind,
+) -> Finding | TraceFinding:
     """Have this thread's process examine one type; start it, or start it anew, if need be."""
     worker: subprocess.Popen[str] | None = getattr(_OURS, "worker", None)
     if worker is None or worker.poll() is not None:
@@ -114,12 +141,15 @@ def _ask(
     if not line:
         worker.kill()
         worker.wait()
-        return Finding(name, f"no answer in {seconds:g} s" if not ready else "its process died")
-    data = json.loads(line)
-    return Finding(**{**data, "causes": tuple(data["causes"]), "mistakes": tuple(data["mistakes"])})
+        return kind(name, f"no answer in {seconds:g} s" if not ready else "its process died")
+    data: Any = json.loads(line)
+    fields: Any = {key: tuple(it) if isinstance(it, list) else it for key, it in data.items()}
+    return kind(**fields)
 
 
-def _row(finding: Finding) -> str:
+def _row(finding: Finding | TraceFinding) -> str:
+    if isinstance(finding, TraceFinding):
+        return finding.row
     if finding.error:
         return f"{finding.model_type:32} does not open: {finding.error[:160]}"
     mark = "whole" if finding.is_whole else "PARTS" if finding.exact else "WRONG"

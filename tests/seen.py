@@ -23,7 +23,7 @@ from bertviewer.core.cache.models import (
     shipped_name,
 )
 from bertviewer.core.configuration import read_configuration
-from bertviewer.core.deriving import with_costs, with_counts
+from bertviewer.core.deriving import with_costs, with_counts, with_flows
 from bertviewer.core.meta_model import read_meta_model
 from bertviewer.core.presets import preset_names
 from bertviewer.core.progress import no_progress
@@ -48,7 +48,8 @@ def made(source: ModelSource) -> Mapping[str, tuple[str, Any]]:
     checkpoint = None if source.kind == "preset" else find_checkpoint(source.path)
     found = read_meta_model(source, data, checkpoint, None, no_progress)
     counted = with_counts(found.architecture, source, no_progress)
-    seen = SeenModel(with_costs(counted, source, no_progress), found.heads)
+    costed = with_costs(counted, source, no_progress)
+    seen = SeenModel(with_flows(costed, source, no_progress), found.heads)
     files = {"architectures": (model_key(source, data), model_content(seen))}
     if checkpoint is not None and found.keys is not None:
         files["key-reports"] = keys_key(source, data, checkpoint), keys_content(found.keys)

@@ -9,7 +9,7 @@ from bertviewer import __version__
 from bertviewer.core.errors import UserError
 from bertviewer.core.tasks import TASKS
 
-COMMANDS = ("summary", "run", "report", "compare", "presets")
+COMMANDS = ("summary", "run", "report", "compare", "flow", "presets")
 
 _USAGE = """\
 bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle]
@@ -19,6 +19,7 @@ bertviewer [MODEL] [--task TASK] [--sentence TEXT] [--pair TEXT] [--allow-pickle
        bertviewer report MODEL -o FILE.pdf [--sentence TEXT] [--pair TEXT] [--task TASK]
                          [--random-weights] [--check]
        bertviewer compare LEFT RIGHT [--task TASK] [--format FORMAT]
+       bertviewer flow MODEL [PATH] [--task TASK] [--format FORMAT]
        bertviewer presets"""
 
 _EPILOG = """\
@@ -77,6 +78,17 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument("model", metavar="MODEL", help="demo, a preset's name, or a path")
     _add_task(parser)
     _add_consent(parser)
+    if command == "flow":
+        parser.add_argument(
+            "path", nargs="?", default="", metavar="PATH", help="a module; the model if left out"
+        )
+        parser.add_argument(
+            "--format",
+            choices=("text", "json", "svg", "pdf", "dot"),
+            default="text",
+            help="what is written to the standard output: svg and pdf are drawings",
+        )
+        return parser
     if command == "summary":
         parser.add_argument("--format", choices=("text", "json", "csv", "markdown"), default="text")
         parser.add_argument(
@@ -113,6 +125,7 @@ _DESCRIPTIONS = {
     "run": "Run a sentence through a model and print the activation statistics of every module.",
     "report": "Write a PDF report: architecture, formulas and, with a sentence, activations.",
     "compare": "Compare two models: counts, configuration, and the values of every tensor.",
+    "flow": "Show the flow of data through a module: its operations in order, or a drawing.",
     "presets": "List the configurations that come with the program.",
 }
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bertviewer.cli.printing import print_json, print_text
+from bertviewer.cli.printing import print_bytes, print_json, print_text
 from bertviewer.cli.progress_line import progress_line
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import check_writable
@@ -19,6 +19,7 @@ from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.weights.pickle_consent import refusal_of
 from bertviewer.report import formats
 from bertviewer.report.comparison_text import comparison_text
+from bertviewer.report.flow_text import check_path, flow_of, flow_text
 from bertviewer.report.key_report import key_lines
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def execute(options: argparse.Namespace) -> None:
         _run(options)
     elif options.command == "compare":
         _compare(options)
+    elif options.command == "flow":
+        _flow(options)
     else:
         _report(options)
 
@@ -122,6 +125,35 @@ def _compare(options: argparse.Namespace) -> None:
         print_json(comparison.to_json())
     else:
         print_text(comparison_text(comparison))
+
+
+def _flow(options: argparse.Namespace) -> None:
+    source = _source(options, options.model)
+    with _progress() as progress:
+        from bertviewer.core.loading import open_model
+
+        model = open_model(source, progress)
+        nodes = {node.path: node for node in model.architecture.modules}
+        check_path(options.path, nodes, source.name)
+        # The letters of shapes take as long as all formulas, and only this format shows them.
+        found = model.with_formulas if options.format == "json" else model.with_flows
+        architecture = found(progress)
+    flow = flow_of(architecture, options.path)
+    if options.format == "json":
+        print_json(flow.to_json(architecture.source))
+    elif options.format == "text":
+        print_text(flow_text(flow, architecture))
+    elif options.format == "dot":
+        from bertviewer.plots.flow.dot import dot_of
+
+        print_text(dot_of(flow))
+    else:
+        from bertviewer.report.flow_drawing import flow_pdf, flow_svg
+
+        if options.format == "svg":
+            print_text(flow_svg(flow, architecture))
+        else:
+            print_bytes(flow_pdf(flow, architecture))
 
 
 def _report(options: argparse.Namespace) -> None:

@@ -31,6 +31,21 @@ def print_text(text: str) -> None:
     _write("\n".join(map(printable, text.split("\n"))))
 
 
+def print_bytes(data: bytes) -> None:
+    """Write what is no text, into a file or a pipe.
+
+    Raises:
+        UserError: there is no standard output, or somebody would have to read it.
+    """
+    if sys.stdout is None:
+        raise UserError("cannot write the result: the standard output is closed")
+    if sys.stdout.isatty():
+        raise UserError("a PDF is no text for a terminal; write it to a file: … > flow.pdf")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
 def _write(text: str) -> None:
     if sys.stdout is None:
         raise UserError("cannot write the result: the standard output is closed")

@@ -6,17 +6,19 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from bertviewer.core.costs.compute import Compute
+from bertviewer.core.flow.flows import Flows
 from bertviewer.core.garbage import no_search_for_garbage
+from bertviewer.core.repeat import Repeat
 from bertviewer.core.source_info import SourceInfo
-from bertviewer.core.special_floats import decoded, encoded
+from bertviewer.core.special_floats import Scalar, decoded, encoded
 from bertviewer.core.symbols import Symbol
 
 SCHEMA = "bertviewer.architecture/1"
 
-Scalar = str | int | float | bool | None
+FormulaFrom = Literal["role", "flow"]
 
 BITS = {"float32": 32, "float16": 16, "int8": 8, "int4": 4}
 
@@ -51,15 +53,6 @@ class TensorInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
-    """The run of equal siblings that a module belongs to, by their numbers in the parent."""
-
-    first: int
-    last: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class ModuleNode:
     """One module, as ``named_modules()`` lists it.
 
@@ -69,7 +62,8 @@ class ModuleNode:
     (``in_features``, ``eps``, ``p`` …). ``count_formula`` is an expression that Python evaluates
     with the symbols as integers, ``domain`` the conditions under which it holds, as of
     ``core.domains``, ``None`` for everywhere. ``forward_formula`` is Typst mathematics, or
-    ``None``.
+    ``None``; ``formula_from`` says whether it is that of the class's ``role``, or read off the
+    module's ``flow``.
     ``class_module`` is the Python module that defines the class, empty where it is not known.
     """
 
@@ -86,6 +80,7 @@ class ModuleNode:
     forward_formula: str | None
     class_module: str = ""
     domain: str | None = None
+    formula_from: FormulaFrom | None = None
 
     @property
     def name(self) -> str:
@@ -127,7 +122,8 @@ def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...
 class Architecture:
     """A model's whole structure: modules, tensors, configuration and symbols.
 
-    ``compute`` is ``None`` until it is derived.
+    ``compute`` and ``flows`` are ``None`` until they are derived. The flows have documents of
+    their own, ``bertviewer.flow/1``, and are not in this one.
     """
 
     source: SourceInfo
@@ -136,6 +132,7 @@ class Architecture:
     modules: tuple[ModuleNode, ...]
     parameters: tuple[TensorInfo, ...]
     compute: Compute | None = None
+    flows: Flows | None = None
     _index: "_Index | None" = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -259,6 +256,7 @@ def _module_to_json(node: ModuleNode) -> dict[str, Any]:
         "count_formula": node.count_formula,
         "domain": node.domain,
         "forward_formula": node.forward_formula,
+        "formula_from": node.formula_from,
     }
 
 
@@ -277,6 +275,7 @@ def _module_from_json(entry: Mapping[str, Any]) -> ModuleNode:
         forward_formula=entry["forward_formula"],
         class_module=entry.get("class_module", ""),
         domain=entry.get("domain"),
+        formula_from=entry.get("formula_from"),
     )
 
 

@@ -1,7 +1,9 @@
 """What a check found: plain data, free of torch."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+Proof = Literal["formula", "flow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +12,8 @@ class CheckStep:
 
     ``step`` says what of the module at ``path`` is compared. ``max_abs_error`` is the largest
     difference, ``None`` where there is none to give: shapes differ, or NaN and Inf stand in
-    different places. ``tolerance`` is what rounding may do.
+    different places. ``tolerance`` is what rounding may do. ``proof`` says what was recomputed: the
+    module's own formula, or the flow of a clean instance of the model, operation by operation.
     """
 
     path: str
@@ -18,6 +21,7 @@ class CheckStep:
     max_abs_error: float | None
     tolerance: float
     ok: bool
+    proof: Proof = "formula"
 
     def to_json(self) -> dict[str, Any]:
         """Return the contract's object."""
@@ -27,6 +31,7 @@ class CheckStep:
             "max_abs_error": self.max_abs_error,
             "tolerance": self.tolerance,
             "ok": self.ok,
+            "proof": self.proof,
         }
 
 
@@ -44,6 +49,11 @@ class Check:
 
     steps: tuple[CheckStep, ...]
     unchecked: tuple[Unchecked, ...] = ()
+
+    @property
+    def by_flow(self) -> int:
+        """How many steps were proven by the flow."""
+        return sum(step.proof == "flow" for step in self.steps)
 
     @property
     def crosses(self) -> tuple[CheckStep, ...]:

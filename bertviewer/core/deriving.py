@@ -12,6 +12,12 @@ from bertviewer.core.costs.compute import Compute
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.counting.counting import derive
 from bertviewer.core.counting.dimensions import Build
+from bertviewer.core.flow.flow import Letters
+from bertviewer.core.flow.letters import derive_letters
+from bertviewer.core.flow.meta_inputs import TARGET_TOKENS
+from bertviewer.core.flow.reading import FlowReader
+from bertviewer.core.flow.tracing_models import LENGTHS, trace_model
+from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.progress import Progress
 from bertviewer.core.source import ModelSource
 from bertviewer.core.symbols import Symbol, symbols_of
@@ -45,6 +51,19 @@ def with_costs(architecture: Architecture, source: ModelSource, progress: Progre
     compute = derive_costs(architecture.config, builder(source), progress)
     symbols = _symbols(architecture.config, architecture.symbols, compute)
     return replace(architecture, symbols=symbols, compute=compute)
+
+
+def with_flows(architecture: Architecture, source: ModelSource, progress: Progress) -> Architecture:
+    """Return an architecture with what each of its modules computes."""
+    progress(0, 0, "Tracing the flow of data")
+    is_pair = bool(architecture.config.get("is_encoder_decoder"))
+    lengths = {key: size for key, size in LENGTHS.items() if key != TARGET_TOKENS or is_pair}
+    traced = trace_model(source, architecture.config, LENGTHS)
+    letters: Mapping[int, Letters] = {}
+    if architecture.compute is not None and traced.device == "meta":
+        letters = derive_letters(traced.trace, architecture, lengths, builder(source), progress)
+    flows = FlowReader(traced.trace, architecture, letters).flows(lengths)
+    return with_formulas(replace(architecture, flows=flows))
 
 
 def builder(source: ModelSource) -> Build:

@@ -1,15 +1,16 @@
 """Module to ``Architecture``: reads off every module and tensor of a built model."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from torch import nn
 
-from bertviewer.core.architecture import Architecture, ModuleNode, Repeat, Scalar, TensorInfo
-from bertviewer.core.formulas.catalogue import all_maths
+from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.garbage import no_search_for_garbage
+from bertviewer.core.repeat import Repeat
 from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.special_floats import Scalar
 from bertviewer.core.symbols import symbols_of
 
 _SCALARS = (str, int, float, type(None))
@@ -28,9 +29,7 @@ def inspect_module(
     plain = Architecture(
         source, config, symbols_of(config), tuple(part.node(total) for part in parts), tensors
     )
-    maths = all_maths(plain)
-    nodes = tuple(part.node(total, maths[part.path]) for part in parts)
-    return replace(plain, modules=nodes)
+    return with_formulas(plain)
 
 
 def _tensors(module: nn.Module) -> Iterator[TensorInfo]:
@@ -98,7 +97,7 @@ class _Part:
                         member.repeat = repeat
             run = [(name, child)] if child is not None and name.isdecimal() else []
 
-    def node(self, total: int, maths: str | None = None) -> ModuleNode:
+    def node(self, total: int) -> ModuleNode:
         """Return the module as plain data, in a model of ``total`` elements."""
         return ModuleNode(
             path=self.path,
@@ -111,7 +110,7 @@ class _Part:
             repeat=self.repeat,
             attributes=self.attributes,
             count_formula=str(self.parameters),
-            forward_formula=maths,
+            forward_formula=None,
             class_module=self.class_.__module__,
         )
 

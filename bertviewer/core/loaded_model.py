@@ -86,10 +86,21 @@ class LoadedModel:
             self.keep()
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
-        """Return the architecture with the formulas of counts and costs, derived if need be."""
+        """Return the architecture with all formulas and flows, derived if need be."""
         if self.architecture.compute is None:
             self.with_counts(progress)
             self.with_costs(progress)
+        return self.with_flows(progress)
+
+    def with_flows(self, progress: Progress = no_progress) -> Architecture:
+        """Find the flow of each module and keep it, if that is not known yet."""
+        if self.architecture.flows is None:
+            self.confirm(progress)
+            from bertviewer.core import deriving
+
+            self.architecture = deriving.with_flows(self.architecture, self.source, progress)
+            self._is_kept = False
+            self.keep()
         return self.architecture
 
     def with_counts(self, progress: Progress = no_progress) -> Architecture:
@@ -101,11 +112,15 @@ class LoadedModel:
         return self.architecture
 
     def with_costs(self, progress: Progress = no_progress) -> Architecture:
-        """Derive the formulas of the costs, and keep them; those of the counts must be there."""
+        """Derive the formulas of the costs, and keep them; those of the counts must be there.
+
+        The flows are found anew: their shapes get letters now.
+        """
         self.confirm(progress)
         from bertviewer.core import deriving
 
-        self.architecture = deriving.with_costs(self.architecture, self.source, progress)
+        costed = deriving.with_costs(self.architecture, self.source, progress)
+        self.architecture = deriving.with_flows(costed, self.source, progress)
         self._is_kept = False
         self.keep()
         return self.architecture
@@ -144,7 +159,7 @@ class LoadedModel:
             self.confirm(progress)
             self.check_weights(random_weights)
             progress(0, 0, "Loading weights")
-            self._module = _without_caches(self._weighted(progress))
+            self._module = without_caches(self._weighted(progress))
         if device is not None and device != self._device:
             progress(0, 0, "Moving the weights")
             self._move(self._module, device)
@@ -238,7 +253,7 @@ class LoadedModel:
         self.architecture = replace(self.architecture, source=source)
 
 
-def _without_caches(module: "nn.Module") -> "nn.Module":
+def without_caches(module: "nn.Module") -> "nn.Module":
     """Let no part of a model keep what it saw: nothing is generated, and a layer is called again.
 
     Not each of them can be told so when it is called.

@@ -1,8 +1,13 @@
-"""Numbers that JSON does not know, as transformers writes them: ``{"__float__": "Infinity"}``."""
+"""Plain values, and the numbers among them that JSON does not know.
+
+They are written as transformers does: ``{"__float__": "Infinity"}``.
+"""
 
 import math
 from collections.abc import Mapping
 from typing import Any
+
+Scalar = str | int | float | bool | None
 
 KEY = "__float__"
 NAMES = ("Infinity", "-Infinity", "NaN")

@@ -7,7 +7,7 @@ from bertviewer.core.formulas.roles import ROLE_BY_CLASS
 from bertviewer.core.numerals import with_minus
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.report.check_summary import reasons, summarise
-from bertviewer.report.formats import check_verdict, deviation
+from bertviewer.report.formats import check_verdict, deviation, told_by_flow
 
 MOST_CROSSES = 20
 
@@ -23,6 +23,7 @@ def check_data(run: ActivationRun) -> dict[str, Any] | None:
     layer = next((m.path for m in run.modules if _is_layer(m.class_name) and check.at(m.path)), "")
     return {
         "verdict": check_verdict(check),
+        "by_flow": told_by_flow(check),
         "ok": bool(check.steps) and not check.crosses,
         "kinds": [
             [

@@ -126,6 +126,21 @@ def check_verdict(check: Check) -> str:
     )
 
 
+def told_by_flow(check: Check) -> str:
+    """Return one line that says what has no formula of its own, "" if all has."""
+    count = check.by_flow
+    if not count:
+        return ""
+    return count_text(
+        count,
+        "1 step of {1} is proven by the flow: what a clean instance of the model does, operation "
+        "by operation.",
+        "{0} steps of {1} are proven by the flow: what a clean instance of the model does, "
+        "operation by operation.",
+        len(check.steps),
+    )
+
+
 def _check_lines(run: ActivationRun, check: Check) -> list[str]:
     rows: Table = [
         (
@@ -139,10 +154,10 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
     ]
     header = ("Check", "Steps", "Crosses", "Worst |Δ|", "Tolerance")
     lines = [aligned(header, rows, right=range(1, 5))] if rows else []
-    lines += ["", check_verdict(check)]
+    lines += ["", check_verdict(check), *filter(None, [told_by_flow(check)])]
     lines += [
         f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| {deviation(step.max_abs_error)}, "
-        f"tolerance {deviation(step.tolerance)}"
+        f"tolerance {deviation(step.tolerance)}{' (flow)' if step.proof == 'flow' else ''}"
         for step in check.crosses
     ]
     lines += [f"Not checked ({count}): {reason}" for reason, count in reasons(check).items()]

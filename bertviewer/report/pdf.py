@@ -1,6 +1,5 @@
 """The report as a PDF file."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from bertviewer.core.architecture import Architecture
 from bertviewer.core.files import save
 from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.core.source import ModelSource
+from bertviewer.plots.application import windowless_application
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf
 
@@ -34,11 +34,7 @@ def write_report(
     Raises:
         UserError: the file cannot be written.
     """
-    # Plots are drawn by Qt, which needs an application and here no display.
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtWidgets import QApplication
-
-    application = QApplication.instance() or QApplication(["bertviewer"])
+    application = windowless_application()
     drawn = None if run is None else draw_run(architecture, run)
     write_document(path, build_document(architecture, drawn), models)
     application.processEvents()

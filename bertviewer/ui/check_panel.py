@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.check_step import Check, CheckStep
 from bertviewer.core.folding import TreeRow
-from bertviewer.report.formats import check_verdict
+from bertviewer.report.formats import check_verdict, told_by_flow
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.facts import heading_label, plain_label
 from bertviewer.ui.tables import make_table
@@ -92,6 +92,7 @@ class CheckPanel(QWidget):
 
     def _tell(self, check: Check) -> None:
         lines = [check_verdict(check)] if check.steps else []
+        lines += filter(None, [told_by_flow(check)])
         lines += [
             self.tr("Not checked: {0}: {1}.").format(
                 left.path or self.tr("the model itself"), left.reason

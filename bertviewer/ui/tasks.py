@@ -74,7 +74,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """An architecture with more formulas than it had, and its tree."""
+    """An architecture with more formulas or flows than it had, and its tree."""
 
     architecture: Architecture
     tree: TreeRow
@@ -152,6 +152,11 @@ def _correction(model: LoadedModel) -> Opened | None:
         return None
     model.was_corrected = False
     return Opened(model, _tree(model.architecture))
+
+
+def derive_flows(model: LoadedModel, progress: Progress) -> Derived:
+    """Find what each module of an open model computes."""
+    return _derived(model.with_flows(progress))
 
 
 def derive_counts(model: LoadedModel, progress: Progress) -> Derived:

@@ -201,9 +201,16 @@ class Workspace(Runs):
         """Put a model's structure in place of what was there, and have its formulas derived."""
         model = opened.model
         self.architecture, self.keys, self.heads = model.architecture, model.keys, model.heads
-        if model.architecture.compute is None and not self.is_deriving:
-            derivations = (tasks.derive_counts, tasks.derive_costs)
-            self._unasked.add(Step(partial(task, model), self._on_derived) for task in derivations)
+        if not self.is_deriving:
+            # Flows come first: they are there at once, and put the walk in order.
+            if model.architecture.flows is None:
+                flows = Step(partial(tasks.derive_flows, model), self._on_derived, is_needed=False)
+                self._unasked.add([flows])
+            if model.architecture.compute is None:
+                derivations = (tasks.derive_counts, tasks.derive_costs)
+                self._unasked.add(
+                    Step(partial(task, model), self._on_derived) for task in derivations
+                )
         self.set_tree(opened.tree)
         self.forget_runs()
         self._jobs.forget_look()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from tests.benchmarks.derive import derive_all
+from tests.benchmarks.flow import flow
 from tests.benchmarks.layers import layers
 from tests.benchmarks.run import run_ratios
 from tests.benchmarks.start import start
@@ -19,6 +20,7 @@ from tests.benchmarks.window import window
 
 BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "derive": derive_all,
+    "flow": flow,
     "layers": layers,
     "run": run_ratios,
     "start": start,

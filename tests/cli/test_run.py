@@ -32,9 +32,9 @@ def test_text_and_pair(printed: Printed) -> None:
 def test_check_as_json(printed: Printed) -> None:
     document = json.loads(printed("run", "demo", SENTENCE, "--check", "--format", "json"))
     steps = document["check"]
-    assert all(
-        step.keys() == {"path", "step", "max_abs_error", "tolerance", "ok"} for step in steps
-    )
+    keys = {"path", "step", "max_abs_error", "tolerance", "ok", "proof"}
+    assert all(step.keys() == keys for step in steps)
+    assert {step["proof"] for step in steps} == {"formula"}
     assert all(step["ok"] and step["max_abs_error"] <= step["tolerance"] for step in steps)
     assert {step["path"] for step in steps} == {m["path"] for m in document["modules"]}
     names = [step["step"] for step in steps if step["path"] == "encoder.layer.0"]

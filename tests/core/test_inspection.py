@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.architecture import Architecture, ModuleNode, Repeat
+from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.formulas import catalogue
 from bertviewer.core.inspection import inspect_module
+from bertviewer.core.repeat import Repeat
 from bertviewer.core.source_info import SourceInfo
 
 SOURCE = SourceInfo("config", "x", "base", "none")

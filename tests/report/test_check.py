@@ -20,7 +20,7 @@ CHECK = Check(
         CheckStep(LAYER, "self-attention", 1e-7, 2e-6, True),
         CheckStep(LAYER, "= next hidden state", 3e-7, 2e-6, True),
         CheckStep("encoder.layer.0.attention.self", "head 3", None, 2e-6, False),
-        CheckStep("encoder.layer.0.attention.self", "head 4", 2e-7, 4e-6, True),
+        CheckStep("encoder.layer.0.attention.self", "head 4", 2e-7, 4e-6, True, "flow"),
     ),
     unchecked=(Unchecked("pooler", "a reason"), Unchecked("pooler.dense", "a reason")),
 )
@@ -49,6 +49,7 @@ def test_kinds_steps_and_crosses(checked: ActivationRun) -> None:
     assert [row[0] for row in data["steps"]] == ["self-attention", "= next hidden state"]
     assert data["crosses"] == [["encoder.layer.0.attention.self", "head 3", "–", "2.0e−06", "✗"]]
     assert data["unchecked"] == [["a reason", "2"]]
+    assert data["by_flow"].startswith("1 step of 4 is proven by the flow")
 
 
 def test_a_long_list_of_crosses_is_cut_and_counted(checked: ActivationRun) -> None:
@@ -66,3 +67,5 @@ def test_the_page(
     assert "1 of 4 steps is NOT within its tolerance" in text
     assert "= next hidden state" in text
     assert "Not checked (2): a reason." in text
+    assert "1 step of 4 is proven by the flow" in text
+    assert "1 step of 4 is proven by the flow" in run_text(checked)

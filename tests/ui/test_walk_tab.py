@@ -14,6 +14,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
 from tests.core.opened import plain
+from tests.core.walk.walked import flowing
 from tests.ui.finding import find, is_drawn, show_tab
 
 STEP, INPUT, OUTPUT, TRAINABLE, COUNTED = 1, 2, 3, 4, 5
@@ -61,7 +62,7 @@ def test_the_tables_are_sound_models(qtmodeltester: ModelTester) -> None:
 
 def test_before_formulas_there_are_numbers() -> None:
     model = WalkTableModel()
-    model.set_walk(build_walk(plain("bert-large-chinese")))
+    model.set_walk(build_walk(flowing("bert-large-chinese")))
     cells = [[model.index(row, c).data() for c in range(6)] for row in range(model.rowCount())]
     assert cells[0] == ["", "Embeddings", "", "", "22,163,456 ✓", ""]
     assert cells[3] == [

@@ -49,11 +49,17 @@ def _check_of_all(hint: Any) -> Callable[[tuple[Any, ...]], bool]:
     if not is_dataclass(hint):
         check = _check(hint)
         return lambda values: all(map(check, values))
-    columns = [(attrgetter(name), _check_of_all(inner)) for name, inner in _fields(hint)]
+    kind: Any = hint
     return lambda values: (
-        {hint}.issuperset(map(type, values))
-        and all(check(tuple(map(get, values))) for get, check in columns)
+        {kind}.issuperset(map(type, values))
+        and all(check(tuple(map(get, values))) for get, check in _columns(kind))
     )
+
+
+@cache
+def _columns(hint: Any) -> list[tuple[Callable[[Any], Any], Callable[[Any], bool]]]:
+    """Return how each field is got and checked: only where there is one, as nodes hold nodes."""
+    return [(attrgetter(name), _check_of_all(inner)) for name, inner in _fields(hint)]
 
 
 def _plain_types(hint: Any) -> frozenset[type] | None:

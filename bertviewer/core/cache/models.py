@@ -10,7 +10,7 @@ What else may be wrong in it, as a class's name, is noticed when the model is bu
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from bertviewer.core.costs.compute import Compute
 from bertviewer.core.domains import holds_in
 from bertviewer.core.errors import UserError
 from bertviewer.core.evaluation import evaluate
+from bertviewer.core.flow.flows import Flows
 from bertviewer.core.log import write_log
 from bertviewer.core.resources import resources_folder
 from bertviewer.core.source import ModelSource
@@ -116,8 +117,12 @@ def keys_key(source: ModelSource, data: Mapping[str, Any], checkpoint: Checkpoin
 
 def model_content(seen: SeenModel) -> dict[str, Any]:
     """Return a model as plain data, without what is known of its source."""
-    architecture = replace(seen.architecture, source=_NOWHERE)
-    return {"architecture": architecture.to_json(), "heads": list(seen.heads)}
+    architecture, flows = replace(seen.architecture, source=_NOWHERE), seen.architecture.flows
+    return {
+        "architecture": architecture.to_json(),
+        "flows": None if flows is None else flows.to_json(),
+        "heads": list(seen.heads),
+    }
 
 
 def keys_content(keys: KeyReport) -> dict[str, Any]:
@@ -169,7 +174,10 @@ def _hash(ground: object) -> str:
 
 
 def _read_model(content: Mapping[str, Any], data: Mapping[str, Any]) -> SeenModel:
-    seen = SeenModel(Architecture.from_json(content["architecture"]), tuple(content["heads"]))
+    architecture = Architecture.from_json(content["architecture"])
+    if content["flows"] is not None:
+        architecture = replace(architecture, flows=Flows.from_json(content["flows"]))
+    seen = SeenModel(architecture, tuple(content["heads"]))
     if not conforms(seen, SeenModel):
         raise OddContent("it holds something else than a model")
     if seen.architecture.config.get("model_type") != data.get("model_type"):
@@ -221,6 +229,8 @@ def _prove(architecture: Architecture) -> None:
                 raise OddContent(f"the shape of {tensor.name} is not {symbolic}")
     if architecture.compute is not None:
         _prove_costs(architecture.compute, values)
+    if architecture.flows is not None:
+        _prove_flows(architecture.flows, {node.path for node in architecture.modules})
 
 
 def _prove_costs(compute: Compute, values: Mapping[str, int]) -> None:
@@ -234,3 +244,14 @@ def _prove_costs(compute: Compute, values: Mapping[str, int]) -> None:
                 evaluate(formula, values)
     for formula in compute.peak:
         evaluate(formula, values)
+
+
+def _prove_flows(flows: Flows, paths: Collection[str]) -> None:
+    """Raise ``OddContent`` unless flows are of the model's modules, and hang together."""
+    if not {*flows.kinds, *flows.like, *flows.missing} <= set(paths):
+        raise OddContent("a flow is of a module that the model does not have")
+    if not flows.kinds.keys() >= set(flows.like.values()):
+        raise OddContent("a module has the flow of one that has none")
+    for path, flow in flows.kinds.items():
+        if flow.path != path or not flow.hangs_together:
+            raise OddContent(f"the flow of {path!r} does not hang together")

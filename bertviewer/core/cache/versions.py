@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertviewer import __version__
 
-FORMAT = 6
+FORMAT = 7
 """To be raised whenever what is derived changes, within one version of the program too."""
 
 

@@ -1,16 +1,19 @@
 """Checks a run: every module that was captured, or some of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
 
+from bertviewer.core.architecture import ModuleNode
 from bertviewer.core.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.blocks import BLOCKS
 from bertviewer.core.checking.checker import Checker
+from bertviewer.core.checking.flow_proof import FlowProof, flow_proof
 from bertviewer.core.checking.layer_steps import LAYER_STEPS
 from bertviewer.core.checking.part import NoFormulaError
+from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError
 from bertviewer.core.loaded_model import LoadedModel
@@ -37,7 +40,8 @@ def check_run(
     The inputs and outputs are those of the run, the weights those of this moment; a module whose
     output was changed in place after it is called again with what it took. ``paths``
     chooses modules; without it all are checked that were called. Attention is checked under
-    the implementation that the run used, and once more under the other one.
+    the implementation that the run used, and once more under the other one. Modules that have no
+    recomputation here are proven by the flow of a clean instance of the model.
 
     Raises:
         Cancelled: ``progress`` said so.
@@ -49,37 +53,61 @@ def check_run(
     else:
         chosen = [p for p in paths if p in nodes]
     # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
-    checker = Checker(module, model.architecture, capture.on_cpu())
+    on_cpu = capture.on_cpu()
+    checker = Checker(module, model.architecture, on_cpu)
     attentions = {
         path: nodes[path].class_name
         for path in chosen
         if path in capture.calls and nodes[path].class_name in ATTENTIONS
     }
-    steps: list[CheckStep] = []
     unchecked: list[Unchecked] = []
     with torch.no_grad():
-        name, other = "", Capture()
+        way, other = "", Capture()
         try:
             with told(module, _NOT_AGAIN):
-                name, second = second_pass(module, capture, attentions, progress)
+                way, second = second_pass(module, capture, attentions, progress)
                 other = second.on_cpu()
         except UserError as error:
             unchecked.append(Unchecked("", _not_again(error, module)))
-        for number, path in enumerate(chosen):
-            progress(number, len(chosen), path or nodes[path].class_name)
-            try:
-                if path in capture.refused:
-                    raise NoFormulaError(_too_large(capture))
-                steps += checker.steps(path)
-                if path in other.calls:
-                    steps += checker.again(path, other, name)
-            except NoFormulaError as error:
-                unchecked.append(Unchecked(path, str(error)))
-            except _BUILT_OTHERWISE:
-                # What Python or torch says of it means nothing to who reads the check.
-                name = nodes[path].class_name
-                unchecked.append(Unchecked(path, f"{_OTHERWISE} {name} is known to be"))
-    return Check(tuple(steps), tuple(unchecked))
+        kept = [path for path in chosen if path not in capture.refused]
+        steps, reasons = _by_formula(checker, kept, nodes, (other, way), progress)
+        left = [path for path in reasons if path in capture.calls]
+        proven = flow_proof(model, on_cpu, left, progress) if left else FlowProof({}, {})
+    steps |= proven.steps
+    reasons |= dict.fromkeys(capture.refused, _too_large(capture))
+    for path in proven.reasons:
+        if nodes[path].class_name not in RECOMPUTATIONS:
+            # Of a class that is known its own formula says more.
+            reasons[path] = proven.reasons[path]
+    unchecked += [Unchecked(path, reasons[path]) for path in chosen if not steps.get(path)]
+    return Check(tuple(step for path in chosen for step in steps.get(path, ())), tuple(unchecked))
+
+
+def _by_formula(
+    checker: Checker,
+    chosen: Sequence[str],
+    nodes: Mapping[str, ModuleNode],
+    second: tuple[Capture, str],
+    progress: Progress,
+) -> tuple[dict[str, tuple[CheckStep, ...]], dict[str, str]]:
+    """Return the steps of the modules that have a recomputation, and why others have none."""
+    other, way = second
+    steps: dict[str, tuple[CheckStep, ...]] = {}
+    reasons: dict[str, str] = {}
+    for number, path in enumerate(chosen):
+        name = nodes[path].class_name
+        progress(number, len(chosen), path or name)
+        try:
+            found = tuple(checker.steps(path))
+            if path in other.calls:
+                found += tuple(checker.again(path, other, way))
+            steps[path] = found
+        except NoFormulaError as error:
+            reasons[path] = str(error)
+        except _BUILT_OTHERWISE:
+            # What Python or torch says of it means nothing to who reads the check.
+            reasons[path] = f"{_OTHERWISE} {name} is known to be"
+    return steps, reasons
 
 
 def check_module(

@@ -104,7 +104,7 @@ class Checker:
     def _place(self, path: str, number: int, call: Call) -> _Place:
         module = self._module.get_submodule(path)
         if not call.is_intact:
-            call = _repeated(module, call)
+            call = repeated(module, call)
         stored = _coarsest(module, call)
         exact, rough = (self._part(path, used) for used in (EXACT, rounded(stored)))
         return _Place(path, number, call, stored, exact, rough)
@@ -236,7 +236,7 @@ class Checker:
         return next_state(states, layer, any(above.has(name) for name in _LAST_NORMS))
 
 
-def _repeated(module: nn.Module, call: Call) -> Call:
+def repeated(module: nn.Module, call: Call) -> Call:
     """Call a module again whose output was changed in place after it, as a projection of DeBERTa's.
 
     Raises:

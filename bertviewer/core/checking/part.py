@@ -6,8 +6,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from bertviewer.core.architecture import Architecture, ModuleNode, Scalar
+from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.checking.arithmetic import Arithmetic
+from bertviewer.core.special_floats import Scalar
 
 Recomputation = Callable[..., Any]
 """Takes a ``Part`` and what the module's ``forward`` takes; gives what that gives."""

@@ -22,7 +22,7 @@ from bertviewer.core.checking.roformer import ROFORMER
 from bertviewer.core.checking.squeezebert import SQUEEZEBERT
 from bertviewer.core.checking.stacks import STACKS
 from bertviewer.core.checking.task_models import TASK_MODELS
-from bertviewer.core.formulas import activations, rms_classes
+from bertviewer.core.formulas import activations, norms
 
 _LINEAR = ("Linear", "NonDynamicallyQuantizableLinear")
 
@@ -45,8 +45,8 @@ RECOMPUTATIONS: Mapping[str, Recomputation] = {
         ("LayerNorm", "CohereLayerNorm", "Cohere2LayerNorm", "DebertaLayerNorm"),
         normalisation.layer_norm,
     ),
-    **dict.fromkeys(rms_classes.PLAIN, normalisation.rms_norm),
-    **dict.fromkeys(rms_classes.ONE_PLUS_WEIGHT, normalisation.rms_norm_one_plus),
+    **dict.fromkeys(norms.RMS_CLASSES, normalisation.rms_norm),
+    **dict.fromkeys(norms.ONE_PLUS_WEIGHT_CLASSES, normalisation.rms_norm_one_plus),
     "GELU": primitives.gelu,
     **dict.fromkeys(activations.EXACT_GELU, primitives.elementwise(arithmetic.gelu)),
     **dict.fromkeys(activations.TANH_GELU, primitives.elementwise(arithmetic.gelu_tanh)),
@@ -80,8 +80,8 @@ EXCEPTIONS: Mapping[str, str] = {
 
 IN_FLOAT32 = frozenset(
     (
-        *rms_classes.PLAIN,
-        *rms_classes.ONE_PLUS_WEIGHT,
+        *norms.RMS_CLASSES,
+        *norms.ONE_PLUS_WEIGHT_CLASSES,
         *named((*LLAMA, "ModernBert"), "RotaryEmbedding", "Attention"),
         *named(("Esm",), "RotaryEmbedding", "SelfAttention", "Embeddings"),
         *("DebertaLayerNorm", "DisentangledSelfAttention"),

@@ -6,14 +6,12 @@ tensors of a model (see ``dimensions.Blueprint``).
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import Tensor, nn
 
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.costs.live_memory import LiveMemory, elements
@@ -22,19 +20,17 @@ from bertviewer.core.counting.dimensions import (
     Values,
     blanked,
     numbered_children,
-    owners,
 )
-from bertviewer.core.flow.known_values import KnownValues, tensors_in
+from bertviewer.core.flow.call_tracing import CallTracer
+from bertviewer.core.flow.known_values import tensors_in
+from bertviewer.core.flow.macs import innermost_calls, macs_by_module
+from bertviewer.core.flow.meta_device import MetaDevice
 from bertviewer.core.flow.meta_inputs import meta_inputs
-from bertviewer.core.flow.meta_results import carry_out
-from bertviewer.core.flow.products import Dimensions, product_dimensions
-from bertviewer.core.run.recording import first_tensor
+from bertviewer.core.flow.products import Dimensions
+from bertviewer.core.flow.trace import Trace
 
 PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 """What entries of a ``ForwardPass`` are called, below the path of their module."""
-
-MOST_OPERATIONS = 10_000
-"""A model of a hundred layers takes fewer; longer passes would take minutes, all in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,134 +83,88 @@ def read_forward(model: nn.Module, values: Values) -> ForwardPass:
     if isinstance(model, transformers.PreTrainedModel):
         # Its steps are products that can be seen; fused attention does the same ones.
         model.set_attn_implementation("eager")
-    watch = _Watch(model)
+    # BigBird exchanges some meanwhile.
+    paths = tuple(path for path, _ in model.named_modules())
+    tracer = CallTracer(model)
+    memory = _Memory(model, tracer)
     with torch.no_grad():
         inputs = meta_inputs(model, values)
-        for tensor, value in inputs.known:
-            watch.known.learn(tensor, value)
-        with watch.hooks(), watch:
+        device = MetaDevice(inputs.known, tracer.note_product, memory.note)
+        with device, tracer.watching():
             model(**inputs.arguments)
-    return watch.result()
+    trace = tracer.trace()
+    shapes = _ends(trace) | _products(trace)
+    return ForwardPass(
+        shapes=shapes,
+        first_names={},
+        modules=paths,
+        sizes=dict.fromkeys(paths, 0) | macs_by_module(trace),
+        lengths=numbered_children(paths),
+        pattern=frozenset(map(blanked, shapes)),
+        called=frozenset(trace.calls_of),
+        storages=memory.storages,
+        moments=frozenset(memory.live.moments),
+        peak=memory.live.peak,
+    )
 
 
-@dataclass(slots=True)
-class _Call:
-    """A module at work: what it has done so far in this call."""
+def _ends(trace: Trace) -> dict[str, Dimensions]:
+    """Return the first tensor's shape that goes into each module, and that comes out."""
+    found: dict[str, Dimensions] = {}
+    for call in trace.calls:
+        for kind, tensors in ((INPUT, call.inputs), (OUTPUT, call.outputs)):
+            for _, value in tensors[:1]:
+                shape = trace.values[value].shape
+                found[_entry(call.path, kind, shape)] = shape
+    return found
 
-    path: str
-    number: int
-    products: int = 0
-    storages: int = 0
+
+def _products(trace: Trace) -> dict[str, Dimensions]:
+    """Return each product that a module does itself: how often, and its dimensions."""
+    done: Counter[int] = Counter()
+    found: dict[str, Counter[tuple[int, Dimensions]]] = {}
+    for number, operation in zip(innermost_calls(trace), trace.operations, strict=True):
+        if number is None:
+            continue
+        for dimensions in operation.products:
+            products = found.setdefault(trace.calls[number].path, Counter())
+            # The same product of another call is the same once more.
+            products[done[number], dimensions] += 1
+            done[number] += 1
+    return {
+        _entry(path, f"{PRODUCT}{place}", (times, *dimensions)): (times, *dimensions)
+        for path, products in found.items()
+        for place, ((_, dimensions), times) in enumerate(products.items())
+    }
 
 
-class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sees every operation of a model, and knows which module is at work."""
+class _Memory:
+    """Names every storage that a model fills, by the module at work."""
 
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.known = KnownValues()
-        self._paths = {module: path for path, module in model.named_modules()}
-        self._memory = LiveMemory((*model.parameters(), *model.buffers()))
-        self._operations = 0
-        self._calls: Counter[str] = Counter()
-        self._stack = [_Call("", 0)]
-        self._products: dict[str, Counter[tuple[int, Dimensions]]] = {}
-        self._shapes: dict[str, Dimensions] = {}
-        self._storages: dict[str, Dimensions] = {}
+    def __init__(self, model: nn.Module, tracer: CallTracer) -> None:
+        self.live = LiveMemory((*model.parameters(), *model.buffers()))
+        self.storages: dict[str, Dimensions] = {}
+        self._tracer = tracer
+        self._filled: Counter[tuple[str, int]] = Counter()
 
-    @contextmanager
-    def hooks(self) -> Iterator[None]:
-        """Follow the modules' calls inside the ``with``."""
-        handles = []
-        for module in self._paths:
-            handles += [
-                module.register_forward_pre_hook(self._enter, with_kwargs=True),
-                module.register_forward_hook(self._leave),
-            ]
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        """Carry out an operation and note its product and the memory that it took."""
-        del types
-        kwargs = kwargs or {}
-        scalar = self.known.scalar(func, args)
-        if scalar is not None:
-            return scalar
-        self._operations += 1
-        if self._operations > MOST_OPERATIONS:
-            raise RuntimeError(
-                "the model takes too many steps, it may go through it token by token"
-            )
-        tensors = tensors_in((args, kwargs))
-        args, kwargs = self.known.together((args, kwargs), tensors)
-        output = carry_out(func, args, kwargs, tensors)
-        self.known.follow(func, args, kwargs, tensors, output)
-        self._note_memory(output)
-        dimensions = product_dimensions(func, args, output)
-        if dimensions is not None:
-            call = self._stack[-1]
-            self._products.setdefault(call.path, Counter())[call.products, dimensions] += 1
-            call.products += 1
-        return output
-
-    def result(self) -> ForwardPass:
-        """Return what was seen."""
-        sizes = dict.fromkeys(self._paths.values(), 0)
-        shapes = dict(self._shapes)
-        for path, products in self._products.items():
-            for number, ((_, dimensions), times) in enumerate(products.items()):
-                entry = (times, *dimensions)
-                shapes[_entry(path, f"{PRODUCT}{number}", entry)] = entry
-                for owner in (path, *owners(path)):
-                    sizes[owner] += prod(entry)
-        return ForwardPass(
-            shapes=shapes,
-            first_names={},
-            modules=tuple(self._paths.values()),
-            sizes=sizes,
-            lengths=numbered_children(self._paths.values()),
-            pattern=frozenset(map(blanked, shapes)),
-            called=frozenset(self._calls),
-            storages=self._storages,
-            moments=frozenset(self._memory.moments),
-            peak=self._memory.peak,
-        )
-
-    def _note_memory(self, output: Any) -> None:
-        call, created = self._stack[-1], []
-        for tensor in tensors_in(output):
-            if self._memory.is_new(tensor):
-                size = elements(tensor)
-                shape = tuple(tensor.shape) if prod(tensor.shape) == size else (size,)
-                name = _entry(call.path, f"{STORAGE}{call.storages}", shape) + f".{call.number}"
-                self._storages[name] = shape
-                created.append((name, tensor))
-                call.storages += 1
+    def note(self, output: Any) -> None:
+        """Note what an operation gave."""
+        created = [
+            (self._named(tensor), tensor)
+            for tensor in tensors_in(output)
+            if self.live.is_new(tensor)
+        ]
         if created:
-            self._memory.note(created)
+            self.live.note(created)
 
-    def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
-        path = self._paths[module]
-        self._stack.append(_Call(path, self._calls[path]))
-        self._calls[path] += 1
-        self._note_shape(path, INPUT, [*args, *kwargs.values()])
-
-    def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
-        del args
-        self._note_shape(self._paths[module], OUTPUT, output)
-        self._stack.pop()
-
-    def _note_shape(self, path: str, kind: str, value: Any) -> None:
-        tensor = first_tensor(value)
-        if tensor is not None:
-            shape = tuple(tensor.shape)
-            self._shapes[_entry(path, kind, shape)] = shape
+    def _named(self, tensor: Tensor) -> str:
+        call = path, number = self._tracer.path, self._tracer.call_number
+        size = elements(tensor)
+        shape = tuple(tensor.shape) if prod(tensor.shape) == size else (size,)
+        name = _entry(path, f"{STORAGE}{self._filled[call]}", shape) + f".{number}"
+        self._filled[call] += 1
+        self.storages[name] = shape
+        return name
 
 
 def _entry(path: str, name: str, shape: Dimensions) -> str:

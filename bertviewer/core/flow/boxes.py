@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bertviewer.core.architecture import Repeat
 from bertviewer.core.flow.graph import ASIDE, LEARNT, Graph
 from bertviewer.core.flow.groups.finding import Groups
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.signatures import signature
 from bertviewer.core.flow.trace import Call
 from bertviewer.core.flow.words import ELEMENTWISE
+from bertviewer.core.repeat import Repeat
 
 MOST_BOXES = 40
 """What has more parts is drawn by its children, closed."""
@@ -115,7 +115,7 @@ class Boxes:
                 self._add_module(child, group, real)
                 return
         leaves = [group for group in groups.values() if not group.operations <= set(real)]
-        if leaves and not self.closes_children:
+        if leaves:
             self._descend(child, layers, is_stack)  # a part of it belongs to a group around
         elif child in layers or self._is_closed(child, layers, is_stack, len(counted)):
             self._add_module(child, None, inside)

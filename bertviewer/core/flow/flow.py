@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bertviewer.core.architecture import Repeat, Scalar
+from bertviewer.core.repeat import Repeat
 from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.special_floats import Scalar
 
 SCHEMA = "bertviewer.flow/1"
 
@@ -43,8 +44,12 @@ class Node:
         edges: between those.
         details: what its drawing shows beside: ``heads``, ``key_value_heads``, ``head_size``,
             ``causal``, ``in_features``, ``out_features``, ``activation``, ``experts``, ``chosen``,
-            ``eps``, ``parameters``.
+            ``eps``, ``parameters``; of a norm that scales by 1 + weight ``one_plus``; of one
+            operation its ``operands`` as of ``flow.operand``, of a product without a module of
+            its own torch's ``function`` too.
         repeat: the equal layers that it stands for, ``None`` for itself alone.
+        reads: the parameters that it computes with, by the names that the model has for them, each
+            at its first use; of equal layers those of the first.
     """
 
     id: str
@@ -60,6 +65,7 @@ class Node:
     edges: tuple["Edge", ...] = ()
     details: Mapping[str, Scalar] = field(default_factory=dict)
     repeat: Repeat | None = None
+    reads: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the contract's object."""
@@ -76,6 +82,7 @@ class Node:
             "nodes": None if self.nodes is None else [node.to_json() for node in self.nodes],
             "details": dict(self.details),
             "repeat": _repeat_json(self.repeat),
+            "reads": list(self.reads),
         }
         if self.nodes is not None:
             found["edges"] = [edge.to_json() for edge in self.edges]
@@ -99,6 +106,7 @@ class Node:
             tuple(map(Edge.from_json, data.get("edges", ()))),
             data["details"],
             Repeat(**data["repeat"]) if data["repeat"] else None,
+            tuple(data["reads"]),
         )
 
 
@@ -116,6 +124,7 @@ class Edge:
         movement: what changes its form and none of its numbers on the way (``view``,
             ``transpose``, a cast, a copy, dropout in evaluation), or takes a part of it (``chunk
             0 of 2``), in order.
+        through: the modules of those movements that have one, dropouts, by their paths.
     """
 
     source: str
@@ -124,6 +133,7 @@ class Edge:
     symbolic_shape: Letters | None = None
     role: str | None = None
     movement: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the contract's object."""
@@ -134,6 +144,7 @@ class Edge:
             "symbolic_shape": None if self.symbolic_shape is None else list(self.symbolic_shape),
             "role": self.role,
             "movement": list(self.movement),
+            "through": list(self.through),
         }
 
     @classmethod
@@ -146,6 +157,7 @@ class Edge:
             _letters(data["symbolic_shape"]),
             data["role"],
             tuple(data["movement"]),
+            tuple(data["through"]),
         )
 
 
@@ -170,11 +182,22 @@ class Flow:
             yield node
             waiting += reversed(node.nodes or ())
 
+    @property
+    def hangs_together(self) -> bool:
+        """Whether nodes have names of their own, and every edge leads from one to another."""
+        names = [node.id for node in self.all_nodes()]
+        known = set(names)
+        edges = [*self.edges, *(edge for node in self.all_nodes() for edge in node.edges)]
+        hangs = all({edge.source, edge.target} <= known for edge in edges)
+        return hangs and len(known) == len(names)
+
     def to_json(self, source: SourceInfo) -> dict[str, Any]:
         """Return the document ``bertviewer.flow/1``."""
+        return {"schema": SCHEMA, "source": source.to_json(), **self.body()}
+
+    def body(self) -> dict[str, Any]:
+        """Return what the document says of the flow itself."""
         return {
-            "schema": SCHEMA,
-            "source": source.to_json(),
             "path": self.path,
             "class": self.class_name,
             "repeat": _repeat_json(self.repeat),
@@ -191,6 +214,11 @@ class Flow:
         """
         if data.get("schema") != SCHEMA:
             raise ValueError(f"not a {SCHEMA} document: {data.get('schema')!r}")
+        return cls.from_body(data)
+
+    @classmethod
+    def from_body(cls, data: Mapping[str, Any]) -> "Flow":
+        """Read what ``body`` gave."""
         return cls(
             data["path"],
             data["class"],

@@ -178,6 +178,14 @@ class Graph:
                 else:
                     self._part[value] = taken, f"{word} {place} of {len(operation.results)}"
 
+    def _numbers_of(self, number: int) -> tuple[int, ...]:
+        """Return the values that an operation takes numbers of, and not the form alone."""
+        operation = self.trace.operations[number]
+        if self.words[number] in SIZED_LIKE:
+            return ()
+        moved = [self._moved[made][0] for made in operation.results if made in self._moved]
+        return tuple(moved) if moved else operation.reads
+
     def _is_basic(self, index: Operand) -> bool:
         """Tell whether an index takes a part as it stands, and looks nothing up."""
         if isinstance(index, tuple):
@@ -204,8 +212,7 @@ class Graph:
             has_text[number] = is_text
             has_weight[number] = value.kind == "parameter" or (is_text and is_number)
         for number, operation in enumerate(self.trace.operations):
-            # Of these only the sizes are taken.
-            reads = () if self.words[number] in SIZED_LIKE else operation.reads
+            reads = self._numbers_of(number)
             text = any(has_text[value] for value in reads)
             weight = any(has_weight[value] for value in reads)
             for made in operation.makes:

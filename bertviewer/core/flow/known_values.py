@@ -6,6 +6,7 @@ kept on the CPU beside them; weights and activations stay without.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -18,6 +19,9 @@ MOST_ELEMENTS = 2**21
 
 aten = torch.ops.aten
 
+_ASKING = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+_NESTED = (tuple, list, dict)
+
 
 class KnownValues:
     """Remembers the value of each meta tensor that has one."""
@@ -29,23 +33,43 @@ class KnownValues:
         """Note the value of an input: a CPU tensor of the same shape."""
         self._values[tensor] = value
 
-    def scalar(self, operation: Any, args: Sequence[Any]) -> Any:
-        """Return the plain number that an operation asks a tensor for, ``None`` if not known."""
-        if operation is not aten._local_scalar_dense.default:
+    def answer(self, operation: Any, args: Any, kwargs: Any) -> Any:
+        """Return what an operation gives that a tensor without values has no answer to.
+
+        These are plain numbers, results as long as the values say (``nonzero``), and copies for
+        the CPU, where Python looks at them.
+
+        Returns:
+            ``None`` if it is another operation, or the values are not known.
+        """
+        to_cpu = operation is aten._to_copy.default and _is_cpu(kwargs.get("device"))
+        if not to_cpu and not _asks(operation):
             return None
-        value = self._value(args[0])
-        return None if value is None else value.item()
+        tensors = tensors_in((args, kwargs))
+        if not tensors or any(self._value(tensor) is None for tensor in tensors):
+            return None
+        args, kwargs = tree_map(self._on_cpu, (args, kwargs))
+        answer = operation(*args, **kwargs)
+        return answer if to_cpu else tree_map(self._learned, answer)
 
     def together(self, arguments: Any, tensors: Sequence[Tensor]) -> Any:
         """Move what a model made on the CPU beside the meta tensors that it is to meet.
 
+        A mask that an operation selects by becomes the places where it is true, so that the
+        result's length is known. (No operation but those that select has masks in its second
+        argument, which is a list.)
+
         Args:
-            arguments: an operation's, nested in any way.
+            arguments: an operation's, by place and by name.
             tensors: those among them.
         """
-        if len({tensor.is_meta for tensor in tensors}) < 2:
-            return arguments
-        return tree_map(self._on_meta, arguments)
+        if len({tensor.is_meta for tensor in tensors}) > 1:
+            arguments = tree_map(self._on_meta, arguments)
+        args, kwargs = arguments
+        if len(args) > 1 and isinstance(args[1], list | tuple) and any(map(_is_mask, args[1])):
+            places = [place for item in args[1] for place in self._places(item)]
+            return (args[0], places, *args[2:]), kwargs
+        return arguments
 
     def follow(
         self, operation: Any, args: Any, kwargs: Any, tensors: Sequence[Tensor], output: Any
@@ -67,6 +91,20 @@ class KnownValues:
     def _value(self, tensor: Tensor) -> Tensor | None:
         return self._values.get(tensor) if tensor.is_meta else tensor  # type: ignore[no-untyped-call]
 
+    def _places(self, mask: Any) -> tuple[Any, ...]:
+        value = self._value(mask) if _is_mask(mask) else None
+        if value is None:
+            return (mask,)
+        return tuple(self._learned(place) for place in value.nonzero(as_tuple=True))
+
+    def _learned(self, leaf: Any) -> Any:
+        """Return a tensor on the meta device whose value this is."""
+        if not isinstance(leaf, Tensor):
+            return leaf
+        made = torch.empty_like(leaf, device="meta")
+        self.learn(made, leaf)
+        return made
+
     def _on_cpu(self, leaf: Any) -> Any:
         if isinstance(leaf, Tensor):
             return self._value(leaf)
@@ -75,12 +113,7 @@ class KnownValues:
         return leaf
 
     def _on_meta(self, leaf: Any) -> Any:
-        # Numbers as tensors may stay: torch takes them with those of any device.
-        if not isinstance(leaf, Tensor) or leaf.is_meta or not leaf.dim():
-            return leaf
-        moved = leaf.to("meta")
-        self.learn(moved, leaf)
-        return moved
+        return leaf if isinstance(leaf, Tensor) and leaf.is_meta else self._learned(leaf)
 
     def _forget(self, tensor: Tensor) -> None:
         """Forget a value that something unknown was written into, and all views of it."""
@@ -97,11 +130,32 @@ def tensors_in(value: Any) -> list[Tensor]:
     """Return the tensors in arguments or results; faster than torch's general search."""
     if isinstance(value, Tensor):
         return [value]
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, tuple | list):
-        return []
-    return [tensor for item in value for tensor in tensors_in(item)]
+    found: list[Tensor] = []
+    if isinstance(value, _NESTED):
+        _collect(value, found)
+    return found
+
+
+def _collect(value: Any, found: list[Tensor]) -> None:
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, Tensor):
+            found.append(item)
+        elif isinstance(item, _NESTED):
+            _collect(item, found)
+
+
+@cache
+def _asks(operation: Any) -> bool:
+    """Tell whether what an operation gives is as long as its values say, or no tensor at all."""
+    return bool(_ASKING & set(operation.tags))
+
+
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, Tensor) and item.is_meta and item.dtype is torch.bool
+
+
+def _is_cpu(device: Any) -> bool:
+    return device is not None and torch.device(device).type == "cpu"
 
 
 def _is_small(output: Any) -> bool:

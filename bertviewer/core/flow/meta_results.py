@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
 
 MOST_RESULTS = 5_000
 """So many are remembered; BERT's derivation needs 540."""
@@ -51,14 +50,11 @@ def carry_out(
 
 def _worked_out(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if operation is torch.ops.aten._grouped_mm.default and args[0].is_meta:
-        # Experts' products: on the CPU of any dtype, on the meta device of this one alone.
-        narrow = tree_map_only(Tensor, _in_bfloat16, (tuple(args), dict(kwargs)))
-        return operation(*narrow[0], **narrow[1]).to(args[0].dtype)
+        rows, matrices = args[:2]
+        if (rows.dim(), matrices.dim()) == (2, 3):
+            # Experts' products: on the CPU of any dtype and width, on the meta device of few.
+            return rows.new_empty(rows.shape[0], matrices.shape[-1])
     return operation(*args, **kwargs)
-
-
-def _in_bfloat16(tensor: Tensor) -> Tensor:
-    return tensor.to(torch.bfloat16) if tensor.is_floating_point() else tensor
 
 
 def _key(
@@ -79,9 +75,9 @@ def _frozen(value: Any) -> object:
     if isinstance(value, Tensor):
         return value.shape, value.stride(), value.dtype, value.is_conj(), value.is_neg()
     if isinstance(value, tuple | list):
-        return tuple(map(_frozen, value))
+        return tuple([_frozen(item) for item in value])
     if isinstance(value, dict):
-        return tuple((name, _frozen(item)) for name, item in value.items())
+        return tuple([(name, _frozen(item)) for name, item in value.items()])
     # 1, 1.0 and True are equal, and make results of different dtypes.
     return type(value), value
 

@@ -1,15 +1,32 @@
 """Traces a model on the meta device: no weights, no numbers, and no more time than a few layers."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from torch import nn
 
-from bertviewer.core.backend import torch
-from bertviewer.core.flow.meta_device import MetaDevice
-from bertviewer.core.flow.meta_inputs import meta_inputs
+from bertviewer.core.backend import transformers
+from bertviewer.core.flow.inputs.choices import input_choices
+from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.trace import Trace
-from bertviewer.core.flow.tracing import Tracer
+from bertviewer.core.flow.traced_call import trace_on_meta
 from bertviewer.core.library_words import one_line
+
+EXPERTS = "batched_mm"
+"""Transformers' way of experts that takes the same steps whatever a router says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A forward pass that came to its end, or not, and what the model was given."""
+
+    trace: Trace
+    inputs: ModelInputs
+
+    @property
+    def reach(self) -> tuple[bool, int]:
+        """What makes one better than another: that it ended, or how far it came."""
+        return self.trace.stopped is None, len(self.trace.operations)
 
 
 def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
@@ -22,14 +39,36 @@ def meta_trace(model: nn.Module, values: Mapping[str, int]) -> Trace:
     Returns:
         What was done. A model that cannot be run without values is traced as far as it goes.
     """
-    model.eval()
-    tracer = Tracer(model)
-    stopped = None
     try:
-        inputs = meta_inputs(model, values)
-        device = MetaDevice(inputs.known, tracer.note_product)
-        with torch.no_grad(), device, tracer.watching():
-            model(**inputs.arguments)
-    except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
-        stopped = tracer.path, one_line(error)
-    return tracer.trace(stopped)
+        return meta_attempts(model, values)[0].trace
+    except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
+        return Trace((), (), (), ("", one_line(error)))
+
+
+def meta_attempts(model: nn.Module, values: Mapping[str, int]) -> tuple[Attempt, ...]:
+    """Trace one forward pass with each of the inputs that a model may want, until one is whole.
+
+    Args:
+        model: on the meta device.
+        values: as of ``meta_trace``.
+
+    Returns:
+        What was tried, the best first.
+
+    Raises:
+        Exception: there is nothing that it could be given, or its configuration lacks something.
+    """
+    prepare(model)
+    attempts: list[Attempt] = []
+    for inputs in input_choices(model, values):
+        attempts.append(Attempt(trace_on_meta(model, inputs), inputs))
+        if attempts[-1].trace.stopped is None:
+            break
+    return tuple(sorted(attempts, key=lambda attempt: attempt.reach, reverse=True))
+
+
+def prepare(model: nn.Module, experts: str = EXPERTS) -> None:
+    """Put a model into evaluation mode, and its experts into one of transformers' ways."""
+    model.eval()
+    if isinstance(model, transformers.PreTrainedModel):
+        model.set_experts_implementation(experts)

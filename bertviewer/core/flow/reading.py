@@ -1,11 +1,12 @@
 """Trace to ``Flow``: a module's boxes, and what goes from one to another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import prod
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture import Architecture, ancestors
 from bertviewer.core.flow.boxes import Box, boxes_in_group, boxes_of
-from bertviewer.core.flow.flow import Edge, Flow, Node, NodeKind
+from bertviewer.core.flow.flow import Edge, Flow, Letters, Node, NodeKind
+from bertviewer.core.flow.flows import Flows
 from bertviewer.core.flow.graph import ASIDE, Graph
 from bertviewer.core.flow.groups.attentions import ATTENTION, POSITION_BIAS
 from bertviewer.core.flow.groups.feed_forwards import FEED_FORWARD, GATED
@@ -13,9 +14,13 @@ from bertviewer.core.flow.groups.finding import find_groups
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
 from bertviewer.core.flow.groups.rotary import ROTARY
 from bertviewer.core.flow.groups.routing import EXPERTS, ROUTING
-from bertviewer.core.flow.trace import Call, Shape, Trace
+from bertviewer.core.flow.groups.sums import RESIDUAL
+from bertviewer.core.flow.operands import Drawing
+from bertviewer.core.flow.signatures import signature
+from bertviewer.core.flow.trace import Call, Trace
 from bertviewer.core.flow.wiring import End, Wire, Wiring
 from bertviewer.core.flow.words import CONVOLUTIONS
+from bertviewer.core.special_floats import Scalar
 
 OPEN_GROUPS = (*(ATTENTION, POSITION_BIAS, FEED_FORWARD, GATED, ROUTING, EXPERTS, ROTARY),)
 """Kinds of groups whose operations are shown when one looks into them."""
@@ -24,10 +29,16 @@ OPEN_GROUPS = (*(ATTENTION, POSITION_BIAS, FEED_FORWARD, GATED, ROUTING, EXPERTS
 class FlowReader:
     """Reads the flows of modules off one trace."""
 
-    def __init__(self, trace: Trace, architecture: Architecture | None = None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        architecture: Architecture | None = None,
+        letters: Mapping[int, Letters] | None = None,
+    ) -> None:
         self.trace = trace
         self.graph = Graph(trace)
         self.groups = find_groups(self.graph)
+        self._letters = letters or {}
         self._counts: Mapping[str, int] = (
             {node.path: node.parameters for node in architecture.modules} if architecture else {}
         )
@@ -46,16 +57,50 @@ class FlowReader:
             raise LookupError(path)
         call = self.trace.calls[numbers[0]]
         boxes = boxes_of(self.graph, self.groups, call)
-        nodes, edges = self._drawn(call, boxes, "n")
+        nodes, edges = self._drawn(call, boxes, "n", None)
         return Flow(path, call.class_name, nodes, edges, self._repeats.get(path))
 
+    def flows(self, lengths: Mapping[str, int]) -> Flows:
+        """Return the flows of all modules that were called, once for those that do the same."""
+        kinds: dict[str, Flow] = {}
+        like: dict[str, str] = {}
+        firsts: dict[Hashable, str] = {}
+        for path, numbers in self.trace.calls_of.items():
+            call = self.trace.calls[numbers[0]]
+            if not call.operations:
+                continue  # it hands on what it takes
+            first = firsts.setdefault(signature(self.graph, call), path)
+            if first == path:
+                kinds[path] = self.flow(path)
+            else:
+                like[path] = first
+        return Flows(kinds, like, self._missing(), lengths)
+
+    def _missing(self) -> dict[str, str]:
+        """Return why the module in which the trace stopped, and those around it, have no flow."""
+        if self.trace.stopped is None:
+            return {}
+        path, reason = self.trace.stopped
+        return {
+            above: reason if above == path else f"{path}: {reason}"
+            for above in ancestors(path)
+            if above not in self.trace.calls_of
+        }
+
     def _drawn(
-        self, call: Call, boxes: Sequence[Box], prefix: str, *, ends: bool = True
+        self, call: Call, boxes: Sequence[Box], prefix: str, around: tuple[Drawing, Box] | None
     ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        """Return nodes and edges; without ``ends`` only what goes from one box to another."""
+        """Return nodes and edges; in a group only what goes from one of its boxes to another.
+
+        Args:
+            call: the module.
+            boxes: what is drawn.
+            prefix: what all ids begin with.
+            around: the drawing with the group in it, and the box that the group is.
+        """
         wiring = Wiring(self.graph, self.groups, call, boxes)
         wires = list(wiring.wires())
-        if ends:
+        if around is None:
             wires = _alive([*wires, *wiring.outputs()])
             used = {_key(end): end for wire in wires for end in (wire.source, wire.target)}
         else:
@@ -66,25 +111,30 @@ class FlowReader:
         inner = sorted((it for it in used.values() if isinstance(it, Box)), key=lambda b: b.first)
         ordered: list[Box | End] = [*inputs, *inner, *results]
         ids = {_key(each): f"{prefix}{number}" for number, each in enumerate(ordered)}
+        drawing = Drawing(self.graph, wiring, ids, *(around or ()))
         nodes = tuple(
             self._end_node(ids[each], each)
             if isinstance(each, End)
-            else self._box_node(ids[_key(each)], each, call, wiring)
+            else self._box_node(each, call, drawing)
             for each in ordered
         )
         edges: dict[tuple[str, str, str | None], Edge] = {}
         for wire in wires:
             source, target = ids[_key(wire.source)], ids[_key(wire.target)]
             shape = self.graph.shape(wire.value)
-            edge = Edge(source, target, shape, None, wire.role, wire.movement)
+            through = wiring.through(wire.value) if "dropout" in wire.movement else ()
+            letters = self._letters.get(wire.value)
+            edge = Edge(source, target, shape, letters, wire.role, wire.movement, through)
             edges.setdefault((source, target, wire.role), edge)
         return nodes, tuple(edges.values())
 
     def _end_node(self, identity: str, end: End) -> Node:
-        return Node(identity, end.kind, end.name, end.path, None, end.operation, end.shape)
+        shape, letters = end.shape, self._letters.get(end.value)
+        return Node(identity, end.kind, end.name, end.path, None, end.operation, shape, letters)
 
-    def _box_node(self, identity: str, box: Box, root: Call, wiring: Wiring) -> Node:
-        call, group = box.call, box.group
+    def _box_node(self, box: Box, root: Call, drawing: Drawing) -> Node:
+        call, group, wiring = box.call, box.group, drawing.wiring
+        identity = drawing.ids[_key(box)]
         macs = sum(
             prod(product)
             for number in box.operations
@@ -97,12 +147,17 @@ class FlowReader:
         if single is not None and is_linear(self.graph, single):
             taken, given = widths_of(self.graph, single)
             details |= {"in_features": taken, "out_features": given}
+        elif single is not None and self.graph.words[single] == "embedding":
+            details |= self._table(single)
         kind = self._kind(box)
+        if single is not None and kind != "constant":
+            details |= self._told(single, box, drawing)
         if group is not None and kind == "group":
             parts = boxes_in_group(self.graph, self.groups, root, group)
-            nodes, edges = self._drawn(root, parts, f"{identity}.", ends=False)
+            nodes, edges = self._drawn(root, parts, f"{identity}.", (drawing, box))
         if call is not None and call.path in self._counts and box.kind == "module":
             details["parameters"] = self._counts[call.path]
+        given = self._given(box)
         is_closed = box.kind == "module" and call is not None
         holder = call if is_closed else self._holder(box)
         return Node(
@@ -112,14 +167,42 @@ class FlowReader:
             None if holder is None else holder.path,
             None if holder is None else holder.class_name,
             self._operation(box, wiring),
-            self._shape(box),
-            None,
+            self.graph.shape(given),
+            self._letters.get(given),
             macs,
             nodes,
             edges,
             details,
             box.repeat,
+            self._reads(box),
         )
+
+    def _table(self, number: int) -> Mapping[str, Scalar]:
+        """Return how many rows a table has, and how wide they are."""
+        shapes = [
+            self.graph.shape(value)
+            for value in self.trace.operations[number].reads
+            if self.graph.parameter(value)
+        ]
+        return {"in_features": shapes[0][0], "out_features": shapes[0][1]} if shapes else {}
+
+    def _told(self, number: int, box: Box, drawing: Drawing) -> Mapping[str, Scalar]:
+        """Return what a formula needs of one operation that is no module's whole work."""
+        if not is_linear(self.graph, number):
+            told: dict[str, Scalar] = {"operands": drawing.operands(box, number)}
+            if box.group is not None and box.group.kind == RESIDUAL:
+                told["function"] = self.graph.words[number]  # some take the skip away
+            return told
+        if box.kind == "module":
+            return {}
+        return {"function": self.graph.words[number], "operands": drawing.operands(box, number)}
+
+    def _reads(self, box: Box) -> tuple[str, ...]:
+        """Return the parameters that a box computes with; of equal layers those of the first."""
+        first = box.repeat is not None and box.call is not None
+        numbers = box.call.operations if first and box.call else sorted(box.operations)
+        reads = (value for each in numbers for value in self.trace.operations[each].reads)
+        return tuple(name for name in dict.fromkeys(map(self.graph.parameter, reads)) if name)
 
     def _kind(self, box: Box) -> NodeKind:
         """Return a node's kind: what is known as a whole and has parts to show is a group."""
@@ -144,7 +227,7 @@ class FlowReader:
         if box.group is not None:
             return box.group.kind
         if box.kind == "constant":
-            return wiring.use_of(box)
+            return wiring.use_of(box) or ("positions" if self._is_sinusoid(box) else None)
         single = self._single(box)
         if single is None:
             return None
@@ -164,11 +247,16 @@ class FlowReader:
         if box.group is not None:
             return box.group.name or box.group.kind
         if box.kind == "constant":
-            return wiring.use_of(box) or "constant"
+            found = "sines and cosines" if self._is_sinusoid(box) else "constant"
+            return wiring.use_of(box) or found
         single = self._single(box)
         if single is not None and is_linear(self.graph, single):
             return self._weight_name(single)
         return self._operation(box, wiring) or "operation"
+
+    def _is_sinusoid(self, box: Box) -> bool:
+        """Tell whether a constant is made of sines and cosines, as of positions."""
+        return {"sin", "cos"} <= {self.graph.words[number] for number in box.operations}
 
     def _weight_name(self, number: int) -> str:
         """Return what a product with a parameter of no module of its own is called."""
@@ -185,11 +273,11 @@ class FlowReader:
                 found = call
         return found
 
-    def _shape(self, box: Box) -> Shape:
+    def _given(self, box: Box) -> int:
+        """Return the first value that a box gives."""
         if box.kind == "module" and box.call is not None and box.call.outputs:
-            return self.graph.shape(box.call.outputs[0][1])
-        last = max(box.operations)
-        return self.graph.shape(self.graph.made(last))
+            return box.call.outputs[0][1]
+        return self.graph.made(max(box.operations))
 
 
 def _key(end: Box | End) -> int | End:

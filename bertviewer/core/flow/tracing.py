@@ -4,13 +4,10 @@ A ``TorchFunctionMode`` sees torch's functions by the names that the model's cod
 one level above the operations that they are made of.
 """
 
-import copy
-import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 from weakref import ref
 
@@ -18,57 +15,47 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
+from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.flow.known_values import tensors_in
+from bertviewer.core.flow.nested_tensors import mapped_in, named_in
 from bertviewer.core.flow.trace import (
-    Call,
     Listed,
     Operand,
     Operation,
     Ref,
     Shape,
     Slice,
-    Trace,
-    Value,
+    ValueKind,
     Word,
 )
-from bertviewer.core.run.forwards import Arguments, Watch, watching
-
-MOST_OPERATIONS = 200_000
-"""A model of a hundred layers takes some 5,000; one that goes token by token takes more."""
+from bertviewer.core.run.forwards import Arguments
 
 VIEW = "torch.Tensor.view_as"
+
+_PLAIN = (int, float, str, complex, type(None))  # looked at faster than their union
+
+_CONSTANT: tuple[ValueKind, str] = ("constant", "")
 
 _WRITES = frozenset(("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ior__"))
 
 
-class TooLongError(RuntimeError):
-    """A model takes more operations than anybody could look at."""
-
-
-class Tracer(TorchFunctionMode):
+class Tracer(CallTracer, TorchFunctionMode):
     """Notes what a model does, inside ``with tracer.watching():``.
 
     Nothing of the numbers is kept, and a tensor that the model lets go is let go here.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        super().__init__()
+        CallTracer.__init__(self, model)
+        TorchFunctionMode.__init__(self)
         self._thread = threading.get_ident()
-        self._names: dict[int, tuple[str, str]] = {}
+        self._names: dict[int, tuple[ValueKind, str]] = {}
         for name, parameter in model.named_parameters(remove_duplicate=False):
             self._names.setdefault(id(parameter), ("parameter", name))
         for name, buffer in model.named_buffers(remove_duplicate=False):
             self._names.setdefault(id(buffer), ("buffer", name))
-        self._modules = [
-            (path, module) for path, module in model.named_modules() if callable(module.forward)
-        ]
         self._numbers: dict[int, tuple[ref[Tensor], int]] = {}
         self._storages: dict[int, list[ref[Tensor]]] = {}
-        self._values: list[Value] = []
-        self._operations: list[Operation] = []
-        self._calls: list[Call | None] = []
-        self._open: list[_Open] = []
-        self._times: dict[str, int] = {}
         self._products: list[Shape] = []
         self.constants: dict[int, Tensor] = {}
         """Tensors that were there before and are none of the model's, by the value's number."""
@@ -76,36 +63,16 @@ class Tracer(TorchFunctionMode):
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Trace what is done inside the ``with``, in this thread."""
-        watches = (
-            Watch(module, self._leave, partial(self._enter, path, module))
-            for path, module in self._modules
-        )
-        with watching(watches), self:
+        with super().watching(), self:
             yield
-
-    @property
-    def path(self) -> str:
-        """The path of the module at work."""
-        return self._open[-1].path if self._open else ""
-
-    @property
-    def call_number(self) -> int:
-        """How many calls of the module at work went before this one."""
-        return self._open[-1].times if self._open else 0
 
     def note_product(self, dimensions: Shape) -> None:
         """Note a matrix product of the operation at work."""
         self._products.append(dimensions)
 
-    def trace(self, stopped: tuple[str, str] | None = None) -> Trace:
-        """Return what was seen. Calls that did not end are left out with all around them."""
-        kept = {number: call for number, call in enumerate(self._calls) if call is not None}
-        places = {number: place for place, number in enumerate(kept)}
-        calls = tuple(
-            replace(call, above=None if call.above is None else places.get(call.above))
-            for call in kept.values()
-        )
-        return Trace(tuple(self._values), tuple(self._operations), calls, stopped)
+    def note_unknown(self, reason: str) -> None:
+        """Note that the operation at work multiplies what is not known."""
+        self.unknown[len(self._operations)] = reason
 
     def __torch_function__(
         self,
@@ -119,18 +86,19 @@ class Tracer(TorchFunctionMode):
         kwargs = kwargs or {}
         if threading.get_ident() != self._thread:
             return func(*args, **kwargs)
-        name, may_write = _name_of(func)
+        name, may_write = name_of(func)
         if may_write or "out" in kwargs:
             return self._noted_write(func, name, args, kwargs)
         if not self._open:
             return func(*args, **kwargs)
         before = len(self._products)
         output = func(*args, **kwargs)
-        if tensors_in(output):
+        if results := tensors_in(output):
             operands = self._operands(args, kwargs)
-            output = _fresh(output, operands[2])
-            results = [self._new(tensor) for tensor in tensors_in(output)]
-            self._note(name, operands, results, (), before)
+            if any(id(tensor) in operands[2] for tensor in results):
+                output = _fresh(output, operands[2])
+                results = tensors_in(output)
+            self._note(name, operands, [self._new(tensor) for tensor in results], (), before)
         return output
 
     def _noted_write(
@@ -158,11 +126,11 @@ class Tracer(TorchFunctionMode):
         before: int,
     ) -> None:
         args, kwargs, _ = operands
-        products = tuple(self._products[before:])
-        del self._products[before:]
+        products: tuple[Shape, ...] = ()
+        if len(self._products) > before:
+            products = tuple(self._products[before:])
+            del self._products[before:]
         self._operations.append(Operation(name, args, kwargs, tuple(results), rewritten, products))
-        if len(self._operations) > MOST_OPERATIONS:
-            raise TooLongError("the model takes too many steps, it may go token by token")
 
     def _operands(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -178,7 +146,7 @@ class Tracer(TorchFunctionMode):
         if isinstance(value, Tensor):
             taken[id(value)] = value
             return Ref(self._number(value))
-        if value is None or isinstance(value, int | float | str | complex):
+        if isinstance(value, _PLAIN):
             return value
         if isinstance(value, tuple):
             return tuple([self._operand(item, taken) for item in value])
@@ -200,7 +168,7 @@ class Tracer(TorchFunctionMode):
         known = self._known(tensor)
         if known is not None:
             return known
-        kind, name = self._names.get(id(tensor), ("constant", ""))
+        kind, name = self._names.get(id(tensor), _CONSTANT)
         number = self._new(tensor, kind, name)
         if kind == "constant":
             self.constants[number] = tensor
@@ -211,12 +179,11 @@ class Tracer(TorchFunctionMode):
         # The address of a tensor that is gone may be another one's now.
         return known[1] if known is not None and known[0]() is tensor else None
 
-    def _new(self, tensor: Tensor, kind: Any = "result", name: str = "") -> int:
-        number = len(self._values)
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        self._values.append(Value(tuple(tensor.shape), dtype, kind, name))
-        self._numbers[id(tensor)] = (ref(tensor), number)
-        self._storages.setdefault(_storage(tensor), []).append(ref(tensor))
+    def _new(self, tensor: Tensor, kind: ValueKind = "result", name: str = "") -> int:
+        number = self._add_value(tensor, kind, name)
+        weak = ref(tensor)
+        self._numbers[id(tensor)] = (weak, number)
+        self._storages.setdefault(_storage(tensor), []).append(weak)
         return number
 
     def _renumbered(self, written: Tensor) -> dict[int, int]:
@@ -230,40 +197,25 @@ class Tracer(TorchFunctionMode):
         self._storages[_storage(written)] = alive
         return found
 
-    def _enter(self, path: str, module: nn.Module, taken: Arguments) -> "_Open":
-        times = self._times.get(path, 0)
-        self._times[path] = times + 1
-        inputs = []
-        for name, tensor in _named_arguments(type(module), *taken):
-            is_new = not self._open and self._known(tensor) is None
-            kind = ("input", name) if is_new else None
-            inputs.append((name, self._new(tensor, *kind) if kind else self._number(tensor)))
-        above = self._open[-1].number if self._open else None
-        number, start = len(self._calls), len(self._operations)
-        self._calls.append(None)
-        opened = _Open(path, type(module).__name__, number, start, above, tuple(inputs), times)
-        self._open.append(opened)
-        return opened
+    def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> OpenCall:
+        with torch._C.DisableTorchFunction():  # to look at a tensor is an operation too
+            return super()._enter(path, kind, taken)
 
-    def _leave(self, taken: Arguments, output: Any, opened: "_Open") -> Any:
-        del taken
-        # A call below that failed, and was caught by the model, is no longer at work.
-        while self._open.pop() is not opened:
-            pass
-        outside = {value for _, value in opened.inputs}
-        output = mapped_in(output, lambda tensor: self._own(tensor, outside))
+    def _leave(self, taken: Arguments, output: Any, opened: OpenCall) -> Any:
+        with torch._C.DisableTorchFunction():
+            return super()._leave(taken, output, opened)
+
+    def _taken(self, tensor: Tensor, name: str) -> int:
+        is_new = not self._open and self._known(tensor) is None
+        return self._new(tensor, "input", name) if is_new else self._number(tensor)
+
+    def _given(self, output: Any, inputs: NamedValues) -> tuple[Any, NamedValues]:
+        outside = {value for _, value in inputs}
         outputs = tuple((name, self._number(tensor)) for name, tensor in named_in(output))
-        self._calls[opened.number] = Call(
-            opened.path,
-            opened.class_name,
-            opened.start,
-            len(self._operations),
-            opened.above,
-            opened.inputs,
-            outputs,
-            opened.times,
-        )
-        return output
+        if outside.isdisjoint(number for _, number in outputs):
+            return output, outputs
+        output = mapped_in(output, lambda tensor: self._own(tensor, outside))
+        return output, tuple((name, self._number(tensor)) for name, tensor in named_in(output))
 
     def _own(self, tensor: Tensor, outside: set[int]) -> Tensor:
         """Return a tensor that a module hands on as it took it as one of its own."""
@@ -276,77 +228,12 @@ class Tracer(TorchFunctionMode):
         return fresh
 
 
-@dataclass(slots=True)
-class _Open:
-    """A call that has not ended."""
-
-    path: str
-    class_name: str
-    number: int
-    start: int
-    above: int | None
-    inputs: tuple[tuple[str, int], ...]
-    times: int
-
-
 @cache
-def _name_of(function: Any) -> tuple[str, bool]:
+def name_of(function: Any) -> tuple[str, bool]:
     """Return torch's name of a function, and whether it may write to what it takes."""
     name = resolve_name(function) or f"{getattr(function, '__module__', '')}.{function.__name__}"
     short = name.rpartition(".")[2]
     return name, short in _WRITES or (short.endswith("_") and not short.endswith("__"))
-
-
-@cache
-def _parameter_names(kind: Any) -> tuple[str, ...]:
-    """Return the names of what the modules of a class take by place."""
-    return tuple(inspect.signature(kind.forward).parameters)[1:]
-
-
-def _named_arguments(
-    kind: type[nn.Module], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Iterator[tuple[str, Tensor]]:
-    of_class: Any = kind
-    names = _parameter_names(of_class) if args else ()
-    for place, argument in enumerate(args):
-        # What is left over goes into *args, or into the forward of one object alone.
-        name = names[place] if place < len(names) else str(place)
-        yield from named_in(argument, name)
-    for name, argument in kwargs.items():
-        yield from named_in(argument, name)
-
-
-def named_in(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors in a value with their names in it, ``past.0`` for one in a tuple."""
-    if isinstance(value, Tensor):
-        yield name, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from named_in(item, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, tuple | list):
-        for place, item in enumerate(value):
-            yield from named_in(item, f"{name}.{place}" if name else str(place))
-
-
-def mapped_in(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return a value of the same make with every tensor in it changed."""
-    if isinstance(value, Tensor):
-        return change(value)
-    if not isinstance(value, tuple | list | dict):
-        return value
-    changed = {
-        key: mapped_in(item, change)
-        for key, item in (value.items() if isinstance(value, dict) else enumerate(value))
-    }
-    if all(changed[key] is value[key] for key in changed):
-        return value
-    if isinstance(value, dict):  # a ModelOutput too
-        made = copy.copy(value)
-        for key, item in changed.items():
-            made[key] = item
-        return made
-    items = changed.values()
-    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def _fresh(output: Any, taken: Mapping[int, Tensor]) -> Any:

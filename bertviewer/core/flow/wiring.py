@@ -1,7 +1,7 @@
 """What goes from one box of a drawing to another, and what comes from outside of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bertviewer.core.flow.boxes import Box
@@ -22,6 +22,7 @@ class End:
     shape: Shape
     operation: str | None = None
     path: str | None = None
+    value: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,10 +60,10 @@ class Wiring:
                 if box.kind != "module" and self._graph.is_moving(number):
                     continue
                 for value in self._graph.trace.operations[number].reads:
-                    source, movement = self._source(value, box)
+                    source, movement = self.source(value, box)
                     if source is None or source is box or self._is_number(value):
                         continue
-                    role = self._role(box, number, value)
+                    role = self.role(box, number, value)
                     if isinstance(source, Box) and source.kind == "constant":
                         self._note_use(source, number, role)
                     key = (id(source) if isinstance(source, Box) else source), role
@@ -95,28 +96,38 @@ class Wiring:
         given = plain or given
         several = len(given) > 1
         for name, value in given:
-            source, movement = self._source(value, None)
+            source, movement = self.source(value, None)
             whole = self._graph.same(value)
             if source is None or isinstance(source, End) or whole in seen:
                 continue
             seen.add(whole)
             told = name.replace("_", " ") if name and not name[0].isdigit() else ""
             if not told:
-                told = "output" if not several or len(seen) == 1 else f"output {len(seen) - 1}"
-            end = End("output", told, self._graph.shape(value))
+                is_first = not several or len(seen) == 1
+                told = self._like_input(value) if is_first else f"output {len(seen) - 1}"
+            end = End("output", told, self._graph.shape(value), value=value)
             yield Wire(source, end, value, None, movement)
+
+    def _like_input(self, value: int) -> str:
+        """Return an output's name: a layer gives hidden states as it takes them."""
+        for name, taken in self._root.inputs:
+            if self._graph.level[taken] == DATA:
+                is_like = self._graph.shape(taken) == self._graph.shape(value)
+                return name.replace("_", " ") if is_like and name == "hidden_states" else "output"
+        return "output"
 
     def _is_inside(self, value: int) -> bool:
         """Tell whether a value is made in the middle of a group, as attention's weights are."""
-        group = self._groups.outer.get(self._graph.maker(value) or -1)
-        return group is not None and self._graph.maker(value) != group.last
+        maker = self._graph.maker(value)
+        box = None if maker is None else self._box_of.get(maker)
+        return box is not None and box.group is not None and maker != box.group.last
 
     def use_of(self, box: Box) -> str | None:
         """Return what a constant is used as, ``mask`` or ``positions``; ``None`` if unknown."""
         use = self._uses.get(id(box))
         return {"mask": "mask", "position": "positions", "bias": "position bias"}.get(use or "")
 
-    def _source(self, value: int, target: Box | None) -> tuple[Box | End | None, tuple[str, ...]]:
+    def source(self, value: int, target: Box | None) -> tuple[Box | End | None, tuple[str, ...]]:
         """Return where a value comes from, and how it was moved on the way."""
         movement: list[str] = []
         while True:
@@ -131,34 +142,58 @@ class Wiring:
             value = step[0]
             movement.append(step[1])
 
+    def through(self, value: int) -> tuple[str, ...]:
+        """Return the modules that handed a value on as it was, on its way from its source."""
+        found: list[str] = []
+        while True:
+            maker = self._graph.trace.maker.get(value)
+            if maker is None or maker not in self._root.operations or maker in self._box_of:
+                return tuple(reversed(found))
+            step = self._graph.back(value)
+            if step is None:
+                return ()
+            call = next(
+                each for each in reversed(self._graph.trace.calls) if maker in each.operations
+            )
+            if len(call.operations) == 1:
+                found.append(call.path)
+            value = step[0]
+
+    def end_of_parameter(self, name: str) -> End | None:
+        """Return the end that a parameter is, ``None`` where a box holds it."""
+        return self._ends.get(("parameter", name))
+
     def _outside(self, value: int, target: Box | None) -> End | None:
         stored = self._graph.value(value)
         level = self._graph.level[value]
         if stored.kind == "parameter":
             if target is None or target.kind != "operation" or self._absorbs(target):
                 return None
-            made = End("parameter", stored.name.rpartition(".")[2], stored.shape, path=stored.name)
+            plain = stored.name.rpartition(".")[2]
+            made = End("parameter", plain, stored.shape, path=stored.name, value=value)
             return self._ends.setdefault((stored.kind, stored.name), made)
         name = self._names.get(value) or self._names.get(self._graph.same(value)) or ""
         if stored.kind in ("buffer", "constant") and not name:
             if target is not None and target.kind != "operation":
                 return None
             plain = stored.name.rpartition(".")[2] or "constant"
-            return self._end("constant", plain, stored.shape, None)
+            return self._end("constant", plain, value, None)
         base, _, rest = name.partition(".")
         plain = (base if not rest or not base.isdecimal() else name).replace("_", " ")
         if level == DATA or (level == ASIDE and self._is_text(value)):
-            return self._end("input", plain or "from outside", stored.shape, None)
+            return self._end("input", plain or "from outside", value, None)
         operation = "position bias" if level == LEARNT else _use_by_name(plain)
-        return self._end("constant", plain or operation or "constant", stored.shape, operation)
+        return self._end("constant", plain or operation or "constant", value, operation)
 
     def _is_text(self, value: int) -> bool:
         """Tell whether a value is one of the model's own inputs, as ids are."""
         return self._graph.value(value).kind == "input"
 
-    def _end(self, kind: str, name: str, shape: Shape, operation: str | None) -> End:
+    def _end(
+        self, kind: Literal["input", "constant"], name: str, value: int, operation: str | None
+    ) -> End:
         """Return an end; the parts of one argument, cosines and sines, are one."""
-        made = End(kind, name, shape, operation)  # type: ignore[arg-type]
+        made = End(kind, name, self._graph.shape(value), operation, value=value)
         return self._ends.setdefault((kind, name), made)
 
     def _absorbs(self, box: Box) -> bool:
@@ -166,7 +201,8 @@ class Wiring:
         operation = self._graph.trace.operations[number]
         return bool(operation.products) or self._graph.words[number] in ABSORBING
 
-    def _role(self, box: Box, number: int, value: int) -> str | None:
+    def role(self, box: Box, number: int, value: int) -> str | None:
+        """Return what a value is to the group that an operation of a box belongs to."""
         if box.kind == "module" and box.group is None:
             is_aside = self._graph.level[value] == ASIDE
             return self._role_inside(box, value) if is_aside else None

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture import Architecture, FormulaFrom, ModuleNode
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.from_flow.from_flow import flow_formula
 from bertviewer.core.formulas.kinds import kinds
 from bertviewer.core.formulas.notes import true_notes
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS
@@ -12,36 +13,50 @@ from bertviewer.core.formulas.target import has_target, of_target, reads_target
 
 
 def formula_of(node: ModuleNode, architecture: Architecture) -> Formula | None:
-    """Return what ``node`` computes, ``None`` where its class has no role.
+    """Return what ``node`` computes: by its class's role, else as its flow has it.
 
-    A stranger's module may carry a known name and be built otherwise: it gets no formula rather
-    than a wrong one.
+    A stranger's module may carry a known name and be built otherwise: it gets no role's formula
+    rather than a wrong one. ``None`` where there is no flow either, as before flows are derived.
     """
     subject = Subject.of(node, architecture)
-    formula = _built(subject)
-    return formula and replace(formula, notes=true_notes(formula.notes, subject))
+    formula = _of_role(subject)
+    if formula is not None:
+        return replace(formula, notes=true_notes(formula.notes, subject))
+    return _of_flow(subject)
 
 
 def maths_of(node: ModuleNode, architecture: Architecture) -> str | None:
     r"""Return the formula's lines joined by Typst's line break in mathematics (``\``)."""
-    formula = _built(Subject.of(node, architecture))
-    return None if formula is None else " \\ ".join(formula.maths)
+    return _maths(Subject.of(node, architecture))[0]
 
 
-def all_maths(architecture: Architecture) -> dict[str, str | None]:
-    """Return the lines of every module's formula by its path, written once for each kind."""
-    written: dict[tuple[int, bool], str | None] = {}
+def with_formulas(architecture: Architecture) -> Architecture:
+    """Return an architecture with the lines of every module's formula, and where it is from."""
+    written: dict[object, tuple[str | None, FormulaFrom | None]] = {}
     by_path = kinds(architecture)
-    found = {}
+    flows = architecture.flows
+    modules = []
     for node in architecture.modules:
-        kind = by_path[node.path], reads_target(node, architecture)
+        # Modules that are built alike may be called in ways of their own.
+        first = None if flows is None else flows.like.get(node.path, node.path)
+        called = first if flows is not None and first in flows.kinds else None
+        kind = by_path[node.path], reads_target(node, architecture), called
         if kind not in written:
-            written[kind] = maths_of(node, architecture)
-        found[node.path] = written[kind]
-    return found
+            written[kind] = _maths(Subject.of(node, architecture))
+        maths, origin = written[kind]
+        modules.append(replace(node, forward_formula=maths, formula_from=origin))
+    return replace(architecture, modules=tuple(modules))
 
 
-def _built(subject: Subject) -> Formula | None:
+def _maths(subject: Subject) -> tuple[str | None, FormulaFrom | None]:
+    origin: FormulaFrom = "role"
+    formula = _of_role(subject)
+    if formula is None:
+        formula, origin = _of_flow(subject), "flow"
+    return (None, None) if formula is None else (" \\ ".join(formula.maths), origin)
+
+
+def _of_role(subject: Subject) -> Formula | None:
     role = ROLE_BY_CLASS.get(subject.node.class_name)
     if role is None:
         return None
@@ -54,3 +69,9 @@ def _built(subject: Subject) -> Formula | None:
     ):
         return of_target(formula)
     return formula
+
+
+def _of_flow(subject: Subject) -> Formula | None:
+    flows = subject.architecture.flows
+    flow = None if flows is None else flows.flow(subject.node.path)
+    return None if flow is None else flow_formula(flow, subject)

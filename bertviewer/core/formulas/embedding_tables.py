@@ -183,7 +183,9 @@ def _rotation(subject: Subject, size: int, base: str, angle: str) -> Formula:
 
 
 def _base_maths(base: float, size: int) -> str:
-    return f"{number_maths(base)}^(-2i \\/ {size})"
+    number = number_maths(base)
+    number = f"({number})" if "^" in number else number
+    return f"{number}^(-2i \\/ {size})"
 
 
 def _head_size(subject: Subject) -> int:

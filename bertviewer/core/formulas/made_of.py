@@ -1,10 +1,10 @@
 """What is shown for a module without a formula: its parts, which are facts and no claim."""
 
-import json
 from collections.abc import Iterator, Sequence
 
 from bertviewer.core.architecture import Architecture, ModuleNode
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.notation import quoted
 from bertviewer.core.shape_text import shape_text
 
 LINE = 60
@@ -19,7 +19,7 @@ def made_of(node: ModuleNode, architecture: Architecture) -> Formula:
     """
     members = tuple(_members(node, architecture))
     tensors = tuple(_tensors(node, architecture))
-    name = _quoted(node.class_name)
+    name = quoted(node.class_name)
     lines = tuple(_lines([term.symbol for term in (*members, *tensors)]))
     return Formula(
         role="unknown",
@@ -42,14 +42,14 @@ def _members(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
         if repeat is not None:
             name, times = f"{repeat.first} … {repeat.last}", f"{repeat.count} × "
             count *= repeat.count
-        yield Term(_quoted(name), f"{times}{child.class_name}", f"{count:,} parameters")
+        yield Term(quoted(name), f"{times}{child.class_name}", f"{count:,} parameters")
 
 
 def _tensors(node: ModuleNode, architecture: Architecture) -> Iterator[Term]:
     for tensor in architecture.tensors_below(node.path):
         if tensor.owner == node.path:
             name = tensor.name.rpartition(".")[2]
-            yield Term(_quoted(name), "tensor of its own", shape_text(tensor.shape))
+            yield Term(quoted(name), "tensor of its own", shape_text(tensor.shape))
 
 
 def _lines(symbols: Sequence[str]) -> Iterator[str]:
@@ -73,8 +73,3 @@ def _summary(members: int, tensors: int) -> str:
     if not held:
         return "No formula is known for this class. It has neither modules nor tensors of its own."
     return f"No formula is known for this class. It is made of {' and '.join(held)} below."
-
-
-def _quoted(text: str) -> str:
-    """Return ``text`` as Typst mathematics that sets it upright and as it is."""
-    return json.dumps(text, ensure_ascii=False)

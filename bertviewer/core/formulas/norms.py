@@ -4,11 +4,18 @@ from dataclasses import dataclass
 
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
-from bertviewer.core.formulas.rms_classes import ONE_PLUS_WEIGHT, PLAIN
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.numerals import number_text
 
-_RMS = frozenset((*PLAIN, *ONE_PLUS_WEIGHT))
+RMS_CLASSES = (
+    *("RMSNorm", "T5LayerNorm", "MT5LayerNorm"),
+    *("LlamaRMSNorm", "MistralRMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm"),
+)
+"""Classes of RMS norms in families whose other modules have roles: others are seen in a flow."""
+ONE_PLUS_WEIGHT_CLASSES = ("GemmaRMSNorm",)
+"""Likewise, where the scale is 1 + weight."""
+
+_RMS = frozenset((*RMS_CLASSES, *ONE_PLUS_WEIGHT_CLASSES))
 _MEANINGS = {
     LAYER_NORM: "layer normalisation of each position's vector",
     RMS_NORM: "root-mean-square normalisation of each position's vector",

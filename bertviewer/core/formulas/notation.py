@@ -1,5 +1,6 @@
 """Small pieces of Typst mathematics that the formulas share."""
 
+import json
 from dataclasses import dataclass
 
 from bertviewer.core.formulas.formula import Term
@@ -21,6 +22,12 @@ TOKENS = Term("S", "number of tokens; every sequence of a batch is computed alik
 def sized(symbol: str, *dimensions: int | str) -> str:
     """Return ``symbol`` with its dimensions set below it."""
     return f"limits({symbol})_({' times '.join(str(size) for size in dimensions)})"
+
+
+def quoted(text: str) -> str:
+    """Return ``text``, which may be a stranger's, as mathematics that sets it upright as it is."""
+    plain = "".join(letter if letter.isprintable() else "�" for letter in text)
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def number_maths(value: float) -> str:

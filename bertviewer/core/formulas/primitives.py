@@ -1,6 +1,5 @@
 """torch's own small modules: linear layers, dropout, and what only holds a place."""
 
-from bertviewer.core.architecture import Scalar
 from bertviewer.core.formulas.facts import is_called, works_by_position
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import indices, sized
@@ -8,6 +7,7 @@ from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.places import DROPOUT_PLACES, LINEAR_USES, use_of
 from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.shape_text import shape_text
+from bertviewer.core.special_floats import Scalar
 
 
 def linear(subject: Subject) -> Formula:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bertviewer.core.architecture import Architecture, ModuleNode, Scalar, TensorInfo
+from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
 from bertviewer.core.formulas.notation import Affine
+from bertviewer.core.special_floats import Scalar
 
 # Families spell the same choice differently; a formula asks for the choice.
 CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {

@@ -61,7 +61,9 @@ class ModuleActivation:
     call. ``token_norms`` are the Euclidean norms of that call's output, one for each
     token, if it is [1, S, D].
     ``macs`` counts multiply-adds of all calls, of the modules below too; ``None`` where they are
-    not known, and ``macs_reason`` says why.
+    not known, and ``macs_reason`` says why. Where they are known, it says why they had to be
+    counted, if no formula gives them: they are those of this sentence then, of the experts that its
+    tokens were sent to.
     ``left_out`` says in one word, as "complex64", what kept an output from being measured, and is
     "" where all were; the statistics of such a call are those of no elements.
     """

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.flow.product_mode import is_telling
 from bertviewer.core.library_words import words_of
 from bertviewer.core.run.forwards import is_stand_in
-from bertviewer.core.run.macs import is_counting
 
 # On the CPU, on Windows' and on MPS torch has no class for it.
 _WANT = ("can't allocate memory", "not enough memory", "MPS backend out of memory")
@@ -70,7 +70,7 @@ def failing_module(error: BaseException) -> nn.Module | None:
     """
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     for frame in reversed(frames):
-        if is_stand_in(frame) or is_counting(frame):
+        if is_stand_in(frame) or is_telling(frame):
             continue
         if _is_ours(frame):
             return None

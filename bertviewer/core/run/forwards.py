@@ -36,12 +36,19 @@ class Watch:
 @contextmanager
 def watching(watches: Iterable[Watch]) -> Iterator[None]:
     """Watch modules inside the ``with``; they are as before after it, whatever happens."""
+    with replacing((it.module, _stand_in(it.module.forward, it)) for it in watches):
+        yield
+
+
+@contextmanager
+def replacing(stand_ins: Iterable[tuple[nn.Module, Callable[..., Any]]]) -> Iterator[None]:
+    """Let something else be called for ``forward`` of these modules inside the ``with``."""
     replaced: list[tuple[dict[str, Any], Any]] = []
     try:
-        for watch in watches:
-            attributes = vars(watch.module)
+        for module, stand_in in stand_ins:
+            attributes = vars(module)
             replaced.append((attributes, attributes.get("forward")))
-            attributes["forward"] = _stand_in(watch.module.forward, watch)
+            attributes["forward"] = stand_in
         yield
     finally:
         for attributes, forward in reversed(replaced):

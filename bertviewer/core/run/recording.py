@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.forwards import Arguments, Watch, watching
-from bertviewer.core.run.macs import NOT_COUNTED, Macs, ProductCounter, of_called
+from bertviewer.core.run.macs import NOT_COUNTED, Macs
 from bertviewer.core.run.measuring import Norms, add_up, left_out
 from bertviewer.core.run.statistics import NOTHING, Statistics
 
@@ -34,8 +34,7 @@ def first_tensor(value: Any) -> Tensor | None:
 class Recorder:
     """Collects what every called module took and gave; keeps figures, not tensors.
 
-    With ``paths`` it watches only the modules of ``model`` at these. ``counter`` counts products
-    meanwhile.
+    With ``paths`` it watches only the modules of ``model`` at these.
     """
 
     def __init__(
@@ -43,10 +42,8 @@ class Recorder:
         model: nn.Module,
         progress: Progress,
         paths: Collection[str] | None = None,
-        counter: ProductCounter | None = None,
     ) -> None:
         self._progress = progress
-        self._counter = counter
         self._watches = [
             _Watched(path, module)
             for path, module in model.named_modules()
@@ -62,23 +59,29 @@ class Recorder:
     def watching(self) -> Iterator[None]:
         """Watch all modules inside the ``with``; they are as before after it, whatever happens."""
         try:
-            with watching(map(self._watch, self._watches)), self._counter or nullcontext():
+            with watching(
+                Watch(watched.module, partial(self._see, watched)) for watched in self._watches
+            ):
                 yield
         finally:
             self._recent.clear()
 
-    def activations(
-        self, formulas: Mapping[str, Macs] | None = None
-    ) -> tuple[ModuleActivation, ...]:
+    @property
+    def called(self) -> frozenset[str]:
+        """The modules that were called."""
+        return frozenset(watch.path for watch in self._watches if watch.given)
+
+    def activations(self, macs: Mapping[str, Macs] | None = None) -> tuple[ModuleActivation, ...]:
         """Return what was recorded, in the order of ``named_modules()``.
 
-        Multiply-adds are the counter's, or those of ``formulas``.
+        ``macs`` has the multiply-adds of each module.
         """
-        called = {watch.path: watch for watch in self._watches if watch.given}
-        macs = of_called(formulas, called) if formulas else {}
-        if self._counter is not None:
-            macs = self._counter.totals(called)
-        return tuple(called[path].activation(macs.get(path, NOT_COUNTED)) for path in called)
+        macs = macs or {}
+        return tuple(
+            watch.activation(macs.get(watch.path, NOT_COUNTED))
+            for watch in self._watches
+            if watch.given
+        )
 
     def givers(self, tensor: Tensor) -> list[str]:
         """Return the paths of the modules that gave just these numbers, the first one first.
@@ -87,19 +90,6 @@ class Recorder:
         in another order, as SqueezeBERT's convolutions give [1, D, S].
         """
         return [path for path, given in self._givers if given.is_of(tensor)]
-
-    def _watch(self, watched: "_Watched") -> Watch:
-        if (counter := self._counter) is None:
-            return Watch(watched.module, partial(self._see, watched))
-
-        def enter(_arguments: Arguments) -> int:
-            return counter.enter(watched.path)
-
-        def leave(taken: Arguments, output: Any, depth: int) -> None:
-            counter.leave(depth)
-            self._see(watched, taken, output, None)
-
-        return Watch(watched.module, leave, enter)
 
     def _see(self, watch: "_Watched", taken: Arguments, output: Any, _noted: None) -> None:
         self._called += 1

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -25,7 +26,7 @@ from bertviewer.core.run.hidden_states import (
     state_paths,
     token_norms,
 )
-from bertviewer.core.run.macs import ProductCounter, formula_macs
+from bertviewer.core.run.macs import RunCounter, formula_macs
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.text import check_text
 from bertviewer.core.run.tokenization import (
@@ -76,13 +77,21 @@ def run_sentence(
     settle(module, inputs)
     macs = formula_macs(model.architecture, tokens)
     modules = _inspected(module, model.architecture)
-    recorder = Recorder(module, progress, modules, ProductCounter() if macs is None else None)
+    recorder = Recorder(module, progress, modules)
+    counter = RunCounter(module) if macs is None else None
     capture, kept = _kept(capture, inputs, modules, model.architecture)
     forward_started = perf_counter()
     # Not inference_mode(): its tensors do not tell whether they were changed in place.
     with torch.no_grad(), recorder.watching(), capture.watching(kept):
-        output = _called(model, module, inputs)
+        output = _called(model, module, inputs, counter)
     forward = perf_counter() - forward_started
+    if macs is not None and not recorder.called <= macs.keys():
+        # The formulas are of a model in which something else was called.
+        counter = RunCounter(module)
+        with torch.no_grad():
+            _called(model, module, inputs, counter)
+    if counter is not None:
+        macs = counter.macs(model.architecture.compute)
     stacks = stacks_of(output)
     return ActivationRun(
         source=model.architecture.source,
@@ -100,7 +109,12 @@ def run_sentence(
     )
 
 
-def _called(model: LoadedModel, module: nn.Module, inputs: Mapping[str, Any]) -> Any:
+def _called(
+    model: LoadedModel,
+    module: nn.Module,
+    inputs: Mapping[str, Any],
+    counter: RunCounter | None,
+) -> Any:
     """Return what the model gives.
 
     Raises:
@@ -108,7 +122,7 @@ def _called(model: LoadedModel, module: nn.Module, inputs: Mapping[str, Any]) ->
     """
     problem = f"{model.source.name}: the model cannot run this sentence"
     try:
-        with told(module, problem):
+        with told(module, problem), counter.watching() if counter else nullcontext():
             return module(**inputs)
     except UserError as error:
         if why := _without_decoder_text(module, model.config):

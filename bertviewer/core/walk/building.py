@@ -1,251 +1,239 @@
-"""Architecture to ``Walk``: plans where a class has one, the module tree in its order elsewhere."""
+"""Architecture to ``Walk``: the order of execution, read off the flow of the whole model."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.flow.flow import Flow, Node
+from bertviewer.core.flow.flows import Flows
 from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.walk import notes
+from bertviewer.core.walk.block import Block, Form
+from bertviewer.core.walk.blocks import BlockReader
+from bertviewer.core.walk.forms import innermost
 from bertviewer.core.walk.ledger import Ledger
-from bertviewer.core.walk.naming import StepNames
-from bertviewer.core.walk.plan_steps import (
-    NORM_NOTE,
-    ONE_SEGMENT_NOTE,
-    SCALE_NOTE,
-    Plan,
-    PlanStep,
-)
-from bertviewer.core.walk.plans import BASE_PLANS, LAYER_PLANS, SHARED_LAYERS, norms_first
+from bertviewer.core.walk.naming import EMBEDDING, Place
+from bertviewer.core.walk.parts import Part, again_of, done, letters_of_stack, others_of
 from bertviewer.core.walk.shapes import Shapes
-from bertviewer.core.walk.terms import collected, has_letters
-from bertviewer.core.walk.walk import PartKind, StepCount, Walk, WalkPart, WalkStep, shortened
+from bertviewer.core.walk.stacks import (
+    LayerKind,
+    is_layer,
+    layer_kinds,
+    layers_of,
+    with_single_layers,
+)
+from bertviewer.core.walk.tree import TreeWalker
+from bertviewer.core.walk.walk import Walk, WalkShape, WalkStep, shortened
+from bertviewer.core.walk.wires import Wires, is_data, target_side
+
+TARGET = "Embeddings of the target"
 
 
 def build_walk(architecture: Architecture, run: ActivationRun | None = None) -> Walk:
-    """Walk through a model.
+    """Walk through a model; without flows, or none of the whole, as the module tree has it.
 
     Args:
         architecture: the model; counts in symbols are given where they are derived already.
         run: its last run, for the ids of its inputs and for the lengths in shapes.
     """
-    walker = _Walker(architecture, run)
-    walker.visit(architecture.root)
-    walker.take_the_rest()
-    return Walk(tuple(_done(walker.parts)), architecture.root.parameters)
-
-
-@dataclass(slots=True)
-class _Part:
-    """A part that is still growing."""
-
-    kind: PartKind
-    title: str
-    times: int = 1
-    letters: str = ""
-    expected: int = 0
-    is_planned: bool = True
-    steps: list[WalkStep] = field(default_factory=list)
-
-
-def _done(parts: Sequence[_Part]) -> Iterator[WalkPart]:
-    number = 0
-    for part in parts:
-        steps = []
-        for step in part.steps:
-            number += 1
-            steps.append(replace(step, number=number))
-        if steps:
-            yield WalkPart(
-                part.kind,
-                part.title,
-                tuple(steps),
-                part.expected,
-                part.times,
-                part.letters,
-                part.is_planned,
-            )
+    flows = architecture.flows
+    flow = None if flows is None else flows.flow("")
+    if flows is None or flow is None:
+        parts = TreeWalker(architecture).walk()
+    else:
+        parts = _Walker(architecture, run, flows, flow).walk()
+    return Walk(tuple(done(parts)), architecture.root.parameters)
 
 
 class _Walker:
-    """Goes through the modules once, from the root on."""
+    """Goes through the flow of a whole model, once."""
 
-    def __init__(self, architecture: Architecture, run: ActivationRun | None) -> None:
-        # Of a checkpoint without a configuration only names are known, and they stand in order.
-        is_known = "model_type" in architecture.config
-        self.parts = [_Part("embeddings", "Embeddings" if is_known else "Modules by their names")]
+    def __init__(
+        self, architecture: Architecture, run: ActivationRun | None, flows: Flows, flow: Flow
+    ) -> None:
+        self.parts = [Part("embeddings", "Embeddings")]
         self._architecture = architecture
+        self._nodes = {node.path: node for node in architecture.modules}
+        self._flows = flows
+        self._wires = Wires(flow)
+        self._all = with_single_layers(flows, flow.nodes)
+        self._kinds = layer_kinds(architecture, flows, self._all)
+        self._reader = BlockReader(flows, has_head=architecture.source.task != "base")
         self._ledger = Ledger(architecture)
         self._shapes = Shapes(architecture, run)
-        self._names = StepNames(architecture)
-        self._nodes = {node.path: node for node in architecture.modules}
+        self._target = target_side(self._wires)
+        self._seen_inputs: set[str] = set()
+        self._waiting: list[tuple[Part, LayerKind]] = []
+        self._opened: set[str] = set()
+        self._passed: set[str] = set()
+        self._hidden: tuple[WalkShape | None, WalkShape | None] = (None, None)
+        self._ends_unnormed = False
+        self._last_layer: Node | None = None
 
-    def visit(self, node: ModuleNode) -> None:
-        """Walk through a module: step by step if it holds layers, in one step if not."""
-        children = self._architecture.children(node.path)
-        if (plan := BASE_PLANS.get(node.class_name)) is not None:
-            self._follow(node, plan)
-        elif node.class_name in LAYER_PLANS:
-            self._layer(node, 1, "")
-        elif self._names.is_opened(node):
-            self._own(node)
-            for index, child in enumerate(children):
-                if child.repeat is None and self._names.is_in_list(child) and len(children) > 1:
-                    title = f"{self._names.side_of(child.path)} layer {child.name}"
-                    self._layer(child, 1, "", title.strip().capitalize())
-                elif child.repeat is None:
-                    self._turn(child)
-                    self.visit(child)
-                elif child.repeat.first == int(child.name):
-                    self._run_of_layers(node, children[index : index + child.repeat.count])
-        else:
-            self._row(node)
-
-    def take_the_rest(self) -> None:
-        """Take up what no step has counted, so that the sum is the model's."""
-        for node in tuple(self._ledger.owners_left()):
-            self._own(node)
-
-    def _follow(self, node: ModuleNode, plan: Plan) -> None:
-        """Take a plan's steps; what it says nothing of follows as steps of its own."""
-        self._shapes.enter(node)
-        goes_deeper = any(step.kind == "visit" for step in plan)
-        for step in plan:
-            if step.needs and _join(node.path, step.needs) not in self._nodes:
-                continue
-            child = self._nodes[_join(node.path, step.path)] if step.path else None
-            if step.kind == "visit" and child is not None:
-                self.visit(child)
-            elif step.kind == "target":
-                self.parts.append(_Part("embeddings", step.name))
+    def walk(self) -> list[Part]:
+        """Return the parts of the walk, the target's after the source's."""
+        target = [node for node in self._all if node.id in self._target]
+        source = [node for node in self._all if node.id not in self._target]
+        for side, nodes in (("encoder" if target else "", source), ("decoder", target)):
+            if side == "decoder" and nodes:
                 self._shapes.turn_to_target()
-            else:
-                self._planned(node, step, child)
-                if goes_deeper and child is not None and step.kind != "repeat":
-                    self._expect(child.parameters)
-        if not goes_deeper:
-            self._expect(node.parameters)
-            for left in tuple(self._ledger.owners_left(node.path)):
-                self._add(left, self._ledger.take_own(left.path))
+                self.parts.append(Part("embeddings", TARGET))
+            self._side(side, nodes)
+        self._take_the_rest()
+        return self.parts
 
-    def _planned(self, node: ModuleNode, step: PlanStep, child: ModuleNode | None) -> None:
-        if step.kind in ("ids", "segments"):
-            values = self._shapes.ids if step.kind == "ids" else self._shapes.segments
-            shape = self._shapes.ids_shape()
-            note = self._note(step, None)
-            made = WalkStep(step.name, None, None, shape, note=note, values=shortened(values))
-            self.parts[-1].steps.append(made)
+    def _side(self, side: str, nodes: list[Node]) -> None:
+        """Walk through one side of a model: runs of layers, and what is between."""
+        between: list[Node] = []
+        for node in nodes:
+            kind = self._kinds.get(node.path or "") if is_layer(node) else None
+            if kind is None:
+                between.append(node)
+                continue
+            self._between(between, side)
+            between = []
+            self._layer(node, kind, side)
+            self._last_layer = node
+        self._between(between, side)
+        self._others(side)
+
+    def _between(self, nodes: list[Node], side: str) -> None:
+        """Take what is before, between or after layers."""
+        shown = [node for node in nodes if node.kind not in ("input", "output", "constant")]
+        if not shown:
             return
-        count = StepCount()
-        if child is not None and step.kind != "repeat":
-            paths = [_join(node.path, module) for module in step.modules] or [child.path]
-            count = self._ledger.take(paths)
-        before, after = self._shapes.of_step(step, child)
-        path = None if child is None else child.path
-        note = self._note(step, child)
-        self.parts[-1].steps.append(WalkStep(step.name, path, before, after, count, note))
+        self._others(side)
+        here: list[Node] = []
+        for node in shown:
+            # Another text or picture has embeddings of its own, beside the first one's layers.
+            inputs = self._wires.inputs_of([node])
+            is_new = bool(inputs) and not inputs & self._seen_inputs
+            if is_new and self._kinds and self.parts[-1].kind == "rest":
+                self._take(here)
+                here = []
+                self.parts.append(Part("embeddings", "Embeddings"))
+            self._seen_inputs |= inputs
+            here.append(node)
+        self._take(here)
 
-    def _note(self, step: PlanStep, child: ModuleNode | None) -> str:
-        """Return a step's note, or what is true in its place of a model of another make."""
-        if step.kind == "segments" and self._architecture.config.get("type_vocab_size") == 1:
-            return ONE_SEGMENT_NOTE
-        if step.note == NORM_NOTE and child is not None:
-            tensors = self._architecture.tensors_below(child.path)
-            return NORM_NOTE if any(t.name.endswith(".bias") for t in tensors) else SCALE_NOTE
-        return step.note
+    def _take(self, nodes: list[Node]) -> None:
+        """Take nodes of the current part."""
+        place: Place = "embeddings" if self.parts[-1].kind == "embeddings" else "rest"
+        blocks = list(self._reader.part(self._wires, nodes, place if self._kinds else "rest"))
+        for block in (*self._inputs(blocks), *blocks):
+            self._add(block)
 
-    def _run_of_layers(self, stack: ModuleNode, layers: Sequence[ModuleNode]) -> None:
-        """Open the first of equal layers, and take the others in one step."""
-        template, others = layers[0], layers[1:]
-        letters = self._letters(stack, template, len(layers))
-        self._layer(template, len(layers), letters)
-        pieces = tuple(piece for step in self.parts[-2].steps for piece in step.count.pieces)
-        symbols = ""
-        if has_letters(pieces):
-            times = f"({letters}-1)" if letters.isidentifier() else str(len(others))
-            symbols = f"{times}*({collected(pieces)})"
-        taken = self._ledger.take(other.path for other in others)
-        numbers = f"{len(others)}*{template.parameters:,}" if taken.parameters else ""
-        hidden = self._shapes.hidden()
-        name = f"the other {len(others)} layers" if len(others) > 1 else "the other layer"
-        count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
-        note = "Each has tensors of its own, of the same shapes."
-        step = WalkStep(name, others[0].path, hidden, hidden, count, note, stands_for_others=True)
-        self.parts[-1].steps.append(step)
-        self._expect(sum(other.parameters for other in others))
+    def _inputs(self, blocks: list[Block]) -> Iterator[Block]:
+        """Yield the ids that tables are looked up by, before the first of these."""
+        looked_up = {block.name: block for block in reversed(blocks) if block.looked_up}
+        is_target = self.parts[-1].title == TARGET
+        if (table := looked_up.get(f"{EMBEDDING}-Token")) is not None:
+            note = notes.TARGET_TOKENS if is_target else notes.TOKENS
+            yield Block("Input-Token", None, note, given=table.taken)
+        if (table := looked_up.get(f"{EMBEDDING}-Segment")) is not None:
+            rows = [tensor.shape[0] for tensor in self._ledger.tensors(table.reads)]
+            note = notes.ONE_SEGMENT if rows == [1] else notes.SEGMENTS
+            yield Block("Input-Segment", None, note, given=table.taken)
 
-    def _turn(self, child: ModuleNode) -> None:
-        """Begin anew where a decoder follows an encoder."""
-        if self._names.has_two_sides and child.name == "decoder" and self._names.is_opened(child):
-            self.parts.append(_Part("embeddings", "Embeddings of the target"))
-            self._shapes.turn_to_target()
+    def _add(self, block: Block) -> None:
+        """Count a block, and add it as a step."""
+        tensors = self._ledger.tensors(block.reads)
+        self.parts[-1].note_outside(t for t in tensors if not self._ledger.is_counted(t.name))
+        before, after = self._shapes.of_block(block, tensors)
+        note = self._note(block)
+        count = self._ledger.take_tensors(block.reads)
+        path = self._whole(block.path) if block.name in ("Pooler", "Head") else block.path
+        step = WalkStep(block.name, path, before, after, count, note)
+        if step.is_input:
+            ids = step.name == "Input-Token"
+            values = self._shapes.ids if ids else self._shapes.segments
+            step = replace(step, values=shortened(values))
+        self.parts[-1].add(step)
+        self._ends_unnormed = self._ends_unnormed and block.name == "Dropout"
 
-    def _layer(self, layer: ModuleNode, times: int, letters: str, title: str = "") -> None:
-        """Open a layer as a part of its own; what follows belongs to the next part."""
-        side = self._names.side_of(layer.path)
-        title = title or f"One {side} layer".replace("  ", " ")
-        self.parts.append(_Part("layer", title, times, letters))
-        self._inside(layer)
-        self.parts.append(_Part("rest", f"The rest of the {side}" if side else "The rest"))
-        key = SHARED_LAYERS.get(layer.class_name, "")
-        applied = self._architecture.config.get(key)
-        if isinstance(applied, int) and applied > times == 1:
-            hidden = self._shapes.hidden()
-            name = f"the same layer, {applied - 1} more times"
-            note = f"The layer is stored once and applied {applied} times."
-            self.parts[-1].steps.append(WalkStep(name, layer.path, hidden, hidden, note=note))
+    def _whole(self, path: str | None) -> str | None:
+        """Return the outermost module that holds just what the one at ``path`` holds."""
+        node = self._nodes.get(path or "")
+        while node is not None and node.parent:
+            above = self._nodes[node.parent]
+            if above.parameters != node.parameters:
+                break
+            node = above
+        return path if node is None else node.path
 
-    def _inside(self, layer: ModuleNode) -> None:
-        plan = LAYER_PLANS.get(layer.class_name)
-        if plan is not None:
-            is_pre_norm = layer.attributes.get("norm_first") is True
-            self._follow(layer, norms_first(plan) if is_pre_norm else plan)
+    def _note(self, block: Block) -> str:
+        """Return a block's note, or why it counts less than it reads."""
+        if block.looked_up and all(map(self._ledger.is_counted, block.reads)):
+            return notes.AGAIN
+        for tensor in self._architecture.tensors_below(block.path or "") if block.path else ():
+            first = tensor.tied_to
+            if first in block.reads and first is not None and self._ledger.is_counted(first):
+                return notes.tied_to(first)
+        if block.name == "Norm" and self._ends_unnormed and self.parts[-1].kind == "rest":
+            return notes.LAST_NORM
+        return block.note
+
+    def _layer(self, node: Node, kind: LayerKind, side: str) -> None:
+        """Open the first layer of a kind as a part of its own."""
+        path = node.path or ""
+        flow = self._flows.flow(path)
+        self._passed.update(layers_of(node))
+        if kind.paths[0] in self._opened or flow is None:
             return
-        self.parts[-1].is_planned = False
-        self._shapes.enter(layer)
-        self._own(layer)
-        for child in self._architecture.children(layer.path):
-            if child.class_name in LAYER_PLANS or child.class_name == "ModuleList":
-                self._inside(child)
-            else:
-                self._row(child)
+        for block in self._reader.asides(node):
+            self._add(block)
+        layer = self._nodes[path]
+        count = len(kind.paths)
+        letters = letters_of_stack(self._architecture, layer, count)
+        part = Part("layer", kind.title(side), path=path, times=count, letters=letters)
+        self.parts.append(part)
+        self._opened.add(kind.paths[0])
+        self._seen_inputs |= self._wires.inputs_of([node])
+        for block in self._reader.read(flow, "layer"):
+            self._add(block)
+        self._unused(path)
+        part.expected = layer.parameters + part.outside
+        last = [each for each in flow.nodes if each.kind not in ("output", "constant")][-1:]
+        self._ends_unnormed = any(each.operation == "residual" for each in last)
+        ends = [each for each in flow.nodes if each.kind in ("input", "output") and is_data(each)]
+        forms = [Form(each.shape, each.symbolic_shape) for each in (ends[0], ends[-1])]
+        self._hidden = self._shapes.of_form(forms[0]), self._shapes.of_form(forms[1])
+        self._waiting.append((part, kind))
 
-    def _own(self, node: ModuleNode) -> None:
-        """Take a module's own tensors, before the modules in it."""
-        count = self._ledger.take_own(node.path)
-        if count.parameters:
-            self._add(node, count)
-            self._expect(node.own_parameters)
+    def _others(self, side: str) -> None:
+        """Take the layers that are like those that were opened, each kind in one step."""
+        if self.parts[-1].kind == "layer":
+            self.parts.append(Part("rest", f"The rest of the {side}" if side else "The rest"))
+        for part, kind in tuple(self._waiting):
+            if not self._passed.issuperset(kind.paths):
+                continue
+            self._waiting.remove((part, kind))
+            others = [self._nodes[path] for path in kind.paths[1:]]
+            if others:
+                step = others_of(part, others, self._ledger, self._hidden, notes.EACH_ITS_OWN)
+                if not kind.is_alone:
+                    step = replace(step, name=f"{step.name} like layer {kind.number}")
+                self.parts[-1].add(step)
+            if kind.applied > len(kind.paths):
+                flow = self._flows.flow(kind.paths[0])
+                path = kind.paths[0] if flow is None else innermost(flow)
+                self.parts[-1].add(again_of(kind, path, self._hidden))
+        if self._last_layer is not None:
+            for block in self._reader.after(self._wires, self._last_layer, "rest"):
+                self._add(block)
+            self._last_layer = None
 
-    def _row(self, node: ModuleNode) -> None:
-        """Take a module in one step; there is none for a module without tensors."""
-        tensors = self._architecture.tensors_below(node.path)
-        if not tensors:
+    def _unused(self, path: str) -> None:
+        """Add what is left of a layer, so that the sum is the model's."""
+        for node in self._ledger.unused_below(path):
+            own = [t.name.rpartition(".")[2] for t in self._ledger.left(node.path)]
+            name = node.name if self._ledger.is_free(node.path) else ", ".join(own)
+            count = self._ledger.take([node.path])
+            self.parts[-1].add(WalkStep(name, node.path, None, None, count, notes.UNUSED))
+
+    def _take_the_rest(self) -> None:
+        if not self._ledger.left():
             return
-        tied = next((tensor.tied_to for tensor in tensors if tensor.tied_to is not None), None)
-        note = f"tied to {tied}, counted there" if tied else ""
-        is_first = not any(part.steps for part in self.parts)
-        if is_first and self._names.name_of(node) == "Embedding-Token":
-            self._planned(node, PlanStep("Input-Token", kind="ids"), None)
-        self._add(node, self._ledger.take([node.path]), note)
-        self._expect(node.parameters)
-
-    def _add(self, node: ModuleNode, count: StepCount, note: str = "") -> None:
-        before, after = self._shapes.of_module(node)
-        step = WalkStep(self._names.name_of(node), node.path, before, after, count, note)
-        self.parts[-1].steps.append(step)
-
-    def _expect(self, parameters: int) -> None:
-        self.parts[-1].expected += parameters
-
-    def _letters(self, stack: ModuleNode, layer: ModuleNode, count: int) -> str:
-        """Return the letters that multiply a layer in its stack's formula, if they do."""
-        try:
-            letters = letters_of(stack.count_formula) - letters_of(layer.count_formula)
-            product = "*".join(sorted(letters))
-            return product if product and evaluate(product, self._shapes.values) == count else ""
-        except FormulaError:
-            return ""
-
-
-def _join(path: str, below: str) -> str:
-    return f"{path}.{below}" if path and below else path or below
+        if self.parts[-1].kind == "layer":
+            self.parts.append(Part("rest", "The rest"))
+        self._unused("")

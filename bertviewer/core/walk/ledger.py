@@ -1,6 +1,6 @@
-"""Which tensors a walk has counted: each one once, at the first step that holds it."""
+"""Which tensors a walk has counted: each one once, at the first step that reads it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
 from bertviewer.core.walk.terms import has_letters, pieces_of, tight, value_of, with_numbers
@@ -15,7 +15,23 @@ class Ledger:
         self._values = {symbol.letter: symbol.value for symbol in architecture.symbols}
         self._nodes = {node.path: node for node in architecture.modules}
         # A tied tensor counts at its first name; its other names may be of no module at all.
+        self._first = {t.name: t.tied_to or t.name for t in architecture.parameters}
         self._left = {t.name: t for t in architecture.parameters if t.tied_to is None}
+        self._tensors = dict(self._left)
+        self._places = {name: place for place, name in enumerate(self._left)}
+
+    def tensors(self, names: Iterable[str]) -> list[TensorInfo]:
+        """Return the tensors of these names, by whichever of their names, as the tree has them."""
+        firsts = {self._first.get(name, name) for name in names} & self._tensors.keys()
+        return [self._tensors[first] for first in sorted(firsts, key=self._places.__getitem__)]
+
+    def is_counted(self, name: str) -> bool:
+        """Tell whether a tensor is counted already."""
+        return self._first.get(name, name) not in self._left
+
+    def take_tensors(self, names: Iterable[str]) -> StepCount:
+        """Count what is left of these tensors."""
+        return self._count(self.tensors(names))
 
     def take(self, paths: Iterable[str]) -> StepCount:
         """Count what is left in and below these modules."""
@@ -24,14 +40,30 @@ class Ledger:
 
     def take_own(self, path: str) -> StepCount:
         """Count what is left of a module's own tensors."""
-        below = self._architecture.tensors_below(path)
-        return self._count([tensor for tensor in below if tensor.owner == path])
+        return self._count([t for t in self.left(path) if t.owner == path])
 
-    def owners_left(self, path: str = "") -> Iterator[ModuleNode]:
-        """Yield the modules in and below ``path`` that hold tensors which are not counted yet."""
+    def left(self, path: str = "") -> list[TensorInfo]:
+        """Return the tensors in and below a module that are not counted yet."""
         below = self._architecture.tensors_below(path)
-        for owner in dict.fromkeys(t.owner for t in below if t.name in self._left):
-            yield self._nodes[owner]
+        return [tensor for tensor in below if tensor.name in self._left]
+
+    def unused_below(self, path: str = "") -> list[ModuleNode]:
+        """Return the modules below ``path`` of which nothing is counted, the outermost of each.
+
+        One that has some tensors counted and some not is in it for its own.
+        """
+        found: dict[str, ModuleNode] = {}
+        for tensor in self.left(path):
+            node = self._nodes[tensor.owner]
+            while (above := node.parent) and above != path and self.is_free(above):
+                node = self._nodes[above]
+            found[node.path] = node
+        return list(found.values())
+
+    def is_free(self, path: str) -> bool:
+        """Tell whether nothing of a module is counted yet."""
+        below = self._architecture.tensors_below(path)
+        return all(t.name in self._left for t in below if t.tied_to is None)
 
     def _count(self, tensors: Sequence[TensorInfo]) -> StepCount:
         owners: dict[str, list[TensorInfo]] = {}

@@ -1,66 +1,65 @@
-"""What a walk calls the modules, and which of them it opens instead of taking them in one step."""
+"""What a step is called: by what its node computes, and where it stands."""
 
 import re
+from typing import Literal
 
-from bertviewer.core.architecture import Architecture, ModuleNode, ancestors
-from bertviewer.core.walk.plans import BASE_PLANS, LAYER_PLANS, PROJECTIONS
+from bertviewer.core.flow.flow import Node
+from bertviewer.core.walk.wires import Wires, is_data
 
-_TABLES = (
-    ("Embedding-Position", re.compile(r"position|wpe")),
-    ("Embedding-Segment", re.compile(r"token_type|segment")),
-    ("Embedding-Token", re.compile(r"word|token|wte|shared|embed_in|^embeddings?$")),
-)
+Place = Literal["embeddings", "layer", "rest"]
+"""Before the layers, in one of them, or after them."""
+
+EMBEDDING = "Embedding"
+
+_NAMES = {
+    "layer norm": "Norm",
+    "layer_norm": "Norm",
+    "rms norm": "Norm",
+    "feed-forward": "FeedForward",
+    "gated feed-forward": "FeedForward",
+    "routing": "Router",
+    "experts": "Experts",
+    "cat": "Concatenate",
+    "mul": "Multiply",
+    "sub": "Subtract",
+    "div": "Divide",
+    "matmul": "Multiply",
+    "bmm": "Multiply",
+}
+_OF_EMBEDDINGS = {"linear": "Projection"}
+_WORD_ENDS = re.compile(r"[ _-]+")
 
 
-class StepNames:
-    """Answers what a module is in a walk, from its class, its name and its place.
+def name_of(node: Node | None, place: Place) -> str:
+    """Return a step's name; of no node that of a dropout.
 
-    ``has_two_sides`` says that the model has an encoder and a decoder.
+    What nobody knows has the name that its module has in the tree.
     """
+    operation = "dropout" if node is None else node.operation
+    if operation is None:
+        return node.name if node is not None else ""
+    plain = _NAMES.get(operation) or _camel(operation)
+    if place == "embeddings":
+        if plain in ("Norm", "Dropout"):
+            return f"{EMBEDDING}-{plain}"
+        if operation in _OF_EMBEDDINGS:
+            return f"{EMBEDDING}-{_OF_EMBEDDINGS[operation]}"
+    return plain
 
-    def __init__(self, architecture: Architecture) -> None:
-        self._architecture = architecture
-        self._nodes = {node.path: node for node in architecture.modules}
-        # What is to be seen by itself: layers, tables, and what has a plan.
-        shown = (
-            node
-            for node in architecture.modules
-            if node.class_name in (*BASE_PLANS, *LAYER_PLANS)
-            or self.is_in_list(node)
-            or self.is_table(node)
-        )
-        self._opened = {"", *(above for node in shown for above in ancestors(node.parent or ""))}
-        names = {name for path in self._opened for name in path.split(".")}
-        self.has_two_sides = {"encoder", "decoder"} <= names
 
-    def is_opened(self, node: ModuleNode) -> bool:
-        """Tell whether something in a module is to be seen by itself."""
-        return node.path in self._opened
+def table_of(node: Node, wires: Wires) -> tuple[str, str]:
+    """Return what a table is called, and the input that it is looked up by; empty if none is."""
+    for edge in wires.into(node):
+        source = wires.source(edge)
+        # Ids that were given another form before they came in are no input any more.
+        is_ids = source.name.endswith("ids") and "position" not in source.name
+        if is_ids or is_data(source):
+            kind = "Segment" if "type" in source.name or "segment" in source.name else "Token"
+            return f"{EMBEDDING}-{kind}", source.name
+    # One vector for each pair of places is one for the distance between them.
+    is_of_pairs = len(node.shape) > 2 and node.shape[0] == node.shape[1] > 1
+    return f"{EMBEDDING}-{'Distance' if is_of_pairs else 'Position'}", ""
 
-    def is_in_list(self, node: ModuleNode) -> bool:
-        """Tell whether a module is one of a list, as layers are."""
-        parent = None if node.parent is None else self._nodes[node.parent]
-        return parent is not None and parent.class_name == "ModuleList" and node.name.isdecimal()
 
-    def is_table(self, node: ModuleNode) -> bool:
-        """Tell whether a module is a single table of vectors."""
-        return "Embedding" in node.class_name and not self._architecture.children(node.path)
-
-    def name_of(self, node: ModuleNode) -> str:
-        """Return what a teacher calls the step that is this module."""
-        if self.is_table(node):
-            for name, pattern in _TABLES:
-                if pattern.search(node.name):
-                    return name
-        if node.name in PROJECTIONS:
-            return "Embedding-Projection"
-        if node.name == "pooler":
-            return "Pooler"
-        return "Norm" if node.class_name.endswith("Norm") else node.class_name
-
-    def side_of(self, path: str) -> str:
-        """Return ``encoder`` or ``decoder``; nothing where there are no two sides."""
-        names = path.split(".")
-        if not self.has_two_sides:
-            return ""
-        return next((side for side in ("encoder", "decoder") if side in names), "")
+def _camel(words: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in _WORD_ENDS.split(words))

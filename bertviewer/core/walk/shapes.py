@@ -1,18 +1,18 @@
 """What goes through the steps of a walk: shapes in letters, and in numbers as far as known."""
 
-from bertviewer.core.architecture import Architecture, ModuleNode
+from collections.abc import Mapping, Sequence
+
+from bertviewer.core.architecture import Architecture, TensorInfo
 from bertviewer.core.evaluation import FormulaError, evaluate
 from bertviewer.core.letter_values import letter_values, two_sides
 from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.walk.plan_steps import PlanStep
-from bertviewer.core.walk.plans import PROJECTIONS
+from bertviewer.core.walk.block import Block, Form
+from bertviewer.core.walk.naming import EMBEDDING
 from bertviewer.core.walk.walk import WalkShape
-
-Pair = tuple[WalkShape | None, WalkShape | None]
 
 
 class Shapes:
-    """Follows the hidden state's width through a model.
+    """Puts letters to the shapes of a flow.
 
     Shapes are of B sentences of S tokens, S_d in a decoder that reads one of its own. ``values``
     are those of the configuration's letters.
@@ -20,7 +20,11 @@ class Shapes:
 
     def __init__(self, architecture: Architecture, run: ActivationRun | None) -> None:
         self.values = {symbol.letter: symbol.value for symbol in architecture.symbols}
-        self._architecture = architecture
+        flows = architecture.flows
+        self._lengths: Mapping[str, int] = flows.lengths if flows is not None else {}
+        root = flows.flow("") if flows is not None else None
+        inputs = () if root is None else (node.name for node in root.nodes if node.kind == "input")
+        self._has_text = any(name.endswith("ids") or "embeds" in name for name in inputs)
         self._compute = architecture.compute.modules if architecture.compute else {}
         self._width: str | None = None
         self._length = "S"
@@ -41,63 +45,67 @@ class Shapes:
         """From here on it is the target's tokens that pass, in an encoder-decoder."""
         self._tokens, self._length = self._target, "S_d"
 
-    def enter(self, node: ModuleNode) -> None:
-        """Learn the hidden state's width from a module's norm, or from its table of tokens."""
-        tables = ("embed", "wte")
-        for weight, name in self._weights(node):
-            if len(weight) == 1 or any(table in name for table in tables):
-                self._width = weight[-1]
-                return
+    def of_block(
+        self, block: Block, tensors: Sequence[TensorInfo]
+    ) -> tuple[WalkShape | None, WalkShape | None]:
+        """Return what goes into a block, which learns ``tensors``, and what comes out."""
+        found = self._compute.get(block.path or "") if block.is_whole else None
+        given = None if found is None else found.output_shape
+        is_table = block.name.startswith(EMBEDDING)
+        # A table that the decoder shares has the shapes of its last call.
+        if found is not None and given is not None and (not is_table or self._length in given):
+            if len(given) > 2:
+                self._width = given[-1]
+            taken = found.input_shape
+            return None if taken is None else self._shape(taken), self._shape(given)
+        before = None if block.taken is None else self.of_form(block.taken)
+        return before, None if block.given is None else self.of_form(block.given, tensors)
 
-    def ids_shape(self) -> WalkShape:
-        """Return the shape of token ids."""
-        return self._shape(("B", self._length))
+    def of_form(self, form: Form, tensors: Sequence[TensorInfo] = ()) -> WalkShape:
+        """Return a shape in letters; its last dimension may be that of tensors."""
+        if form.letters is not None:
+            return self._shape(form.letters)
+        letters = list(map(str, form.shape))
+        taken = self._lengths_in(form.shape)
+        for place, letter in taken.items():
+            letters[place] = letter
+        widths = [place for place in range(len(letters)) if place not in taken]
+        if widths and len(letters) > 1:
+            last = widths[-1]
+            letters[last] = self._letters_of(form.shape[last], tensors)
+            if len(letters) > 2:
+                self._width = letters[last]
+        return self._shape(tuple(letters))
 
-    def hidden(self) -> WalkShape | None:
-        """Return the shape of the hidden states that pass now."""
-        # Without a vocabulary it is no sentence of S tokens that passes.
-        if self._width is None or "V" not in self.values:
-            return None
-        return self._shape(("B", self._length, self._width))
+    def _lengths_in(self, shape: Sequence[int]) -> dict[int, str]:
+        """Return which dimensions are sentences and tokens, by their places."""
+        sentences = self._lengths.get("B")
+        if not shape or sentences is None:
+            return {}
+        found = {0: "B"} if shape[0] == sentences and len(shape) > 1 else {}
+        if not self._has_text:
+            return found
+        lengths = {self._lengths.get(each): each for each in ("S_d", "S", self._length)}
+        tokens = [place for place in (0, 1) if place < len(shape) and shape[place] in lengths]
+        if found and len(shape) > 2 and 1 not in tokens and shape[-1] in lengths:
+            tokens = [len(shape) - 1]  # features stand before places
+        elif tokens == [0] and len(shape) > 1 and shape[1] == sentences:
+            found[1] = "B"
+        return found | {place: lengths[shape[place]] for place in tokens if place not in found}
 
-    def of_step(self, step: PlanStep, node: ModuleNode | None) -> Pair:
-        """Return what goes into a planned step and what comes out."""
-        if step.kind == "aside":
-            return None, None
-        if step.kind == "table" and node is not None:
-            before, after = self.of_module(node)
-            # A table that the decoder shares has the shapes of its last call.
-            if after is not None and self._length in after.symbols:
-                return before, after
-        hidden = self.hidden()
-        looks_up = step.kind == "table" or step.name == "Embedding-Token"
-        return (self.ids_shape() if looks_up else hidden), hidden
+    def _letters_of(self, size: int, tensors: Sequence[TensorInfo]) -> str:
+        """Return a width in letters: that of a tensor, or of what passed before."""
+        for tensor in reversed(tensors):
+            for dim in tensor.symbolic_shape or ():
+                if self._is(dim, size):
+                    return dim
+        return self._width if self._width and self._is(self._width, size) else str(size)
 
-    def of_module(self, node: ModuleNode) -> Pair:
-        """Return what goes into a module and what comes out, as far as it is known."""
-        found = self._compute.get(node.path)
-        if found is not None:
-            return self._optional(found.input_shape), self._optional(found.output_shape)
-        hidden = self.hidden()
-        if node.class_name.endswith("Norm"):
-            return hidden, hidden
-        if node.class_name.endswith("Pooler") and self._width is not None:
-            return hidden, hidden and self._shape(("B", self._width))
-        if node.name in PROJECTIONS:
-            self._width = self._weights(node)[0][0][0]
-            return hidden, self.hidden()
-        return None, None
-
-    def _weights(self, node: ModuleNode) -> list[tuple[tuple[str, ...], str]]:
-        """Return the shapes and names of the weights in a module, in letters where known."""
-        return [
-            (tensor.symbolic_shape or tuple(map(str, tensor.shape)), tensor.name)
-            for tensor in self._architecture.tensors_below(node.path)
-            if tensor.name.endswith("weight")
-        ]
-
-    def _optional(self, symbols: tuple[str, ...] | None) -> WalkShape | None:
-        return None if symbols is None else self._shape(symbols)
+    def _is(self, letters: str, size: int) -> bool:
+        try:
+            return not letters.isdecimal() and evaluate(letters, self.values) == size
+        except FormulaError:
+            return False
 
     def _shape(self, symbols: tuple[str, ...]) -> WalkShape:
         return WalkShape(symbols, tuple(map(self._size, symbols)))

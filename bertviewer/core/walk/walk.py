@@ -86,8 +86,8 @@ class WalkPart:
     """Steps that belong together, and what their modules count by themselves.
 
     ``times`` is how often the part stands in the model, ``letters`` the same in symbols.
-    ``is_planned`` says that the steps stand in the order of the computation, additions among them;
-    elsewhere they are a layer's modules in the order of the tree.
+    ``is_planned`` says that the steps stand in the order of execution, additions among them;
+    without a flow they are modules in the order of the tree, under their own names.
     """
 
     kind: PartKind

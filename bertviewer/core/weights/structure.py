@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.architecture import Architecture, ModuleNode, Repeat, TensorInfo, ancestors
+from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo, ancestors
 from bertviewer.core.costs.compute import Compute
 from bertviewer.core.errors import UserError
+from bertviewer.core.repeat import Repeat
 from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.weights.header import shown_name
 from bertviewer.core.weights.rebuilding import NOTE_KEY

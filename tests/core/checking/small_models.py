@@ -19,6 +19,49 @@ from tests.core.formulas.formula_models import TINY, config_of
 SENTENCE = Sentence("the cat sat on the mat", "and so on")
 FAMILIES = tuple(TINY)
 
+_NARROW = {
+    "vocab_size": 97,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "intermediate_size": 40,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+_EXPERTS = {
+    **_NARROW,
+    "num_experts": 4,
+    "num_local_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 24,
+}
+_T5 = {"vocab_size": 97, "d_model": 24, "d_kv": 8, "d_ff": 40, "num_heads": 3, "num_layers": 2}
+_LSH = {"attn_layers": ["lsh"], "axial_pos_shape": [4, 6], "axial_pos_embds_dim": [16, 16]}
+WITHOUT_FORMULAS: dict[str, dict[str, Any]] = {
+    "convbert": {**TINY["electra"], "hidden_size": 32, "num_attention_heads": 4},
+    "fnet": TINY["bert"],
+    "funnel": {
+        **{"vocab_size": 97, "d_model": 24, "n_head": 3, "d_head": 8, "d_inner": 40},
+        **{"block_sizes": [1, 1], "num_decoder_layers": 1, "architectures": ["FunnelModel"]},
+    },
+    "layoutlm": TINY["bert"],
+    "mamba": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 2, "state_size": 8},
+    "mixtral": _EXPERTS,
+    "qwen3_moe": _EXPERTS,
+    "reformer": {**_NARROW, **_LSH, "lsh_attn_chunk_length": 4, "num_buckets": 4},
+    "rwkv": {"vocab_size": 97, "hidden_size": 24, "num_hidden_layers": 4, "rescale_every": 2},
+    "switch_transformers": {
+        **_T5,
+        **{"num_decoder_layers": 2, "num_experts": 4},
+        **{"num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1},
+    },
+    "xlnet": {"vocab_size": 97, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
+}
+"""Families with modules that have no recomputation of their own."""
+
 
 def heads() -> list[tuple[str, str]]:
     """Return every family with every task that it has a head for."""
@@ -32,7 +75,7 @@ def heads() -> list[tuple[str, str]]:
 
 def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
     """Open the tiny model of a family without a file behind it."""
-    values = {**TINY[family], **changes}
+    values = {**(TINY.get(family) or WITHOUT_FORMULAS[family]), **changes}
     config = transformers.AutoConfig.for_model(family, **values)
     source = ModelSource("config", f"tiny-{family}", Path("config.json"), find_task(task))
     with torch.device("meta"):

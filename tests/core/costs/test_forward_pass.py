@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.backend import transformers
-from bertviewer.core.costs import forward_pass
 from bertviewer.core.costs.forward_pass import kind_of, owner_of, read_forward
+from bertviewer.core.flow import product_mode
 
 SIZES = {"B": 2, "S": 5}
 
@@ -172,7 +172,7 @@ def test_a_value_that_is_overwritten_by_an_unknown_one_is_forgotten() -> None:
 
 
 def test_an_endless_model_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forward_pass, "MOST_OPERATIONS", 50)
+    monkeypatch.setattr(product_mode, "MOST_STEPS", 50)
 
     class Steps(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

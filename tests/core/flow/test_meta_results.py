@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from bertviewer.core.backend import transformers
-from bertviewer.core.costs import forward_pass
 from bertviewer.core.costs.forward_pass import ForwardPass, read_forward
-from bertviewer.core.flow import meta_results
+from bertviewer.core.flow import meta_device, meta_results
 from bertviewer.core.flow.meta_results import carry_out
 from tests.core.formulas.formula_models import TINY
 
@@ -44,7 +43,7 @@ def test_a_forward_pass_is_the_same_with_and_without(
 
     first, second = passed(), passed()
     assert meta_results._forms
-    monkeypatch.setattr(forward_pass, "carry_out", lambda op, args, kwargs, _: op(*args, **kwargs))
+    monkeypatch.setattr(meta_device, "carry_out", lambda op, args, kwargs, _: op(*args, **kwargs))
     assert passed() == first == second
 
 

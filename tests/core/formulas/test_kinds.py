@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bertviewer.core.architecture import Architecture
-from bertviewer.core.formulas.catalogue import all_maths, maths_of
+from bertviewer.core.formulas.catalogue import maths_of, with_formulas
 from bertviewer.core.formulas.kinds import kinds
 from tests.core.formulas.formula_models import all_architectures, architecture_of
 
@@ -15,7 +15,8 @@ ARCHITECTURES = all_architectures()
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_module_gets_the_lines_of_its_own_formula(name: str) -> None:
     architecture = ARCHITECTURES[name]
-    assert all_maths(architecture) == {
+    written = with_formulas(architecture).modules
+    assert {node.path: node.forward_formula for node in written} == {
         node.path: maths_of(node, architecture) for node in architecture.modules
     }
 

@@ -2,9 +2,10 @@
 
 import typst
 
-from bertviewer.core.architecture import Architecture, ModuleNode, Repeat, TensorInfo
+from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.made_of import LINE, made_of
+from bertviewer.core.repeat import Repeat
 from bertviewer.core.source_info import SourceInfo
 
 

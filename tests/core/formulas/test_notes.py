@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from bertviewer.core.formulas.catalogue import all_maths, formula_of
+from bertviewer.core.formulas.catalogue import formula_of, with_formulas
 from bertviewer.core.formulas.distance_buckets import bucket_of, buckets_in_use
 from bertviewer.core.formulas.kinds import kinds
 from bertviewer.core.formulas.notes import Note
@@ -137,7 +137,8 @@ def test_a_decoder_reads_s_d_tokens_and_looks_at_s() -> None:
         assert formula is not None
         assert formula.terms[0].symbol == "S_d"
         assert "limits(Y)_(S_d times 24)" in " ".join(formula.maths)
-        maths = all_maths(architecture)
+        written = with_formulas(architecture).modules
+        maths = {node.path: node.forward_formula for node in written}
         assert maths[layer] == " \\ ".join(formula.maths)
         assert "S_d" not in str(maths[layer.replace("decoder", "encoder")])
         if cross:

@@ -17,7 +17,7 @@ from bertviewer.core.progress import no_progress
 from bertviewer.core.run import row_statistics
 from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.capture import Capture
-from bertviewer.core.run.macs import ProductCounter
+from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.run.measuring import left_out, measure
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence
@@ -43,13 +43,15 @@ class Giving(nn.Module):
 def given(output: Any) -> dict[str, ModuleActivation]:
     """Let modules give and take it, as everything that runs in the window is kept."""
     model = nn.Sequential(Giving(output), nn.Identity(), Giving(X))
-    recorder = Recorder(model, no_progress, counter=ProductCounter())
+    recorder = Recorder(model, no_progress)
+    counter = RunCounter(model)
     capture = Capture()
-    with torch.no_grad(), recorder.watching(), capture.watching(dict(model.named_modules())):
+    watched = capture.watching(dict(model.named_modules()))
+    with torch.no_grad(), recorder.watching(), watched, counter.watching():
         model(X)
     assert recorder.givers(X) == ["2", ""]
     assert set(capture.calls) == {"", "0", "1", "2"}
-    found = {activation.path: activation for activation in recorder.activations()}
+    found = {activation.path: activation for activation in recorder.activations(counter.macs())}
     assert found["2"].token_norms is not None
     return found
 

@@ -1,52 +1,27 @@
 """A run's multiply-adds, against torch's counter of the products really done."""
 
 import json
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from bertviewer.core.building import build_config, build_random
 from bertviewer.core.errors import UserError
-from bertviewer.core.flow.products import is_product, product_dimensions
+from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.loading import open_model
-from bertviewer.core.progress import no_progress
-from bertviewer.core.run.activation_run import ModuleActivation, Sentence
-from bertviewer.core.run.macs import Macs, ProductCounter, formula_macs, of_called
-from bertviewer.core.run.recording import Recorder
+from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.run.macs import Macs, RunCounter, formula_macs
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source import parse_source
 from bertviewer.core.tasks import find_task
-from tests.core.formulas.formula_models import TINY
+from tests.core.flow.narrow_models import BERT, NARROW, counted_by_torch, is_known_to_torch
 
-BERT = TINY["bert"]
-MOE = {**TINY["llama"], "moe_intermediate_size": 20, "num_experts_per_tok": 2}
-OTHERS: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("fnet", "rembert"), BERT),
-    "roformer": {**BERT, "embedding_size": 16},
-    "esm": {**BERT, "pad_token_id": 0},
-    "squeezebert": {**BERT, "embedding_size": 24, "num_attention_heads": 4},
-    "mobilebert": {**BERT, "embedding_size": 16, "intra_bottleneck_size": 12},
-    "deberta": {**BERT, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
-    "convbert": {**BERT, "embedding_size": 16, "num_attention_heads": 4},
-    "longformer": {**BERT, "attention_window": 4},
-    "xlnet": {"vocab_size": 97, "d_model": 24, "n_layer": 2, "n_head": 3, "d_inner": 40},
-    "funnel": {
-        **{"architectures": ["FunnelModel"], "block_sizes": [1, 1], "num_decoder_layers": 1},
-        **{"vocab_size": 97, "d_model": 24, "n_head": 3, "d_head": 8, "d_inner": 40},
-    },
-    "mixtral": {**TINY["llama"], "num_local_experts": 4},
-    "qwen3_moe": {**MOE, "num_experts": 4, "head_dim": 8},
-}
-FAMILIES = TINY | OTHERS
 HEADS = (
     ("bert", "masked-lm"),
     ("bert", "sequence-classification"),
@@ -55,12 +30,11 @@ HEADS = (
     ("distilbert", "sequence-classification"),
     ("llama", "sequence-classification"),
 )
-IDS = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12, 13]])
-DECODER_IDS = IDS[:, :4]
+IDS, DECODER_IDS = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12, 13]]), torch.tensor([[5, 6, 7, 8]])
 
 
 def build(family: str, task: str = "base", **changes: Any) -> Any:
-    config = build_config({"model_type": family, **FAMILIES[family], **changes}, family)
+    config = build_config({"model_type": family, **NARROW[family], **changes}, family)
     return build_random(config, find_task(task), family)
 
 
@@ -69,23 +43,11 @@ def inputs_of(model: Any) -> dict[str, Tensor]:
     return {"input_ids": IDS, **decoder}
 
 
-@contextmanager
-def counted_by_torch(model: nn.Module) -> Iterator[dict[str, int]]:
-    """Fill a dict with the FLOPs of each module that torch saw a product in."""
-    found: dict[str, int] = {}
-    # Done in steps, attention is seen by torch's counter; the CPU's fused kernel hides it.
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        yield found
-    name = type(model).__name__
-    for path, flops in counter.get_flop_counts().items():
-        found[path.removeprefix(name).removeprefix(".")] = sum(flops.values())
-
-
-def counted_by_run(model: nn.Module, **inputs: Tensor) -> tuple[ModuleActivation, ...]:
-    recorder = Recorder(model, no_progress, counter=ProductCounter())
-    with torch.no_grad(), recorder.watching():
+def counted_by_run(model: nn.Module, **inputs: Tensor) -> Mapping[str, Macs]:
+    counter = RunCounter(model)
+    with torch.no_grad(), counter.watching():
         model(**inputs)
-    return recorder.activations()
+    return counter.macs()
 
 
 def compare(model: nn.Module, **inputs: Tensor) -> int:
@@ -94,21 +56,20 @@ def compare(model: nn.Module, **inputs: Tensor) -> int:
 
 
 def compare_with(judge: nn.Module, model: nn.Module, inputs: Mapping[str, Tensor]) -> int:
-    activations = counted_by_run(model, **inputs)
+    found = counted_by_run(model, **inputs)
     with counted_by_torch(judge) as counted:
         judge(**inputs)
     assert counted[""] > 0
-    for activation in activations:
-        assert activation.macs is not None, (activation.path, activation.macs_reason)
-        # SqueezeBERT calls its layers' forward(), which torch takes for no call.
-        if activation.class_name != "SqueezeBertModule":
-            assert 2 * activation.macs == counted.get(activation.path, 0), activation.path
-    (root,) = (a.macs for a in activations if a.path == "")
+    for path, macs in found.items():
+        assert macs.count is not None, (path, macs.reason)
+        if is_known_to_torch(model.get_submodule(path)):
+            assert 2 * macs.count == counted.get(path, 0), path
+    root = found[""].count
     assert root is not None
     return root
 
 
-@pytest.mark.parametrize(("family", "task"), [*((family, "base") for family in FAMILIES), *HEADS])
+@pytest.mark.parametrize(("family", "task"), [*((family, "base") for family in NARROW), *HEADS])
 def test_torch_counts_the_same_in_every_module(family: str, task: str) -> None:
     model = build(family, task)
     judge = model
@@ -157,13 +118,13 @@ def test_an_attention_that_is_exchanged_while_it_runs_counts() -> None:
     config = build_config({"model_type": "big_bird", **sizes}, "test")
     model: Any = build_random(config, find_task("base"), "test")
     attention = model.encoder.layer[0].attention.self
-    (root, *_) = counted_by_run(model, input_ids=IDS)
+    root = counted_by_run(model, input_ids=IDS)[""]
     assert model.encoder.layer[0].attention.self is not attention
     # It is done by now.
     with counted_by_torch(model) as counted:
         model(input_ids=IDS)
-    assert root.macs is not None
-    assert 2 * root.macs == counted[""]
+    assert root.count is not None
+    assert 2 * root.count == counted[""]
 
 
 class Rnn(nn.Module):
@@ -178,12 +139,11 @@ class Rnn(nn.Module):
 
 
 def test_what_hides_its_products_has_no_count_but_a_reason_and_so_has_what_holds_it() -> None:
-    found = {a.path: (a.macs, a.macs_reason) for a in counted_by_run(Rnn(), x=torch.ones(1, 7, 4))}
     hidden = "the products of aten::mkldnn_rnn_layer are not known"
-    assert found == {
-        "": (None, f"recurrent: {hidden}"),
-        "dense": (7 * 4 * 4, ""),
-        "recurrent": (None, hidden),
+    assert counted_by_run(Rnn(), x=torch.ones(1, 7, 4)) == {
+        "": Macs(None, f"recurrent: {hidden}"),
+        "dense": Macs(7 * 4 * 4),
+        "recurrent": Macs(None, hidden),
     }
 
 
@@ -192,62 +152,41 @@ def test_operations_that_torch_did_not_write_are_not_taken_for_nothing() -> None
     def twice(x: Tensor) -> Tensor:
         return x @ x
 
-    with ProductCounter() as counter:
-        depth = counter.enter("")
-        twice(torch.ones(3, 3))
-        counter.leave(depth)
+    class Squared(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            y: Tensor = twice(x)
+            return y
+
     expected = Macs(None, "the products of bertviewer_tests::twice are not known")
-    assert counter.totals([""]) == {"": expected}
+    assert counted_by_run(Squared(), x=torch.ones(3, 3)) == {"": expected}
+    # Where nobody listens to that, it is an error.
+    with pytest.raises(NotImplementedError, match="bertviewer_tests::twice"), ProductMode(print):
+        twice(torch.ones(3, 3))
 
 
 def test_a_call_that_ends_in_an_error_is_over() -> None:
-    with ProductCounter() as counter:
-        outer = counter.enter("")
-        counter.enter("inner")  # and it fails, which the outer module catches
-        counter.leave(outer)
-        counter.enter("")
-        torch.ones(2, 3) @ torch.ones(3, 4)
-    assert counter.totals(["", "inner"]) == {"": Macs(24), "inner": Macs(0)}
+    class Fails(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            x @ x
+            raise ValueError
 
+    class Catches(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fails = Fails()
+            self.dense = nn.Linear(2, 3, bias=False)
 
-WORDS = re.compile(
-    r"mm|matmul|conv|attention|attn|lstm|gru|rnn|linear|einsum|encoder_layer|tensordot"
-)
-# Sums of other things, or made of operations that are seen.
-NO_PRODUCTS = re.compile(
-    r"cummax|cummin|gamma|hamming|upsample|convert|_compute_linear_combination|backward|weight$"
-    r"|prepack|fbgemm_pack|reorder|quantize_weight|_search$|flatten|thnn_fused|gammainc|nested"
-)
-COMPOSED = {
-    *("matmul", "linalg_matmul", "einsum", "tensordot", "conv1d", "conv2d", "conv3d"),
-    *("_convolution", "_convolution_mode", "conv_transpose1d", "conv_transpose2d"),
-    *("conv_transpose3d", "scaled_dot_product_attention", "_scaled_dot_product_attention_math"),
-    *("lstm", "gru", "rnn_relu", "rnn_tanh", "lstm_cell", "gru_cell", "rnn_relu_cell"),
-    *("rnn_tanh_cell", "thnn_conv2d", "slow_conv3d", "_slow_conv2d_forward"),
-}
+        def forward(self, x: Tensor) -> Tensor:
+            with suppress(ValueError):
+                self.fails(x)
+            y: Tensor = self.dense(x)
+            return y @ y.T
 
-
-def test_every_operation_of_torch_that_sounds_like_a_product_is_known_or_told() -> None:
-    names = {
-        name.removeprefix("aten::").partition(".")[0]
-        for name in torch._C._dispatch_get_all_op_names()
-        if name.startswith("aten::")
+    # What was done until then was done, by the module that caught it.
+    assert counted_by_run(Catches(), x=torch.ones(2, 2)) == {
+        "": Macs(8 + 12 + 12),
+        "dense": Macs(12),
     }
-    unknown = []
-    for name in sorted(names):
-        if not WORDS.search(name) or NO_PRODUCTS.search(name) or name in COMPOSED:
-            continue
-        packet = getattr(torch.ops.aten, name)
-        if not is_product(getattr(packet, packet.overloads()[0])):
-            unknown.append(name)
-    assert not unknown
-
-
-def test_linear_layers_in_one_step() -> None:
-    x, weight = torch.ones(2, 7, 5), torch.ones(3, 5)
-    linear = torch.ops.aten.linear.default
-    assert product_dimensions(linear, (x, weight), x @ weight.T) == (2, 7, 5, 3)
-    assert product_dimensions(torch.ops.aten.add.Tensor, (x, x), x) is None
 
 
 @pytest.fixture(scope="module")
@@ -288,16 +227,31 @@ def test_a_formula_is_not_there_for_each_module_so_all_are_counted(bert: LoadedM
     assert formula_macs(replace(architecture, compute=halved), tokens) is None
 
 
-def test_a_module_that_no_formula_knows_leaves_nothing_above_it_a_number() -> None:
-    known: Mapping[str, Macs] = {"": Macs(9), "a": Macs(4), "b": Macs(5), "a.c": Macs(1)}
-    reason = "its formula was found where nothing called a.d"
-    assert of_called(known, ["", "a", "a.c", "a.d", "b"]) == {
-        "": Macs(None, reason),
-        "a": Macs(None, reason),
-        "a.c": Macs(1),
-        "a.d": Macs(None, reason),
-        "b": Macs(5),
-    }
+def test_where_formulas_know_nothing_of_a_module_that_was_called_all_are_counted(
+    bert: LoadedModel,
+) -> None:
+    compute = bert.architecture.compute
+    assert compute is not None
+    sentence = Sentence("the bank of the river")
+    known = {m.path: m.macs for m in run_sentence(bert, sentence, True).modules}
+    fewer = {path: module for path, module in compute.modules.items() if path != "pooler.dense"}
+    bare = without_formulas(bert)
+    bare.architecture = replace(bare.architecture, compute=replace(compute, modules=fewer))
+    assert {m.path: m.macs for m in run_sentence(bare, sentence, True).modules} == known
+
+
+def test_what_is_counted_says_why_there_is_no_formula(bert: LoadedModel) -> None:
+    compute = bert.architecture.compute
+    assert compute is not None
+    why = "no formula goes through"
+    pooler = replace(compute.modules["pooler"], macs=None, reason=why)
+    bare = without_formulas(bert)
+    modules = {**compute.modules, "pooler": pooler}
+    bare.architecture = replace(bare.architecture, compute=replace(compute, modules=modules))
+    found = {m.path: m for m in run_sentence(bare, Sentence("a"), True).modules}
+    assert found["pooler"].macs == 24**2
+    assert found["pooler"].macs_reason == f"as this run did it, since there is no formula: {why}"
+    assert found["pooler.dense"].macs_reason == ""
 
 
 def test_a_failure_under_the_counter_is_the_models(bert: LoadedModel) -> None:

@@ -1,44 +1,47 @@
-"""What a walk calls modules, and which it opens."""
+"""What a step is called, by what its node computes."""
 
 import pytest
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.walk.naming import StepNames
-from tests.core.opened import plain
-
-
-def module(architecture: Architecture, path: str) -> ModuleNode:
-    return next(node for node in architecture.modules if node.path == path)
+from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.walk.naming import Place, name_of, table_of
+from bertviewer.core.walk.wires import Wires
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
+    ("operation", "place", "name"),
     [
-        ("embeddings.word_embeddings", "Embedding-Token"),
-        ("embeddings.position_embeddings", "Embedding-Position"),
-        ("embeddings.token_type_embeddings", "Embedding-Segment"),
-        ("embeddings.LayerNorm", "Norm"),
-        ("pooler", "Pooler"),
-        ("encoder.layer.0", "BertLayer"),
+        ("layer norm", "embeddings", "Embedding-Norm"),
+        ("layer norm", "layer", "Norm"),
+        ("rms norm", "rest", "Norm"),
+        ("linear", "embeddings", "Embedding-Projection"),
+        ("linear", "rest", "Linear"),
+        ("gated feed-forward", "layer", "FeedForward"),
+        ("routing", "layer", "Router"),
+        ("scale and shift", "layer", "ScaleAndShift"),
+        (None, "layer", "mixer"),
     ],
 )
-def test_names_of_steps(path: str, name: str) -> None:
-    bert = plain("bert-base-uncased")
-    assert StepNames(bert).name_of(module(bert, path)) == name
+def test_names_of_steps(operation: str | None, place: Place, name: str) -> None:
+    assert name_of(Node("n0", "module", "mixer", operation=operation), place) == name
 
 
-def test_what_holds_layers_or_tables_is_opened() -> None:
-    bert = plain("bert-base-uncased")
-    names = StepNames(bert)
-    opened = [node.path for node in bert.modules if names.is_opened(node)]
-    assert opened == ["", "embeddings", "encoder", "encoder.layer"]
-    assert names.is_in_list(module(bert, "encoder.layer.3"))
-    assert not names.is_in_list(module(bert, "encoder.layer"))
+def test_a_dropout_has_no_node() -> None:
+    assert name_of(None, "embeddings") == "Embedding-Dropout"
+    assert name_of(None, "rest") == "Dropout"
 
 
-def test_the_sides_of_an_encoder_decoder() -> None:
-    both, bert = StepNames(plain("transformer-base")), StepNames(plain("bert-base-uncased"))
-    assert (both.has_two_sides, bert.has_two_sides) == (True, False)
-    assert both.side_of("transformer.decoder.layers.2") == "decoder"
-    assert both.side_of("generator") == ""
-    assert bert.side_of("encoder.layer.2") == ""
+def table(source: Node | None, shape: tuple[int, ...] = (1, 16, 24)) -> str:
+    node = Node("n1", "module", "table", "table", operation="embedding", shape=shape)
+    edges = () if source is None else (Edge(source.id, node.id, shape[:-1]),)
+    nodes = (node,) if source is None else (source, node)
+    return table_of(node, Wires(Flow("", "Model", nodes, edges)))[0]
+
+
+def test_a_table_is_known_by_what_it_is_looked_up_by() -> None:
+    assert table(Node("n0", "input", "input ids")) == "Embedding-Token"
+    assert table(Node("n0", "input", "token type ids")) == "Embedding-Segment"
+    assert table(Node("n0", "constant", "input ids")) == "Embedding-Token"
+    assert table(Node("n0", "constant", "positions")) == "Embedding-Position"
+    assert table(Node("n0", "constant", "position ids")) == "Embedding-Position"
+    assert table(None) == "Embedding-Position"
+    assert table(Node("n0", "constant", "positions"), (16, 16, 3)) == "Embedding-Distance"

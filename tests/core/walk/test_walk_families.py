@@ -1,85 +1,243 @@
-"""The walk through every other family: its own steps, and sums that reconcile."""
+"""The walk through many families: what each of them does, in the order in which it does it."""
 
-import json
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import torch
+import transformers
 
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
-from bertviewer.core.walk.building import build_walk
-from bertviewer.core.walk.walk import Walk, WalkStep
-from tests.core.formulas.formula_models import architecture_of
-from tests.core.opened import plain
+from bertviewer.core.transformer_base import register
+from bertviewer.core.walk import notes
+from bertviewer.core.walk.building import TARGET, build_walk
+from bertviewer.core.walk.walk import Walk
 from tests.core.walk.test_walk import SEVENTEEN
+from tests.core.walk.walked import config, flowing, names, small, step
+
+register()
+
+WORDS = ["Input-Token", "Embedding-Token"]
+SEGMENTED = ["Input-Token", "Input-Segment", "Embedding-Token", "Embedding-Segment", "Add"]
+LAST = ["Embedding-Norm", "Embedding-Dropout"]
+BERT = [*SEGMENTED, "Embedding-Position", *LAST]
+ATTENTION, MASKED, CROSS = (
+    "MultiHeadSelfAttention",
+    "MaskedSelfAttention",
+    "MultiHeadCrossAttention",
+)
+POST_NORM = [ATTENTION, "Dropout", "Add", "Norm", "FeedForward", "Dropout", "Add", "Norm"]
+PRE_NORM = ["Norm", ATTENTION, "Dropout", "Add", "Norm", "FeedForward", "Dropout", "Add"]
+PLAIN = [name for name in PRE_NORM if name != "Dropout"]
+EXPERTS = ["Norm", ATTENTION, "Add", "Norm", "Router", "Experts", "Add"]
+OTHER = "the other layer"
 
 
-def configured(folder: Path, **config: Any) -> LoadedModel:
-    path = folder / "config.json"
-    path.write_text(json.dumps(config), encoding="utf-8")
-    return open_model(parse_source(str(path)))
+@pytest.mark.parametrize(
+    ("family", "embeddings", "layer", "rest"),
+    [
+        ("bert", BERT, POST_NORM, [OTHER, "Pooler"]),
+        ("roberta", BERT, POST_NORM, [OTHER, "Pooler"]),
+        ("electra", [*BERT, "Embedding-Projection"], POST_NORM, [OTHER]),
+        (
+            "albert",
+            [*BERT, "Embedding-Projection"],
+            [*POST_NORM[:5], *POST_NORM[6:]],
+            ["the same layer, once more", "Pooler"],
+        ),
+        (
+            "distilbert",
+            [*WORDS, "Embedding-Position", "Add", *LAST],
+            [ATTENTION, *POST_NORM[2:]],
+            [OTHER],
+        ),
+        (
+            "mpnet",
+            [*WORDS, "Embedding-Position", "Add", *LAST, "Embedding-Distance"],
+            POST_NORM,
+            [OTHER, "Pooler"],
+        ),
+        (
+            "deberta",
+            [*WORDS, "Embedding-Position", "Add", *LAST, "Embedding-Distance"],
+            POST_NORM,
+            [OTHER],
+        ),
+        (
+            "deberta-v2",
+            [*WORDS, *LAST, "Embedding-Distance", "Embedding-Distance-Norm"],
+            POST_NORM,
+            [OTHER],
+        ),
+        (
+            "roformer",
+            [*SEGMENTED, *LAST, "Embedding-Projection", "Embedding-Position"],
+            POST_NORM,
+            [OTHER],
+        ),
+        ("esm", WORDS, PRE_NORM, [OTHER, "Norm", "Pooler", "contact_head"]),
+        (
+            "big_bird",
+            [*SEGMENTED, "Embedding-Position", *reversed(LAST)],
+            [ATTENTION, "Linear", *POST_NORM[1:]],
+            [OTHER, "Pooler"],
+        ),
+        (
+            "squeezebert",
+            [*SEGMENTED[:3], "Embedding-Position", *SEGMENTED[3:], *LAST],
+            POST_NORM,
+            [OTHER, "Pooler"],
+        ),
+        (
+            "gpt2",
+            [*WORDS, "Embedding-Position", "Add", "Embedding-Dropout"],
+            PRE_NORM,
+            [OTHER, "Norm"],
+        ),
+        (
+            "gptj",
+            [*WORDS, "Embedding-Dropout"],
+            ["Norm", ATTENTION, "Dropout", "FeedForward", "Dropout", "Add"],
+            [OTHER, "Norm"],
+        ),
+        ("llama", WORDS, PLAIN, [OTHER, "Norm"]),
+        ("mistral", WORDS, PLAIN, [OTHER, "Norm"]),
+        ("qwen3", WORDS, PLAIN, [OTHER, "Norm"]),
+        ("gemma", WORDS, PLAIN, [OTHER, "Norm"]),
+        ("mixtral", WORDS, EXPERTS, [OTHER, "Norm"]),
+        ("qwen3_moe", WORDS, EXPERTS, [OTHER, "Norm"]),
+        ("mamba", WORDS, ["Norm", "mixer", "Add"], [OTHER, "Norm"]),
+        (
+            "xlnet",
+            [*WORDS, "Embedding-Dropout"],
+            [*POST_NORM, "r_s_bias, seg_embed"],
+            [OTHER, "Dropout", "mask_emb"],
+        ),
+        (
+            "vit",
+            ["Convolution", "Concatenate", "Add", "Embedding-Dropout"],
+            PRE_NORM,
+            [OTHER, "Norm", "Pooler"],
+        ),
+    ],
+)
+def test_steps_in_the_order_of_execution(
+    family: str, embeddings: list[str], layer: list[str], rest: list[str]
+) -> None:
+    walk = build_walk(small(family))
+    assert walk.reconciles
+    assert all(part.is_planned for part in walk.parts)
+    assert [[at.name for at in part.steps] for part in walk.parts] == [embeddings, layer, rest]
 
 
-def names(walk: Walk) -> list[str]:
-    return [step.name for step in walk.steps]
+def decoder_of(encoder: list[str]) -> list[str]:
+    """Return a decoder layer's steps: self-attention again, across to the encoder."""
+    start = encoder.index("FeedForward") - (encoder[0] == "Norm")
+    across = [CROSS if name == ATTENTION else name for name in encoder[:start]]
+    return [MASKED if name == ATTENTION else name for name in encoder[:start]] + (
+        across + encoder[start:]
+    )
 
 
-def step(walk: Walk, name: str) -> WalkStep:
-    return next(step for step in walk.steps if step.name == name)
+@pytest.mark.parametrize(
+    ("family", "layer"),
+    [
+        ("bart", POST_NORM),
+        ("mbart", PRE_NORM),
+        ("t5", PRE_NORM),
+        ("mt5", PRE_NORM),
+        ("transformer-base", POST_NORM),
+    ],
+)
+def test_a_decoder_comes_after_its_encoder(family: str, layer: list[str]) -> None:
+    walk = build_walk(small(family))
+    assert walk.reconciles
+    layers = [part for part in walk.parts if part.kind == "layer"]
+    encoders = [part for part in layers if "encoder" in part.title.lower()]
+    assert [[at.name for at in part.steps] for part in encoders] == [layer] * len(encoders)
+    decoders = layers[len(encoders) :]
+    assert [[at.name for at in part.steps] for part in decoders] == [decoder_of(layer)] * len(
+        decoders
+    )
+    target = next(part for part in walk.parts if part.title == TARGET)
+    assert [at.name for at in target.steps[:2]] == WORDS
+    # One table for both sides; it counts once.
+    assert [at.count.parameters for at in walk.steps if at.name == "Embedding-Token"] == [
+        97 * 24,
+        0,
+    ]
+    assert target.steps[1].note == notes.AGAIN
+    assert layers[0].steps[1].output_shape is not None
+    assert layers[-1].steps[1].output_shape is not None
+    assert layers[0].steps[1].output_shape.text == "[B, S, 24]"
+    assert layers[-1].steps[1].output_shape.text == "[B, S_d, 24]"
+
+
+CALLED = [
+    *("bert", "roberta", "electra", "albert", "distilbert", "mpnet", "deberta", "deberta-v2"),
+    *("roformer", "esm", "big_bird", "squeezebert", "mobilebert", "gpt2", "gptj", "opt", "llama"),
+    *("qwen3", "gemma", "mixtral", "qwen3_moe", "mamba", "xlnet", "modernbert", "bart", "mbart"),
+    *("t5", "mt5", "transformer-base"),
+]
+
+
+@contextmanager
+def calls_of(model: torch.nn.Module) -> Iterator[list[str]]:
+    """Note the modules in the order in which they are called."""
+    found: list[str] = []
+    handles = [
+        module.register_forward_pre_hook(lambda *_, path=path: found.append(path))
+        for path, module in model.named_modules()
+    ]
+    yield found
+    for handle in handles:
+        handle.remove()
+
+
+@pytest.mark.parametrize("family", CALLED)
+def test_modules_stand_in_the_order_of_their_calls(family: str) -> None:
+    model = transformers.AutoModel.from_config(config(family)).eval()
+    ids = torch.arange(3, 19)[None]
+    given: dict[str, Any] = {"input_ids": ids}
+    if model.config.is_encoder_decoder:
+        given["decoder_input_ids"] = ids
+    with calls_of(model) as calls, torch.no_grad():
+        model(**given)
+    walk = build_walk(small(family))
+    assert walk.reconciles
+    position, seen = 0, 0
+    for part in walk.parts:
+        if part.title == TARGET:
+            position = 0  # some look the target's words up before the source's layers
+        for at in part.steps:
+            if at.path is None or at.stands_for_others or "more" in at.name:
+                continue
+            if at.note == notes.UNUSED or (at.note == notes.DISTANCES and at.path not in calls):
+                continue
+            later = (
+                place
+                for place in range(position, len(calls))
+                if f"{calls[place]}.".startswith(f"{at.path}.")
+            )
+            position = next(later, -1)
+            assert position >= 0, at
+            seen += 1
+    assert seen >= 4
 
 
 class TestFamilies:
     def test_roberta_has_the_seventeen(self) -> None:
-        walk = build_walk(plain("roberta-base"))
+        walk = build_walk(flowing("roberta-base"))
         assert names(walk)[:8] == [name for name, _, _ in SEVENTEEN[:8]]
         assert step(walk, "Embedding-Position").count.numbers == "514*768"
+        assert step(walk, "Input-Segment").note == notes.ONE_SEGMENT
 
-    def test_distilbert_has_no_segments_and_no_pooler(self) -> None:
-        walk = build_walk(plain("distilbert-base-uncased"))
-        assert names(walk) == [
-            "Input-Token",
-            "Embedding-Token",
-            "Embedding-Position",
-            "Add",
-            "Embedding-Norm",
-            "Embedding-Dropout",
-            "MultiHeadSelfAttention",
-            "Add",
-            "Norm",
-            "FeedForward",
-            "Dropout",
-            "Add",
-            "Norm",
-            "the other 5 layers",
-        ]
-
-    def test_gpt2_norms_first(self) -> None:
-        walk = build_walk(plain("gpt2"))
-        assert names(walk) == [
-            "Input-Token",
-            "Embedding-Token",
-            "Embedding-Position",
-            "Add",
-            "Embedding-Dropout",
-            "Norm",
-            "MultiHeadSelfAttention",
-            "Dropout",
-            "Add",
-            "Norm",
-            "FeedForward",
-            "Dropout",
-            "Add",
-            "the other 11 layers",
-            "Norm",
-        ]
-        attention = step(walk, "MultiHeadSelfAttention")
+    def test_gpt2_projects_three_at_once(self) -> None:
+        attention = step(build_walk(flowing("gpt2")), ATTENTION)
         assert attention.count.numbers == "(768*2304+2304)+(768*768+768)"
 
     def test_albert_stores_one_layer(self) -> None:
-        walk = build_walk(plain("albert-base-v2"))
+        walk = build_walk(flowing("albert-base-v2"))
         again = step(walk, "the same layer, 11 more times")
         assert again.count.parameters == 0
         assert "applied 12 times" in again.note
@@ -89,18 +247,15 @@ class TestFamilies:
         assert projection.output_shape.text == "[B, S, 768]"
         assert step(walk, "Pooler").count.parameters == 590_592
 
-    def test_a_small_electra_widens_its_embeddings(self, tmp_path: Path) -> None:
-        sizes = {"vocab_size": 90, "embedding_size": 16, "hidden_size": 32}
-        sizes |= {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-        walk = build_walk(configured(tmp_path, model_type="electra", **sizes).with_formulas())
+    def test_electra_widens_its_embeddings(self) -> None:
+        walk = build_walk(small("electra"))
         projection = step(walk, "Embedding-Projection")
-        assert projection.count.symbols == "E*D+D"
+        assert projection.count.numbers == "16*24+24"
         assert projection.input_shape is not None
-        assert projection.input_shape.text == "[B, S, E]"
-        assert walk.reconciles
+        assert projection.input_shape.text == "[B, S, 16]"
 
     def test_the_transformer_walks_twice(self) -> None:
-        walk = build_walk(plain("transformer-base"))
+        walk = build_walk(flowing("transformer-base"))
         assert [part.title for part in walk.parts] == [
             "Embeddings",
             "One encoder layer",
@@ -110,147 +265,102 @@ class TestFamilies:
             "The rest of the decoder",
         ]
         tables = [s for s in walk.steps if s.name == "Embedding-Token"]
-        # One table for both; it counts once.
         assert [s.count.parameters for s in tables] == [18_944_000, 0]
-        assert "MultiHeadCrossAttention" in names(walk)
+        assert step(walk, "Add").note == notes.SINUSOIDS
         assert [s.name for s in walk.parts[2].steps] == ["the other 5 layers", "Norm"]
 
     def test_a_tied_head_counts_nothing(self) -> None:
-        walk = build_walk(plain("bert-base-chinese", "masked-lm"))
+        walk = build_walk(flowing("bert-base-chinese", "masked-lm"))
         head = walk.steps[-1]
-        assert (head.path, head.count.parameters) == ("cls", 613_256)
+        assert (head.name, head.path, head.count.parameters) == ("Head", "cls", 613_256)
         assert head.note.startswith("tied to bert.embeddings.word_embeddings.weight")
 
 
-SMALL: Mapping[str, Mapping[str, Any]] = {
-    "bart": {
-        "d_model": 32, "encoder_layers": 3, "decoder_layers": 2, "encoder_attention_heads": 4,
-        "decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 48,
-    },
-    "t5": {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 3, "num_heads": 4},
-    "llama": {
-        "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3,
-        "num_attention_heads": 4, "num_key_value_heads": 2,
-    },
-    "deberta-v2": {
-        "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-    },
-    "bert": {
-        "hidden_size": 32, "intermediate_size": 60, "num_hidden_layers": 1,
-        "num_attention_heads": 4, "is_decoder": True, "add_cross_attention": True,
-    },
-    "albert": {
-        "embedding_size": 16, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4,
-        "num_hidden_groups": 2, "inner_group_num": 2, "num_attention_heads": 4,
-    },
-}  # fmt: skip
+def kinds(walk: Walk) -> list[tuple[str, int, str | None]]:
+    return [
+        (part.title, part.times, part.steps[0].path) for part in walk.parts if part.kind == "layer"
+    ]
 
 
-@pytest.mark.parametrize("family", SMALL)
-def test_any_other_family_adds_up(family: str, tmp_path: Path) -> None:
-    model = configured(tmp_path, model_type=family, vocab_size=90, **SMALL[family])
-    walk = build_walk(model.architecture)
+def test_local_and_global_layers_are_kinds_of_their_own() -> None:
+    """Every third layer of ModernBERT looks at the whole text; the first has no norm before it."""
+    walk = build_walk(small("modernbert", num_hidden_layers=7))
     assert walk.reconciles
-    assert walk.parameters == walk.expected
-    assert [part.kind for part in walk.parts[:2]] == ["embeddings", "layer"]
-    assert names(walk)[:1] == ["Input-Token"]
-    assert sum(s.stands_for_others for s in walk.steps) == (
-        {"bart": 2, "t5": 2}.get(family, 0 if family == "bert" else 1)
-    )
+    assert kinds(walk) == [
+        ("Layer 0", 1, "layers.0.attn"),
+        ("Layer 1", 4, "layers.1.attn_norm"),
+        ("Layer 3", 2, "layers.3.attn_norm"),
+    ]
+    others = [s for s in walk.steps if s.stands_for_others]
+    assert [(s.name, s.path) for s in others] == [
+        ("the other 3 layers like layer 1", "layers.2"),
+        ("the other layer like layer 3", "layers.6"),
+    ]
 
 
-def test_a_decoder_layer_of_bert_has_cross_attention(tmp_path: Path) -> None:
-    model = configured(tmp_path, model_type="bert", vocab_size=90, **SMALL["bert"])
-    walk = build_walk(model.architecture)
-    layer = [s.name for s in walk.parts[1].steps]
-    assert layer[4:8] == ["MultiHeadCrossAttention", "Dropout", "Add", "Norm"]
-
-
-LLAMA_LAYER = ["Norm", "MultiHeadSelfAttention", "Add", "Norm", "FeedForward", "Add"]
-CROSS_ATTENTION = ["MultiHeadCrossAttention", "Add", "Norm"]
-
-
-@pytest.mark.parametrize(
-    ("family", "part", "expected"),
-    [
-        ("llama", 1, LLAMA_LAYER),
-        ("t5", 1, LLAMA_LAYER),
-        ("t5", -2, [*LLAMA_LAYER[:4], *CROSS_ATTENTION, *LLAMA_LAYER[4:]]),
-        ("bart", 1, [*LLAMA_LAYER[1:], "Norm"]),
-        ("bart", -2, [*LLAMA_LAYER[1:4], *CROSS_ATTENTION, "FeedForward", "Add", "Norm"]),
-    ],
-)
-def test_layers_in_the_order_of_their_computation(
-    family: str, part: int, expected: list[str], tmp_path: Path
-) -> None:
-    model = configured(tmp_path, model_type=family, vocab_size=90, **SMALL[family])
-    layer = build_walk(model.architecture).parts[part]
-    assert [s.name for s in layer.steps] == expected
-    assert layer.is_planned
-
-
-END = ["Dropout", "Add", "Norm"]
-POST_NORM = ["MultiHeadSelfAttention", *END, "FeedForward", *END]
-PRE_NORM = ["Norm", *POST_NORM[:3], "Norm", *POST_NORM[4:7]]
-WORDS = ["Input-Token", "Embedding-Token"]
-SEGMENTED = ["Input-Token", "Input-Segment", "Embedding-Token", "Embedding-Segment", "Add"]
-LAST = ["Embedding-Norm", "Embedding-Dropout"]
-
-
-@pytest.mark.parametrize(
-    ("family", "embeddings", "layer", "rest"),
-    [
-        (
-            "deberta",
-            [*WORDS, "Embedding-Position", "Add", *LAST, "Embedding-Distance"],
-            POST_NORM,
-            [],
-        ),
-        (
-            "deberta-v2",
-            [*WORDS, *LAST, "Embedding-Distance", "Embedding-Distance-Norm"],
-            POST_NORM,
-            [],
-        ),
-        (
-            "roformer",
-            [*SEGMENTED, *LAST, "Embedding-Projection", "Embedding-Position"],
-            POST_NORM,
-            [],
-        ),
-        ("esm", WORDS, PRE_NORM, ["Norm", "Pooler", "EsmContactPredictionHead"]),
-        ("big_bird", [*SEGMENTED, "Embedding-Position", *LAST], POST_NORM, ["Pooler"]),
-        ("squeezebert", [*SEGMENTED, "Embedding-Position", *LAST], POST_NORM, ["Pooler"]),
-    ],
-)
-def test_berts_kin_walks_in_the_order_of_its_computation(
-    family: str, embeddings: list[str], layer: list[str], rest: list[str]
-) -> None:
-    walk = build_walk(architecture_of(family))
+def test_layers_that_are_stored_in_groups() -> None:
+    walk = build_walk(small("albert", num_hidden_layers=4, num_hidden_groups=2, inner_group_num=2))
     assert walk.reconciles
-    assert all(part.is_planned for part in walk.parts)
-    found = [[step.name for step in part.steps] for part in walk.parts]
-    assert found == [embeddings, layer, ["the other layer", *rest]]
+    assert [at.name for at in walk.parts[2].steps] == [
+        OTHER,
+        "the same 2 layers, once more",
+        "Pooler",
+    ]
+    assert names(walk).count(ATTENTION) == 2
+
+
+def test_a_layer_that_is_alone_is_a_layer() -> None:
+    walk = build_walk(small("bert", num_hidden_layers=1))
+    assert walk.reconciles
+    assert [[at.name for at in part.steps] for part in walk.parts] == [BERT, POST_NORM, ["Pooler"]]
+
+
+def test_what_no_pass_uses_is_counted_and_said() -> None:
+    walk = build_walk(small("bert", is_decoder=True, add_cross_attention=True))
+    unused = walk.parts[1].steps[-1]
+    assert (unused.name, unused.note) == ("crossattention", notes.UNUSED)
+    assert unused.count.parameters == 4 * (24 * 24 + 24) + 2 * 24
+    assert walk.reconciles
+
+
+def test_a_narrow_layer_is_walked_through_whole() -> None:
+    """MobileBERT goes through a bottleneck, and several feed-forward networks in each layer."""
+    layer = build_walk(small("mobilebert")).parts[1]
+    assert [at.name for at in layer.steps if at.path is not None] == [
+        *("Linear", "ScaleAndShift", "Linear", "ScaleAndShift", ATTENTION, "ScaleAndShift"),
+        *("FeedForward", "ScaleAndShift", "FeedForward", "ScaleAndShift"),
+        *("Linear", "Dropout", "ScaleAndShift"),
+    ]
+
+
+def test_features_may_stand_before_places() -> None:
+    attention = step(build_walk(small("squeezebert")), ATTENTION)
+    assert attention.input_shape is not None
+    assert attention.input_shape.text == "[B, 24, S]"
+    assert attention.note.endswith("[B, D, S].")
+
+
+def test_images_are_no_sentences() -> None:
+    shapes = [s.output_shape for s in build_walk(small("vit")).steps]
+    assert all(shape is None or "S" not in shape.symbols for shape in shapes)
 
 
 def test_a_table_of_distances_is_not_looked_up_by_tokens() -> None:
-    distances = step(build_walk(architecture_of("deberta")), "Embedding-Distance")
+    distances = step(build_walk(small("deberta")), "Embedding-Distance")
     assert (distances.input_shape, distances.output_shape) == (None, None)
     assert distances.count.parameters == 2 * 32 * 24
 
 
-def test_a_layer_without_a_plan_is_in_the_order_of_the_tree(tmp_path: Path) -> None:
-    model = configured(tmp_path, model_type="mpnet", vocab_size=90, **SMALL["deberta-v2"])
-    layer = build_walk(model.architecture).parts[1]
-    assert not layer.is_planned
-    assert "Add" not in [s.name for s in layer.steps]
+def test_experts_are_counted_all_and_routed() -> None:
+    walk = build_walk(small("mixtral"))
+    router, experts = step(walk, "Router"), step(walk, "Experts")
+    assert router.note == "Chooses 2 of 4 experts for each token."
+    assert router.count.parameters == 4 * 24
+    assert experts.count.parameters == 4 * 3 * 24 * 40
 
 
-def test_images_are_no_sentences(tmp_path: Path) -> None:
-    sizes = {key: SMALL["bert"][key] for key in ("hidden_size", "num_hidden_layers")}
-    sizes |= {"num_attention_heads": 4, "intermediate_size": 60, "image_size": 32}
-    walk = build_walk(configured(tmp_path, model_type="vit", **sizes).architecture)
+def test_a_text_beside_a_picture_has_embeddings_of_its_own() -> None:
+    walk = build_walk(small("clip"))
     assert walk.reconciles
-    assert {s.input_shape for s in walk.steps} == {None}
-    assert {s.output_shape for s in walk.steps} == {None}
+    assert [part.kind for part in walk.parts] == ["embeddings", "layer", "rest"] * 2
+    assert [at.name for at in walk.parts[3].steps] == [*WORDS, "Embedding-Position", "Add"]

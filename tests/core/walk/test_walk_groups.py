@@ -7,6 +7,7 @@ from bertviewer.core.counting.grouping import Relation
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import CountGroups, group_counts, relations_text, teacher_relations
 from tests.core.opened import derived, plain
+from tests.core.walk.walked import flowing
 
 
 def groups_of(architecture: Architecture, as_a_teacher: bool = True) -> CountGroups:
@@ -71,12 +72,12 @@ def test_a_square_alone_is_no_second_line() -> None:
 
 
 def test_the_transformers_two_stacks() -> None:
-    titles = [group.title for group in groups_of(plain("transformer-base")).groups]
+    titles = [group.title for group in groups_of(flowing("transformer-base")).groups]
     assert titles == ["Embedding", "Encoder blocks", "Decoder blocks", "After the blocks"]
 
 
 def test_no_formula_is_no_text() -> None:
-    groups = groups_of(plain("bert-base-uncased"))
+    groups = groups_of(flowing("bert-base-uncased"))
     assert [(group.spelled, group.collected) for group in groups.groups] == [("", "")] * 3
     assert groups.groups[0].text == "23,837,184"
     assert groups.reconciles

@@ -6,11 +6,11 @@ In one step (``scaled_dot_product_attention``, ``multi_head_attention_forward``)
 from collections.abc import Iterator
 from math import prod
 
-from bertviewer.core.architecture import Scalar
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear
 from bertviewer.core.flow.words import ELEMENTWISE
+from bertviewer.core.special_floats import Scalar
 
 ATTENTION, POSITION_BIAS = "attention", "position bias"
 

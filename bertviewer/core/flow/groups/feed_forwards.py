@@ -5,11 +5,11 @@ W₂ (f(W x) ⊙ V x), with W and V apart or side by side in one matrix (Shazeer
 
 from collections.abc import Iterator, Mapping
 
-from bertviewer.core.architecture import Scalar
 from bertviewer.core.flow.graph import Graph, Reading
 from bertviewer.core.flow.groups.activations import ACTIVATION
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
+from bertviewer.core.special_floats import Scalar
 
 FEED_FORWARD, GATED = "feed-forward", "gated feed-forward"
 

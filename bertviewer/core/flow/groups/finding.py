@@ -1,7 +1,7 @@
 """All groups of a trace, each operation in one of them at the most."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.activations import find_activations
@@ -44,17 +44,39 @@ def find_groups(graph: Graph) -> Groups:
         find_affine,
         find_activations,
     ):
-        _take(taken, finder(graph))
+        _take(graph, taken, finder(graph))
     inner = dict(taken)
     for group in find_feed_forwards(graph, inner):
         taken |= dict.fromkeys(group.operations, group)
-    _take(taken, find_residuals(graph))
+    _take(graph, taken, find_residuals(graph))
     for number, group in taken.items():
         inner.setdefault(number, group)
     return Groups(taken, inner)
 
 
-def _take(taken: dict[int, Group], found: Iterable[Group]) -> None:
+def _take(graph: Graph, taken: dict[int, Group], found: Iterable[Group]) -> None:
     for group in found:
-        if not any(number in taken for number in group.operations):
-            taken |= dict.fromkeys(group.operations, group)
+        whole = group.operations | _between(graph, group.operations)
+        if not any(number in taken for number in whole):
+            taken |= dict.fromkeys(whole, replace(group, operations=whole))
+
+
+def _between(graph: Graph, operations: frozenset[int]) -> frozenset[int]:
+    """Return what lies on the way from one of a group's operations to another.
+
+    A group that something left and came back to would stand before and after it.
+    """
+    last = max(operations)
+    reached: set[int] = set()
+    waiting = list(operations)
+    while waiting:
+        for user in graph.users.get(waiting.pop(), ()):
+            if user < last and user not in reached and user not in operations:
+                reached.add(user)
+                waiting.append(user)
+    kept: set[int] = set()
+    for number in sorted(reached, reverse=True):
+        users = graph.users.get(number, ())
+        if any(user in operations or user in kept for user in users):
+            kept.add(number)
+    return frozenset(kept)

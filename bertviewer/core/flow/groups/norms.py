@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from bertviewer.core.flow.graph import DATA, LEARNT, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
+from bertviewer.core.special_floats import Scalar
 
 LAYER_NORM, RMS_NORM = "layer norm", "rms norm"
 
@@ -38,7 +39,8 @@ def find_norms(graph: Graph) -> Iterator[Group]:
 
 def _written_out(graph: Graph, root: int) -> Group | None:
     """Return the norm that divides by the root of a mean square, ``None`` if it is none."""
-    operations, details = {root}, {}
+    operations: set[int] = {root}
+    details: dict[str, Scalar] = {}
     inside = graph.data(root)[0].maker
     if inside is not None and graph.words[inside] in ("add", "clamp", "clamp_min", "maximum"):
         operations.add(inside)
@@ -68,7 +70,8 @@ def _written_out(graph: Graph, root: int) -> Group | None:
             kind = LAYER_NORM
     if (maker := graph.maker(centred)) is not None and (means := _centring(graph, maker)):
         operations |= {maker, *means}
-    _take_affine(graph, divided, operations)
+    if _take_affine(graph, divided, operations):
+        details["one_plus"] = True
     return Group(kind, frozenset(operations), details=details)
 
 
@@ -108,18 +111,27 @@ def _divided(graph: Graph, root: int, operations: set[int]) -> int | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _take_affine(graph: Graph, last: int, operations: set[int]) -> None:
-    """Take the scale and the shift that follow, each a parameter, or 1 and a parameter."""
+def _take_affine(graph: Graph, last: int, operations: set[int]) -> bool:
+    """Take the scale and the shift that follow, each a parameter, or 1 and a parameter.
+
+    Returns:
+        Whether the scale is 1 and a parameter (Gemma).
+    """
+    one_plus = False
     for _ in range(2):
         users = graph.users.get(last, ())
         if len(users) != 1 or graph.words[users[0]] not in ("mul", "add", "addcmul"):
-            return
+            break
         others = [each for each in graph.readings[users[0]] if each.level != DATA]
         if not others or any(not _is_of_weights(graph, each) for each in others):
-            return
+            break
         last = users[0]
         operations.add(last)
-        operations |= {each.maker for each in others if each.maker is not None}
+        added = {each.maker for each in others if each.maker is not None}
+        operations |= added
+        is_scale = graph.words[last] == "mul"
+        one_plus |= is_scale and any(graph.numbers(each) == (1,) for each in added)
+    return one_plus
 
 
 def _is_of_weights(graph: Graph, reading: Reading) -> bool:

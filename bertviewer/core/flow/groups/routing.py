@@ -3,14 +3,14 @@
 Whatever the code does to bring tokens to their experts, it hangs on the indices that were chosen.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from bertviewer.core.architecture import Scalar
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
 from bertviewer.core.flow.trace import Call
 from bertviewer.core.flow.words import ELEMENTWISE
+from bertviewer.core.special_floats import Scalar
 
 ROUTING, EXPERTS = "routing", "experts"
 
@@ -62,10 +62,11 @@ def _of(graph: Graph, choice: int, router: int) -> Iterator[Group]:
     work -= _after_experts(graph, work, max(experts))
     count = widths_of(graph, router)[1]
     details: dict[str, Scalar] = {"experts": count}
-    if isinstance(k := _number_chosen(graph, choice), int):
-        details["chosen"] = k
-    yield Group(ROUTING, frozenset(_real(graph, scores)), details=details)
-    yield Group(EXPERTS, frozenset(_real(graph, work)), details=details)
+    if (chosen_few := _number_chosen(graph, scores, work)) is not None and chosen_few < count:
+        details["chosen"] = chosen_few
+    for kind, operations in ((ROUTING, scores), (EXPERTS, work)):
+        if real := _real(graph, operations):
+            yield Group(kind, frozenset(real), details=details)
 
 
 def _block(graph: Graph, router: int, choice: int) -> Call | None:
@@ -124,10 +125,11 @@ def _real(graph: Graph, operations: set[int]) -> set[int]:
     return {each for each in operations if not graph.is_moving(each)}
 
 
-def _number_chosen(graph: Graph, choice: int) -> Scalar:
-    operation = graph.trace.operations[choice]
-    if graph.words[choice] != "topk":
-        return 1 if graph.words[choice] in ("argmax", "max") else None
-    named: Mapping[str, object] = dict(operation.kwargs)
-    k = named.get("k", operation.args[1] if len(operation.args) > 1 else None)
-    return k if isinstance(k, int) else None
+def _number_chosen(graph: Graph, scores: set[int], work: set[int]) -> int | None:
+    """Return how many experts each token goes to: so many indices the experts are given for it."""
+    for number in sorted(work):
+        for reading in graph.readings[number]:
+            value = graph.value(reading.same)
+            if reading.maker in scores and value.dtype.startswith("int") and value.shape:
+                return value.shape[-1]
+    return None

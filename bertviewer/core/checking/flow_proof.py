@@ -1,0 +1,114 @@
+"""The second proof of a check: what a clean instance of the model computes, in float64."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from bertviewer.core.check_step import CheckStep
+from bertviewer.core.checking.checker import repeated
+from bertviewer.core.checking.clean_model import clean_model
+from bertviewer.core.checking.clean_pass import CleanPass, Proven
+from bertviewer.core.checking.part import NoFormulaError
+from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress
+from bertviewer.core.run.capture import Call, Capture, mapped
+
+
+@dataclass(frozen=True, slots=True)
+class FlowProof:
+    """By path the steps of the modules that were proven, and why others were not."""
+
+    steps: Mapping[str, tuple[CheckStep, ...]]
+    reasons: Mapping[str, str]
+
+
+_NO_CLEAN = "no clean instance of this model can be built and run beside it"
+
+
+def flow_proof(
+    model: LoadedModel, capture: Capture, paths: Collection[str], progress: Progress
+) -> FlowProof:
+    """Prove modules of a run by the flow of a clean instance of the same model.
+
+    A clean instance has the same classes and configuration, and the running model's parameters. It
+    is run once. Every module at ``paths`` gets there what it got in the run, does its own
+    operations, in float64 beside the model's dtype, and finds in place of each module in it what
+    that gave in the run. So what it hands to each of these, and what it gives itself, is proven
+    step by step from its own inputs.
+
+    Args:
+        model: the running one.
+        capture: the run's calls, on the CPU.
+        paths: the modules to prove.
+        progress: told of every module.
+
+    Raises:
+        Cancelled: ``progress`` said so.
+    """
+    running = model.module(random_weights=True)
+    inputs = mapped(capture.inputs, Tensor.cpu)
+    try:
+        clean = clean_model(model, inputs)
+    except UserError:
+        return FlowProof({}, dict.fromkeys(paths, _NO_CLEAN))
+    changed: dict[str, str] = {}
+
+    def find(path: str, number: int) -> Call | None:
+        try:
+            return _usable(running, capture, path, number)
+        except NoFormulaError as error:
+            changed[path] = str(error)
+            return None
+
+    proving = CleanPass(clean, paths, find, progress)
+    failure = "a clean instance of this model does not call it"
+    try:
+        proving.run(inputs)
+    except Cancelled:
+        raise
+    except Exception:  # noqa: BLE001 - a model's forward fails with any kind of error
+        failure = _NO_CLEAN
+    steps = {path: _steps(path, proofs) for path, proofs in proving.proofs.items()}
+    reasons = {
+        path: changed.get(path) or _reason(proving.proofs.get(path), failure) for path in paths
+    }
+    return FlowProof(
+        {path: found for path, found in steps.items() if not reasons[path]},
+        {path: reason for path, reason in reasons.items() if reason},
+    )
+
+
+def _usable(running: nn.Module, capture: Capture, path: str, number: int) -> Call | None:
+    """Return a call of the run with what it took and gave as it was then.
+
+    Raises:
+        NoFormulaError: that is not known any more.
+    """
+    calls = capture.calls.get(path, [])
+    if path in capture.refused or number >= len(calls):
+        return None
+    call = calls[number]
+    return call if call.is_intact else repeated(running.get_submodule(path), call)
+
+
+def _steps(path: str, proofs: list[Proven]) -> tuple[CheckStep, ...]:
+    return tuple(
+        CheckStep(
+            path,
+            step if len(proofs) == 1 else f"{step}, call {number}",
+            found.error,
+            found.tolerance,
+            found.ok,
+            "flow",
+        )
+        for number, proof in enumerate(proofs)
+        for step, found in proof.steps
+    )
+
+
+def _reason(proofs: list[Proven] | None, failure: str) -> str:
+    if proofs is None:
+        return failure
+    return next((proof.reason for proof in proofs if proof.reason), "")

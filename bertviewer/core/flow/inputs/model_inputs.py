@@ -1,0 +1,35 @@
+"""The arguments of one call of a model, and the same without numbers for the meta device."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+
+@dataclass(frozen=True, slots=True)
+class MetaInputs:
+    """The arguments of a model's forward, and the value of each tensor among them."""
+
+    arguments: Mapping[str, Any]
+    known: tuple[tuple[Tensor, Tensor], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInputs:
+    """What a model can be called with.
+
+    Attributes:
+        arguments: of its forward, by name; the tensors are on the CPU and have values.
+        kinds: what it is given, in plain words: ``text``, ``image``, ``sound`` …
+    """
+
+    arguments: Mapping[str, Any]
+    kinds: tuple[str, ...]
+
+    def on_meta(self) -> MetaInputs:
+        """Return the same on the meta device, with the values beside it."""
+        moved = tree_map_only(Tensor, lambda tensor: tensor.to("meta"), dict(self.arguments))
+        pairs = zip(tree_leaves(moved), tree_leaves(dict(self.arguments)), strict=True)
+        return MetaInputs(moved, tuple(pair for pair in pairs if isinstance(pair[0], Tensor)))

@@ -1,0 +1,105 @@
+"""Traces any model of the program: on the meta device, or where that does not go, with weights."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal
+
+from torch import nn
+
+from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.flow.meta_trace import Attempt, meta_attempts, prepare
+from bertviewer.core.flow.shared_weights import build_shared
+from bertviewer.core.flow.trace import Trace
+from bertviewer.core.flow.traced_call import trace_with_weights
+from bertviewer.core.library_words import one_line
+from bertviewer.core.memory import BYTES_PER_PARAMETER, available_memory
+from bertviewer.core.source import ModelSource
+
+LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
+"""One sentence, and lengths that differ."""
+
+MOST_PARAMETERS = 20_000_000_000
+"""A few sentences take more than a minute through more, even if most experts rest."""
+MOST_RUNS = 4
+"""With weights a model is tried with so many of the inputs that it may want."""
+
+
+@dataclass(frozen=True, slots=True)
+class TracedModel:
+    """What one forward pass of a model did, and how it was carried out.
+
+    Attributes:
+        trace: what was done.
+        device: ``meta`` without weights and numbers; ``cpu`` with random ones.
+        kinds: what the model was given: ``text``, ``image``, ``sound``, ``time series``.
+    """
+
+    trace: Trace
+    device: Literal["meta", "cpu"]
+    kinds: tuple[str, ...] = ()
+
+
+def trace_model(
+    source: ModelSource, config: Mapping[str, Any], values: Mapping[str, int] = LENGTHS
+) -> TracedModel:
+    """Trace one forward pass of a source's model. Its own weights are never needed.
+
+    Args:
+        source: where the model comes from, and with which head.
+        config: its configuration, checked.
+        values: B sentences, images or sounds; S tokens of a text, S_d of the target's.
+
+    Returns:
+        What was done. A model that cannot be traced to its end keeps what was traced until then.
+
+    Raises:
+        UserError: the model cannot be built.
+    """
+    model = build_on_meta(build_config(config, source.name), source.task, source.name)
+    try:
+        attempts = meta_attempts(model, values)
+    except Exception as error:  # noqa: BLE001 - a configuration fails with any kind of error
+        return TracedModel(Trace((), (), (), ("", one_line(error))), "meta")
+    best = attempts[0]
+    on_meta = TracedModel(best.trace, "meta", best.inputs.kinds)
+    asking = [attempt for attempt in attempts if _wants_numbers(attempt)]
+    if best.trace.stopped is None or not asking or not _has_room(model):
+        return on_meta
+    try:
+        real = build_shared(build_config(config, source.name), source.task, source.name)
+    except Exception:  # noqa: BLE001 - what was traced on the meta device stays
+        return on_meta
+    prepare(real, "eager")
+    with_weights = _best_with_weights(real, asking[:MOST_RUNS])
+    if with_weights.reach <= best.reach:
+        return on_meta
+    return TracedModel(with_weights.trace, "cpu", with_weights.inputs.kinds)
+
+
+def _wants_numbers(attempt: Attempt) -> bool:
+    """Tell whether a pass stopped where torch asked a tensor of this device for its numbers."""
+    return attempt.trace.stopped is not None and "meta" in attempt.trace.stopped[1]
+
+
+def _best_with_weights(model: nn.Module, attempts: Sequence[Attempt]) -> Attempt:
+    tried: list[Attempt] = []
+    for attempt in attempts:
+        tried.append(Attempt(trace_with_weights(model, attempt.inputs), attempt.inputs))
+        if tried[-1].trace.stopped is None:
+            break
+    return max(tried, key=lambda attempt: attempt.reach)
+
+
+def _has_room(model: nn.Module) -> bool:
+    """Tell whether a model can be run with numbers: one matrix at a time takes memory."""
+    matrices = [
+        prod(parameter.shape[-2:])
+        for module in model.modules()
+        if not isinstance(module, nn.Embedding)
+        for parameter in module.parameters(recurse=False)
+    ]
+    available = available_memory()
+    fits = available is None or 2 * max(matrices, default=0) * BYTES_PER_PARAMETER < available
+    return sum(parameter.numel() for parameter in model.parameters()) <= MOST_PARAMETERS and fits

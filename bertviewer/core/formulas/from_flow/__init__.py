@@ -1,0 +1,1 @@
+"""A module's forward formula, read off its flow: for classes that nobody described by hand."""

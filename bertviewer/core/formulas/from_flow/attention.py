@@ -1,0 +1,210 @@
+"""Attention as the code carries it out: its scores in the order of what is done to them."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bertviewer.core.flow.flow import Node
+from bertviewer.core.flow.flows import Flows
+from bertviewer.core.flow.operand import Operand, operands_in
+from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, SUM, Expression, call
+from bertviewer.core.formulas.from_flow.steps import Step, inner_steps, steps_of
+from bertviewer.core.formulas.from_flow.words import of_word
+from bertviewer.core.formulas.notation import SOFTMAX, number_maths
+
+ROOT = "sqrt(d_k)"
+_PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
+_CLOSE = 1e-4
+_RAISED = re.compile(r"\^\(\(\d+\)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What goes into an attention, each as it is written."""
+
+    query: Expression
+    key: Expression
+    value: Expression
+    mask: Expression
+    bias: Expression
+    other: Callable[[Operand], Expression]
+
+    def of(self, role: str) -> Expression:
+        """Return what has a role."""
+        found = {"query": self.query, "key": self.key, "value": self.value, "bias": self.bias}
+        return found.get(role, self.mask)
+
+
+def attention_of(step: Step, roles: Roles, flows: Flows | None) -> Expression:
+    """Return softmax(Q Kᵀ …) V as it was carried out.
+
+    Raises:
+        LookupError: its parts are not those of an attention.
+    """
+    node = step.node
+    if isinstance(told := node.details.get("operands"), str):
+        return _fused(step, told, roles)
+    inner, holder = _inner(step, flows)
+    return _Composed(inner, holder, roles, _head_size(node), holder is step).whole()
+
+
+def _fused(step: Step, told: str, roles: Roles) -> Expression:
+    """Return torch's scaled_dot_product_attention: the scale is 1 / sqrt(d) if none is given."""
+    named = {each.key: each.plain for each in operands_in(told) if each.key}
+    size = _head_size(step.node)
+    scale = named.get("scale")
+    product = f"{roles.query.within(PRODUCT)} {_turned(roles.key)}"
+    scores = product
+    if scale is None or (size and abs(float(scale) * size**0.5 - 1) < _CLOSE):
+        scores = f"({product}) / {ROOT}"
+    elif float(scale) != 1:
+        scores = f"{number_maths(float(scale))} thin {product}"
+    for role in ("bias", "mask"):
+        if role in step.roles:
+            scores += f" + {roles.of(role).within(SUM)}"
+    if "mask" not in step.roles and step.node.details.get("causal"):
+        scores += " + M"
+    return Expression(f"{SOFTMAX}({scores}) {roles.value.within(PRODUCT)}", PRODUCT)
+
+
+def _inner(step: Step, flows: Flows | None) -> tuple[tuple[Step, ...], Step]:
+    """Return the operations of an attention, of the module that does them all if it is one."""
+    inner = inner_steps(step.node)
+    if len(inner) == 1 and inner[0].node.kind == "module" and flows is not None:
+        flow = flows.flow(inner[0].node.path or "")
+        for below in () if flow is None else steps_of(flow).steps:
+            if below.node.operation == "attention" and below.node.nodes:
+                return inner_steps(below.node), below
+    return inner, step
+
+
+@dataclass(frozen=True, slots=True)
+class _Composed:
+    """Puts the operations of an attention together again."""
+
+    inner: tuple[Step, ...]
+    holder: Step
+    roles: Roles
+    size: int | None
+    # Whether its nodes are those of the formula's own flow, and not of a module in it.
+    is_own: bool
+
+    def whole(self) -> Expression:
+        """Return the last operation, and all before it in it."""
+        if not any(step.node.operation == "softmax" for step in self.inner):
+            raise LookupError("no softmax")
+        return self._of(self.inner[-1])
+
+    def _of(self, step: Step) -> Expression:
+        word = step.node.operation or ""
+        if word not in _PRODUCTS:
+            return self._each(word, step)
+        tensors = [each for each in step.operands if each.is_tensor]
+        if word == "baddbmm" and len(tensors) == 3:
+            return self._added(step, tensors)
+        if len(tensors) != 2:
+            raise LookupError("a product of more than two")
+        return self._product(tensors[0], tensors[1])
+
+    def _product(self, one: Operand, other: Operand) -> Expression:
+        roles = [self._roles_of(each) for each in (one, other)]
+        if "key" in roles[0] and "query" in roles[1]:
+            one, other = other, one
+        left, right = self._operand(one, "query"), self._operand(other, "key")
+        if "value" in roles[0] or "value" in roles[1]:
+            if "value" in roles[0]:
+                one, other = other, one
+            left, right = self._operand(one), self._operand(other, "value")
+            return Expression(f"{left.within(PRODUCT)} {right.within(PRODUCT)}", PRODUCT)
+        return Expression(f"{left.within(PRODUCT)} {_turned(right)}", PRODUCT)
+
+    def _added(self, step: Step, tensors: list[Operand]) -> Expression:
+        """Return torch's baddbmm: beta times the first, and alpha times the others' product."""
+        named = {each.key: float(each.plain) for each in step.operands if each.key and each.plain}
+        product = self._product(tensors[1], tensors[2])
+        alpha, beta = named.get("alpha", 1.0), named.get("beta", 1.0)
+        scaled = product if alpha == 1 else self._scaled(product, alpha)
+        if beta == 0:
+            return scaled
+        bias = self._operand(tensors[0])
+        return Expression(f"{scaled.within(SUM)} + {bias.within(SUM)}", SUM)
+
+    def _each(self, word: str, step: Step) -> Expression:
+        if word == "softmax":
+            return call(SOFTMAX, self._operand(step.operands[0]).text)
+        plain = [each.plain for each in step.operands if each.plain]
+        tensors = [each for each in step.operands if each.is_tensor]
+        if word in ("masked_fill", "where", "masked_fill_") and len(tensors) >= 1:
+            whole = next((each for each in tensors if self._is_inner(each)), tensors[0])
+            masks = [each for each in tensors if not self._is_inner(each) and each.node]
+            mask = self._operand(masks[0]) if masks else self.roles.mask
+            return Expression(f"{self._operand(whole).within(SUM)} + {mask.within(SUM)}", SUM)
+        if word == "add" and plain == ["0"]:
+            return self._operand(tensors[0])
+        if word in ("mul", "div") and len(plain) == 1 and len(tensors) == 1:
+            number = float(plain[0])
+            return self._scaled(self._operand(tensors[0]), number if word == "mul" else 1 / number)
+        operands = [
+            self._operand(each) if each.is_tensor else Expression(_number(each.plain))
+            for each in step.operands
+            if not each.key
+        ]
+        return of_word(word, operands, [])
+
+    def _scaled(self, expression: Expression, factor: float) -> Expression:
+        if self.size and abs(factor * self.size**0.5 - 1) < _CLOSE:
+            return Expression(f"({expression.text}) / {ROOT}", PRODUCT)
+        if factor == 1:
+            return expression
+        if factor > 0 and abs(1 / factor - round(1 / factor)) < _CLOSE < 1 < 1 / factor:
+            return Expression(f"({expression.text}) / {round(1 / factor)}", PRODUCT)
+        return Expression(f"{number_maths(factor)} thin {expression.within(PRODUCT)}", PRODUCT)
+
+    def _operand(self, operand: Operand, role: str = "") -> Expression:
+        inner = next((it for it in self.inner if it.node.id == operand.node), None)
+        if inner is not None:
+            return self._of(inner)
+        roles = self._roles_of(operand)
+        if role in roles:
+            return self.roles.of(role)
+        if self.is_own or not roles:
+            return self.roles.other(operand if self.is_own else Operand())
+        return self.roles.of(roles[0])
+
+    def _is_inner(self, operand: Operand) -> bool:
+        return any(it.node.id == operand.node for it in self.inner)
+
+    def _roles_of(self, operand: Operand) -> tuple[str, ...]:
+        if operand.role:
+            return (operand.role,) if operand.role != "position" else ()
+        found = [
+            role
+            for role, other in self.holder.roles.items()
+            if operand.node and (other.node, other.parts) == (operand.node, operand.parts)
+        ]
+        inner = next((it for it in self.inner if it.node.id == operand.node), None)
+        if inner is not None:  # a query that is scaled before the product
+            for each in inner.tensors:
+                found += self._roles_of(each) if not self._is_inner(each) else ()
+            found = [role for role in found if role in ("query", "key", "value")]
+            if inner.node.operation not in ("mul", "div"):
+                return ()
+        return tuple(found)
+
+
+def _turned(key: Expression) -> str:
+    """Return the keys, transposed."""
+    inner = key.within(ATOM)
+    return f"({inner})^top" if _RAISED.search(inner) else f"{inner}^top"
+
+
+def _head_size(node: Node) -> int | None:
+    size = node.details.get("head_size")
+    return size if isinstance(size, int) else None
+
+
+def _number(plain: str) -> str:
+    try:
+        return number_maths(float(plain))
+    except ValueError:
+        return f'"{plain}"'

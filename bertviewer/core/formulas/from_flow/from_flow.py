@@ -1,0 +1,97 @@
+"""Flow to ``Formula``: what a module computes, one line a step, as the code ran."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bertviewer.core.flow.flow import Flow
+from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.from_flow.inlining import own_steps
+from bertviewer.core.formulas.from_flow.leaves import leaf_formula
+from bertviewer.core.formulas.from_flow.loops import folded
+from bertviewer.core.formulas.from_flow.naming import Names
+from bertviewer.core.formulas.from_flow.shapes import Shapes
+from bertviewer.core.formulas.from_flow.steps import MANY, Steps, closed_steps_of, steps_of
+from bertviewer.core.formulas.from_flow.writing import Writer
+from bertviewer.core.formulas.notation import TOKENS, quoted
+from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.numerals import count_text
+
+SOURCE = "read off the code as it ran"
+_TARGET = Term("S_d", "number of tokens that the decoder reads; every sequence of a batch alike")
+_LENGTH = re.compile(r"\bS\b")
+_LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
+
+
+def flow_formula(flow: Flow, subject: Subject) -> Formula:
+    """Return the forward formula of a module, read off its flow."""
+    leaf = leaf_formula(flow, subject)
+    if leaf is not None:
+        return replace(leaf, source=f"{leaf.source}; {SOURCE}")
+    steps, rounds = _steps(flow)
+    flows = subject.architecture.flows
+    lengths: Mapping[str, int] = {} if flows is None else flows.lengths
+    own = own_steps(steps, rounds)
+    writer = Writer(steps, Names.of(steps, flow.path, own), subject, Shapes(lengths), rounds)
+    lines = tuple(writer.lines())
+    whole = " ".join(lines)
+    tokens = [TOKENS] if _LENGTH.search(whole) else []
+    tokens += [_TARGET] if _LENGTH_OF_TARGET.search(whole) else []
+    terms = [term for term in writer.legend.terms.values() if term.symbol in whole]
+    return Formula(
+        role="from flow",
+        title=flow.class_name,
+        summary=_summary(steps),
+        maths=lines or (f"Y = {quoted(flow.class_name)}(X)",),
+        terms=(*tokens, *terms),
+        notes=_notes(lengths),
+        config_keys=(),
+        source=SOURCE,
+    )
+
+
+def _steps(flow: Flow) -> tuple[Steps, Mapping[str, int]]:
+    """Return a flow's steps, loops as one round; a long one's children are closed."""
+    found = folded(steps_of(flow))
+    if len(found.steps.steps) > MANY and (closed := closed_steps_of(flow)) is not None:
+        found = folded(closed)
+    return found.steps, found.rounds
+
+
+_WORDS = {
+    "attention": "attention",
+    "feed-forward": "a feed-forward network",
+    "gated feed-forward": "a gated feed-forward network",
+    "experts": "a mixture of experts",
+    "convolution": "a convolution",
+    "embedding": "a look-up in a table",
+    "residual": "a residual connection",
+    "layer norm": "a layer norm",
+    "rms norm": "an RMS norm",
+    "rotary": "rotary positions",
+    "linear": "a linear layer",
+    "activation": "an activation",
+}
+
+
+def _summary(steps: Steps) -> str:
+    if not steps.steps:
+        if any(node.kind == "constant" for node in steps.given.values()):
+            return "What it gives follows from positions, masks or its own numbers: from no text."
+        return "Hands on what it takes, in another form or in part: nothing is computed."
+    done = [step.node for step in steps.steps]
+    known = [word for kind, word in _WORDS.items() if any(node.operation == kind for node in done)]
+    count = count_text(len(done), "One step", "{0} steps")
+    if not known:
+        return f"{count}, as the code carries them out."
+    told = known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
+    return f"{count}, as the code carries them out, with {told} among them."
+
+
+def _notes(lengths: Mapping[str, int]) -> tuple[str, ...]:
+    tokens = lengths.get("S")
+    told = f" on one sentence of {tokens} tokens: shapes are of that one" if tokens else ""
+    return (
+        f"Nobody wrote this formula: it was read off one forward pass{told}.",
+        "Views, transposes, casts and dropout, which does nothing in evaluation, are left out.",
+    )

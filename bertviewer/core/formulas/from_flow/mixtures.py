@@ -1,0 +1,143 @@
+"""Routers and the experts that they choose from, in mathematics."""
+
+from collections.abc import Sequence
+
+from bertviewer.core.flow.operand import Operand
+from bertviewer.core.formulas.from_flow.expression import PRODUCT, Expression, call
+from bertviewer.core.formulas.from_flow.naming import weight_path
+from bertviewer.core.formulas.from_flow.steps import Step, inner_steps
+from bertviewer.core.formulas.from_flow.values import Values
+from bertviewer.core.formulas.from_flow.words import activation, of_word
+from bertviewer.core.formulas.notation import SOFTMAX, quoted
+
+EXPERT = '"expert"_e'
+_PRODUCTS = ("matmul", "linear", "grouped_mm", "einsum", "baddbmm")
+_MOST_STEPS = 14
+"""Experts that take more are not one after the other in one product, but in a loop."""
+
+
+def routing(values: Values, step: Step) -> Expression:
+    """Return the choice of a router: the best of its scores."""
+    inner = inner_steps(step.node)
+    words = [each.node.operation or "" for each in inner]
+    scores = _scores(values, step, inner)
+    chosen = step.node.details.get("chosen")
+    choose = f'op("TopK"_{chosen})' if chosen else 'op("TopK")'
+    scoring = next((word for word in words if word in ("softmax", "sigmoid")), "")
+    function = SOFTMAX if scoring == "softmax" else "sigma"
+    is_before = "topk" not in words or scoring in words[: words.index("topk")]
+    found = scores
+    if scoring and is_before:
+        found = call(function, found.text)
+    found = call(choose, found.text)
+    if scoring and not is_before:
+        found = call(function, found.text)
+    experts = step.node.details.get("experts")
+    values.legend.add(choose, f"the best of {experts} experts for each position, and their scores")
+    values.legend.add("g", f"weights of the chosen experts{_afterwards(words, scoring)}")
+    return found
+
+
+def experts(values: Values, step: Step) -> tuple[Expression, str]:
+    """Return the weighted sum of the chosen experts, and what one of them makes of x, if known."""
+    inner = inner_steps(step.node)
+    router = next((o for o in step.tensors if values.operation_of(o.node) == "routing"), None)
+    chosen, weights = _choice(inner)
+    sources = {o.node for o in (chosen, weights) if o is not None and router is None}
+    sources |= {router.node} if router is not None else set()
+    states = dict.fromkeys(values.of(o).text for o in step.tensors if o.node not in sources)
+    which = "e"
+    if router is not None:
+        which = f"e in {values.names.symbol(router.node)}"
+    elif chosen is not None:
+        which = f"e in {values.of(chosen).text}"
+    weight = "g_e"
+    if router is None and weights is not None:
+        weight = f"{values.of(weights).text}_e"
+    values.legend.add(weight, "weight of expert e")
+    values.legend.add(EXPERT, f"expert e, one of {step.node.details.get('experts')}")
+    told = _expert(values, inner)
+    text = f"sum_({which}) {weight} thin {EXPERT} ({', '.join(states) or 'X'})"
+    return Expression(text, PRODUCT), told
+
+
+def _scores(values: Values, step: Step, inner: Sequence[Step]) -> Expression:
+    states = values.first(step)
+    router = next((each for each in inner if each.node.operation == "linear"), None)
+    if router is None:
+        return states
+    index = quoted((weight_path(router) or "router").rpartition(".")[2])
+    if router.node.kind != "module":
+        return values.weights.product(router, states, index)
+    layer = values.weights.layer(router.node, index)
+    return Expression(layer.maths(states.within(PRODUCT), index, sizes=False))
+
+
+def _afterwards(words: Sequence[str], scoring: str) -> str:
+    """Return what is done to the scores beside, in words."""
+    others = [word for word in words if word not in ("", "linear", "topk", scoring)]
+    if set(others) <= {"sum", "div", "add"} and "div" in others:
+        return ", divided by their sum"
+    return (
+        f"; the code also takes these steps: {', '.join(dict.fromkeys(others))}" if others else ""
+    )
+
+
+def _choice(inner: Sequence[Step]) -> tuple[Operand | None, Operand | None]:
+    """Return what says which experts are chosen, and with which weights, where it comes in."""
+    inside = {each.node.id for each in inner}
+    chosen = next(
+        (
+            o
+            for each in inner
+            if each.node.operation == "look-up"
+            for o in each.tensors
+            if o.node not in inside
+        ),
+        None,
+    )
+    weights = next(
+        (
+            o
+            for each in reversed(inner)
+            if each.node.operation == "mul"
+            for o in each.tensors
+            if o.node not in inside
+        ),
+        None,
+    )
+    return chosen, weights
+
+
+def _expert(values: Values, inner: Sequence[Step]) -> str:
+    """Return what one expert makes of x; "" where the code goes another way about it."""
+    last = next((it for it in reversed(inner) if it.node.operation in _PRODUCTS), None)
+    if last is None or len(inner) > _MOST_STEPS:
+        return ""
+    by_id = {each.node.id: each for each in inner}
+
+    def written(operand: Operand) -> Expression:
+        if operand.node in by_id:
+            return values.part(operand, of(by_id[operand.node]))
+        return values.of(operand) if operand.parameter or operand.plain else Expression("x")
+
+    def of(step: Step) -> Expression:
+        word = step.node.operation or step.node.name
+        operands = [each for each in step.operands if not each.key]
+        if word == "look-up" and operands and operands[0].parameter:
+            name = operands[0].parameter
+            symbol = f"W_({quoted(name.rpartition('.')[2])}, e)"
+            values.weights.tell(symbol, "matrix of expert e, part", name)
+            return Expression(symbol)
+        told = [written(each) for each in operands]
+        if word in _PRODUCTS and len(told) >= 2:
+            text = " ".join(each.within(PRODUCT) for each in told[:2])
+            return Expression(text, PRODUCT)
+        if word == "activation":
+            symbol = activation(str(step.node.details.get("activation") or step.node.name))
+            values.legend.add(symbol, "the activation function")
+            return call(symbol, *(each.text for each in told[:1]))
+        return of_word(word, told, ())
+
+    found = of(last).text
+    return found if "x" in found and '"look-up"' not in found else ""

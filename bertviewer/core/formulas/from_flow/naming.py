@@ -1,0 +1,268 @@
+"""What the values and weights of a flow are called in its formula."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bertviewer.core.flow.flow import Node
+from bertviewer.core.flow.operand import Operand
+from bertviewer.core.formulas.from_flow.steps import Step, Steps, inner_steps
+from bertviewer.core.formulas.notation import quoted
+
+_LETTERS = {
+    **dict.fromkeys(("layer norm", "rms norm", "group norm", "batch norm", "scale and shift"), "N"),
+    **dict.fromkeys(("feed-forward", "gated feed-forward"), "F"),
+    **dict.fromkeys(("linear", "activation"), "H"),
+    "attention": "A",
+    "residual": "Z",
+    "embedding": "E",
+    "convolution": "C",
+    "position bias": "B",
+    "experts": "E",
+    "routing": "G",
+}
+_STATES = ("hidden states", "hidden state", "x", "h", "input", "inputs", "output h", "features")
+_ROLES = {"query": "Q", "key": "K", "value": "V"}
+# Through these a query is still a query.
+_PASSED = ("rotary", "rms norm", "layer norm", "mul", "div", "add", "scale and shift", "cat")
+
+Place = tuple[str, tuple[str, ...]]
+"""A node's id, and what is taken of what it gives."""
+
+
+@dataclass(slots=True)
+class Names:
+    """The symbols of a formula.
+
+    Attributes:
+        steps: what they are for.
+        path: the module's.
+        own: the steps that have a line and a symbol of their own, by id.
+        places: symbols by node and part.
+        indices: what stands below the weights of a linear layer, by its node.
+        stacks: what goes through equal layers, by the node that stands for them.
+    """
+
+    steps: Steps
+    path: str
+    own: frozenset[str]
+    places: dict[Place, str] = field(default_factory=dict)
+    indices: dict[str, str] = field(default_factory=dict)
+    stacks: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, steps: Steps, path: str, own: frozenset[str]) -> "Names":
+        """Give every value and weight its name."""
+        names = cls(steps, path, own)
+        names._name_given()
+        names._name_attention()
+        names._name_weights()
+        names._name_steps()
+        return names
+
+    def symbol(self, node: str) -> str:
+        """Return the symbol of what a node gives."""
+        return self.places[node, ()]
+
+    def parts_of(self, node: str) -> tuple[str, ...]:
+        """Return the symbols of a node's parts where all that is taken of it has one."""
+        named = [name for (it, parts), name in self.places.items() if it == node and parts]
+        taken = {o.parts for o in self._taken() if o.node == node}
+        is_all = taken == {parts for it, parts in self.places if it == node and parts}
+        return tuple(dict.fromkeys(named)) if named and is_all else ()
+
+    def _taken(self) -> Iterator[Operand]:
+        for step in self.steps.steps:
+            yield from (*step.operands, *step.roles.values())
+        for _, operand in self.steps.results:
+            yield operand
+
+    def _name_given(self) -> None:
+        wanted = [(node, _given_name(node)) for node in self.steps.given.values()]
+        inputs = [node for node, name in wanted if node.kind == "input" and not name]
+        for node, name in wanted:
+            is_main = bool(inputs) and node is inputs[0]
+            if not self.steps.steps and node.kind == "constant":
+                self.places[node.id, ()] = quoted(node.name)
+                continue
+            self.places[node.id, ()] = name or ("X" if is_main else quoted(node.name))
+        self._number([node.id for node in self.steps.given.values()])
+
+    def _name_attention(self) -> None:
+        self.places |= origins(self.steps)
+        primes = ""
+        for step in self.steps.steps:
+            if step.node.operation != "attention":
+                continue
+            for after in self.steps.steps:
+                if [o.node for o in after.tensors] == [step.node.id] and _is_linear(after):
+                    self.indices.setdefault(after.node.id, _below(f"O{primes}"))
+            primes += "'"
+
+    def _name_weights(self) -> None:
+        start = f"{self.path}." if self.path else ""
+        paths = {
+            step.node.id: path.removeprefix(start)
+            for step in self.steps.steps
+            if (path := weight_path(step)) is not None
+        }
+        short = shortest(tuple(dict.fromkeys(paths.values())))
+        operations = [step.node.operation for step in self.steps.steps]
+        several, shifts = operations.count("scale and shift") > 1, 0
+        for step in self.steps.steps:
+            node = step.node.id
+            if node in self.indices or node not in paths:
+                continue
+            if step.node.operation == "scale and shift":
+                shifts += 1
+                self.indices[node] = str(shifts) if several else ""
+                continue
+            letter = self.places.get((node, ()), "")
+            is_role = letter.rstrip("'") in _ROLES.values() and _is_linear(step)
+            self.indices[node] = _below(letter) if is_role else quoted(short[paths[node]])
+
+    def _name_steps(self) -> None:
+        ids, primes = [], ""
+        for step in self.steps.steps:
+            node = step.node.id
+            if step.node.repeat is not None:
+                self.places[node, ()] = self.stacks[node] = f"L{primes}"
+                primes += "'"
+            if node in self.own and (node, ()) not in self.places:
+                index = self.indices.get(node, "")
+                letter = index.strip("()")
+                letter = letter if letter.startswith("O") else _letter(step.node)
+                self.places[node, ()] = letter
+                ids.append(node)
+        self._number(ids)
+        output = 0
+        for place, (_, operand) in enumerate(self.steps.results):
+            if operand.node in self.own and not operand.parts:
+                if self.places[operand.node, ()].startswith("Y"):
+                    continue
+                self.places[operand.node, ()] = f"Y_{output}" if self.several() else "Y"
+            output = place + 1
+
+    def several(self) -> bool:
+        """Tell whether the module gives more than one thing."""
+        return len({operand.node for _, operand in self.steps.results}) > 1
+
+    def _number(self, ids: Sequence[str]) -> None:
+        """Tell equal symbols apart by a number."""
+        counts = Counter(self.places[each, ()] for each in ids)
+        seen: Counter[str] = Counter()
+        for each in ids:
+            symbol = self.places[each, ()]
+            if counts[symbol] > 1:
+                seen[symbol] += 1
+                self.places[each, ()] = f"{symbol}_{seen[symbol]}"
+
+
+def shortest(paths: Sequence[str]) -> Mapping[str, str]:
+    """Return for each path its shortest ending that no other one has."""
+    found = {}
+    for path in paths:
+        parts = path.split(".")
+        endings = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
+        others = [other for other in paths if other != path]
+        found[path] = next(
+            (e for e in endings if not any(f".{it}".endswith(f".{e}") for it in others)), path
+        )
+    return found
+
+
+def weight_path(step: Step) -> str | None:
+    """Return the path of the module, or of the parameter, that a step's matrix is."""
+    node = step.node
+    if node.operation not in ("linear", "embedding", "convolution", "scale and shift"):
+        return None
+    if node.kind == "module":
+        return node.path
+    named = next((o.parameter for o in step.operands if o.parameter), None)
+    return None if named is None else named.removesuffix(".weight")
+
+
+def _is_linear(step: Step) -> bool:
+    return step.node.operation == "linear"
+
+
+def origins(steps: Steps) -> dict[Place, str]:
+    """Return the linear layers, or parts of them, that make queries, keys and values."""
+    by_id = {step.node.id: step for step in steps.steps}
+    found: dict[Place, str] = {}
+    primes = ""
+    for step in steps.steps:
+        if step.node.operation == "attention":
+            for role, letter in _ROLES.items():
+                operand = step.roles.get(role)
+                made = None if operand is None else _origin(operand, by_id)
+                if made is not None:
+                    found.setdefault((made.node, made.parts), letter + primes)
+            primes += "'"
+    return found
+
+
+def _origin(operand: Operand, by_id: Mapping[str, Step]) -> Operand | None:
+    """Return the linear layer, or the part of one, that a query, key or value comes from."""
+    for _ in range(4):
+        step = by_id.get(operand.node)
+        if step is None or step.node.operation == "linear":
+            return None if step is None else operand
+        if step.node.operation == "rotary":
+            operand = turned_by(step)
+            continue
+        sources = {(o.node, o.parts): o for o in step.tensors if o.node in by_id}
+        if step.node.operation not in _PASSED or operand.parts or len(sources) != 1:
+            return None
+        operand = next(iter(sources.values()))
+    return None
+
+
+def turned_by(step: Step) -> Operand:
+    """Return what a rotation turns: what all the parts that it reads are parts of."""
+    position = step.roles.get("position")
+    inner = inner_steps(step.node)
+    inside = {each.node.id for each in inner} | {position.node if position else ""}
+    read = [o for each in inner for o in each.operands if o.node and o.node not in inside]
+    read = read or [o for o in step.tensors if o.node not in inside]
+    if not read or len({o.node for o in read}) != 1:
+        return Operand()
+    return Operand(read[0].node, _common([o.parts for o in read]))
+
+
+def _common(several: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return what all begin with."""
+    found = []
+    for parts in zip(*several, strict=False):
+        if len(set(parts)) > 1:
+            break
+        found.append(parts[0])
+    return tuple(found)
+
+
+def _below(letter: str) -> str:
+    """Return a letter for a place below another: a prime would go to that one."""
+    return f"({letter})" if "'" in letter else letter
+
+
+def _letter(node: Node) -> str:
+    return _LETTERS.get(node.operation or "", "H" if node.kind == "module" else "U")
+
+
+def _given_name(node: Node) -> str:
+    """Return the letter for what is given, "" for the module's main input."""
+    name = node.name
+    if node.operation == "mask" or (node.kind == "constant" and "mask" in name):
+        return "M"
+    if node.operation == "positions":
+        return "p"
+    if node.operation == "position bias":
+        return "B"
+    if node.kind == "constant" and name == "constant":
+        return "T"
+    if node.kind == "input":
+        if "encoder" in name and "ids" not in name:
+            return 'X_"enc"'
+        if name in _STATES or name.endswith(("hidden states", "embeds")):
+            return ""
+    return quoted(name)

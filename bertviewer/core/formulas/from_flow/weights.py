@@ -1,0 +1,116 @@
+"""The weights in a formula: which tensors they are, and how they are multiplied."""
+
+from dataclasses import dataclass
+
+from bertviewer.core.architecture import TensorInfo
+from bertviewer.core.flow.flow import Node
+from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression
+from bertviewer.core.formulas.from_flow.legend import Legend
+from bertviewer.core.formulas.from_flow.steps import Step
+from bertviewer.core.formulas.notation import Affine, quoted
+from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.shape_text import shape_text
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Finds tensors, and explains each in the legend."""
+
+    subject: Subject
+    legend: Legend
+
+    def layer(self, node: Node, index: str) -> Affine:
+        """Return the linear layer that a module is."""
+        path = node.path or ""
+        weight = self._tensor(f"{path}.weight")
+        taken, given = node.details.get("in_features"), node.details.get("out_features")
+        shape = (int(given or 0), int(taken or 0)) if weight is None else weight.shape
+        is_transposed = node.class_name != "Conv1D"
+        layer = Affine(shape[:2], self._tensor(f"{path}.bias") is not None, is_transposed)
+        self.legend.put(*layer.terms(f"'{self._short(path)}'", index))
+        return layer
+
+    def product(self, step: Step, states: Expression, index: str) -> Expression:
+        """Return a product with a parameter of no module of its own, as the code has it."""
+        function = str(step.node.details.get("function"))
+        parameters = [each.parameter for each in step.operands if each.parameter]
+        if not parameters:
+            return Expression(f"{states.within(PRODUCT)} W", PRODUCT)
+        name = parameters[-1] if function == "addmm" else parameters[0]
+        weight = f"W_{index}" if index else "W"
+        self.tell(weight, "weight", name)
+        is_first = step.operands[0].parameter == name
+        told = next(each for each in step.operands if each.parameter == name)
+        is_turned = (function == "linear" or function.startswith("conv")) != bool(told.parts)
+        matrix = f"{weight}^top" if is_turned else weight
+        inner = states.within(PRODUCT)
+        text = f"{matrix} {inner}" if is_first else f"{inner} {matrix}"
+        biases = [each for each in parameters if each != name]
+        if not biases:
+            return Expression(text, PRODUCT)
+        bias = f"b_{index}" if index else "b"
+        self.tell(bias, "bias", biases[0])
+        return Expression(f"{text} + {bias}", SUM)
+
+    def table(self, step: Step, index: str) -> str:
+        """Return the table whose rows are looked up."""
+        symbol = f"W_{index}" if index else "W"
+        path = step.node.path or ""
+        named = next((each.parameter for each in step.operands if each.parameter), "")
+        self.tell(symbol, "table", named or f"{path}.weight")
+        return symbol
+
+    def convolution(self, step: Step, states: Expression, index: str) -> Expression:
+        """Return a convolution."""
+        symbols = (f"W_{index}", f"b_{index}") if index else ("W", "b")
+        self.legend.add("ast", "convolution over positions, or over the places of an image")
+        text = f"{symbols[0]} ast {states.within(PRODUCT)}"
+        names = [f"{step.node.path}.weight", f"{step.node.path}.bias"]
+        if step.operands and step.node.kind != "module":
+            places = [each for each in step.operands if not each.key]
+            named = {each.key: each for each in step.operands if each.key}
+            kernel = named.get("weight") or (places[1] if len(places) > 1 else None)
+            bias = named.get("bias") or (places[2] if len(places) > 2 else None)
+            names = ["" if each is None else each.parameter for each in (kernel, bias)]
+        if names[0] and self._tensor(names[0]) is not None:
+            self.tell(symbols[0], "kernel", names[0])
+        else:
+            self.legend.add(symbols[0], "kernel, made of other parameters")
+        if not names[1] or self._tensor(names[1]) is None:
+            return Expression(text, PRODUCT)
+        self.tell(symbols[1], "bias", names[1])
+        return Expression(f"{text} + {symbols[1]}", SUM)
+
+    def vectors(self, path: str, scale: str, shift: str) -> None:
+        """Explain a scale and a shift of a module's own."""
+        tensors = [t for t in self.subject.architecture.parameters if t.owner == path]
+        for symbol, ending in ((scale, "weight"), (shift, "bias")):
+            found = next((t for t in tensors if t.name.endswith(ending)), None)
+            value = None if found is None else shape_text(found.shape)
+            what = "scale" if ending == "weight" else "shift"
+            self.legend.add(symbol, f"learnt {what} of '{self._short(path)}'", value)
+
+    def parameter(self, name: str) -> str:
+        """Return the symbol of a parameter by its own name."""
+        *_, holder, last = ("", *name.split("."))
+        symbol = f"W_{quoted(holder)}" if last == "weight" and holder else quoted(last)
+        self.tell(symbol, "parameter", name)
+        return symbol
+
+    def tell(self, symbol: str, what: str, name: str) -> None:
+        """Explain a symbol as the tensor of that name."""
+        found = self._tensor(name)
+        told = self._short(name.removesuffix(".weight").removesuffix(".bias"))
+        self.legend.add(
+            symbol, f"{what} of '{told}'", None if found is None else shape_text(found.shape)
+        )
+
+    def _short(self, path: str) -> str:
+        """Return a path from this module on."""
+        own = self.subject.node.path
+        found = path.removeprefix(f"{own}.") if own else path
+        return found if found != own else path.rpartition(".")[2]
+
+    def _tensor(self, name: str) -> TensorInfo | None:
+        plain = name.removeprefix(".")
+        return next((t for t in self.subject.architecture.parameters if t.name == plain), None)

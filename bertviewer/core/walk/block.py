@@ -1,0 +1,43 @@
+"""A step of a walk, before anything is counted."""
+
+from dataclasses import dataclass
+
+from bertviewer.core.flow.flow import Edge, Letters, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A tensor's shape in numbers, and in letters where the flow has them."""
+
+    shape: Shape
+    letters: Letters | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One step to be.
+
+    Attributes:
+        name: what a teacher calls it.
+        path: the module to look at, ``None`` for an addition.
+        note: what a learner asks at it.
+        reads: the parameters that it computes with.
+        taken: what goes in, ``None`` where nothing does.
+        given: what comes out.
+        looked_up: the name of the input that a table is looked up by, empty for all else.
+        is_whole: whether it is just what the module at ``path`` does.
+    """
+
+    name: str
+    path: str | None
+    note: str = ""
+    reads: tuple[str, ...] = ()
+    taken: Form | None = None
+    given: Form | None = None
+    looked_up: str = ""
+    is_whole: bool = False
+
+
+def form_of(edge: Edge) -> Form:
+    """Return what an edge brings."""
+    return Form(edge.shape, edge.symbolic_shape)

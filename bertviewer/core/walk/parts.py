@@ -1,0 +1,108 @@
+"""The parts of a walk while they grow: steps are counted as they come."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.walk import notes
+from bertviewer.core.walk.ledger import Ledger
+from bertviewer.core.walk.stacks import LayerKind
+from bertviewer.core.walk.terms import collected, has_letters
+from bertviewer.core.walk.walk import PartKind, StepCount, WalkPart, WalkShape, WalkStep
+
+
+@dataclass(slots=True)
+class Part:
+    """A part that is still growing.
+
+    ``path`` is the layer that it opens. ``expected`` is what its modules hold, by their own counts;
+    ``outside`` what a layer's steps count of other modules.
+    """
+
+    kind: PartKind
+    title: str
+    path: str = ""
+    is_planned: bool = True
+    times: int = 1
+    letters: str = ""
+    expected: int = 0
+    outside: int = 0
+    steps: list[WalkStep] = field(default_factory=list)
+
+    def add(self, step: WalkStep) -> None:
+        """Add a step that is counted where it stands."""
+        self.steps.append(step)
+        self.expected += step.count.parameters
+
+    def note_outside(self, tensors: Iterable[TensorInfo]) -> None:
+        """Note tensors that a step counts, so far as they are not the layer's own."""
+        within = f"{self.path}."
+        self.outside += sum(t.numel for t in tensors if not t.name.startswith(within))
+
+
+def done(parts: list[Part]) -> Iterator[WalkPart]:
+    """Yield the parts that have steps, with their steps numbered."""
+    number = 0
+    for part in parts:
+        steps = []
+        for step in part.steps:
+            number += 1
+            steps.append(replace(step, number=number))
+        if steps:
+            yield WalkPart(
+                part.kind,
+                part.title,
+                tuple(steps),
+                part.expected,
+                part.times,
+                part.letters,
+                part.is_planned,
+            )
+
+
+def others_of(
+    template: Part,
+    others: list[ModuleNode],
+    ledger: Ledger,
+    hidden: tuple[WalkShape | None, WalkShape | None],
+    note: str,
+) -> WalkStep:
+    """Return all layers that are like the one before, in one step."""
+    pieces = tuple(piece for step in template.steps for piece in step.count.pieces)
+    symbols = ""
+    if has_letters(pieces):
+        letters = template.letters
+        times = f"({letters}-1)" if letters.isidentifier() else str(len(others))
+        symbols = f"{times}*({collected(pieces)})"
+    taken = ledger.take(other.path for other in others)
+    numbers = f"{len(others)}*{others[0].parameters:,}" if taken.parameters else ""
+    name = f"the other {len(others)} layers" if len(others) > 1 else "the other layer"
+    count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
+    return WalkStep(name, others[0].path, *hidden, count, note, stands_for_others=True)
+
+
+def again_of(
+    kind: LayerKind, path: str, hidden: tuple[WalkShape | None, WalkShape | None]
+) -> WalkStep:
+    """Return the further calls of layers that are stored once, the first of them at ``path``."""
+    stored = len(kind.paths)
+    times = kind.applied // stored - 1
+    which = "layer" if stored == 1 else f"{stored} layers"
+    often = "once more" if times == 1 else f"{times} more times"
+    note = notes.applied(stored, kind.applied)
+    return WalkStep(f"the same {which}, {often}", path, *hidden, note=note)
+
+
+def letters_of_stack(architecture: Architecture, layer: ModuleNode, count: int) -> str:
+    """Return the letters that multiply a layer in its stack's formula, if they do."""
+    nodes = {node.path: node for node in architecture.modules}
+    if layer.parent is None or count < 2:
+        return ""
+    values = {symbol.letter: symbol.value for symbol in architecture.symbols}
+    try:
+        letters = letters_of(nodes[layer.parent].count_formula) - letters_of(layer.count_formula)
+        product = "*".join(sorted(letters))
+        return product if product and evaluate(product, values) == count else ""
+    except FormulaError:
+        return ""

@@ -1,0 +1,170 @@
+"""A flow as it stands on the canvas: plain data with places, free of Qt and of colours."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bertviewer.core.flow.flow import Edge, Node
+
+Form = Literal[
+    "input",
+    "output",
+    "box",
+    "deck",
+    "norm",
+    "pill",
+    "dashed pill",
+    "exit",
+    "sign",
+    "attention",
+    "feed-forward",
+    "gated feed-forward",
+    "list",
+]
+"""What a node looks like. An ``exit`` is an output beside the main line; a ``sign`` is a
+small circle with what it does: plus, times."""
+
+Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
+"""What a node is part of: it has the same hue in the tree, the map, the plots and on paper."""
+
+Style = Literal["strong", "text", "mono", "caption"]
+"""How a text is set: a name, a word, a size or a path, a remark."""
+
+Ink = Literal["text", "muted", "part"]
+"""A text's colour; ``part`` is the hue of what it stands in."""
+
+Weight = Literal["residual", "data", "side"]
+"""How a line is drawn: thick, plain, or pale and dashed as what follows from masks is."""
+
+Point = tuple[float, float]
+
+Measure = Callable[[str, Style, float], float]
+"""How wide a text of that style and size in pixels is."""
+
+SMALL, NORMAL, LARGE = 10.5, 12.0, 13.0
+"""The sizes of letters, in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text: ``y`` is the middle of its letters. One that ``is_turned`` reads upwards."""
+
+    text: str
+    x: float
+    y: float
+    style: Style = "text"
+    size: float = NORMAL
+    anchor: Literal["start", "middle", "end"] = "middle"
+    ink: Ink = "text"
+    is_turned: bool = False
+
+    def moved(self, x: float, y: float) -> "Label":
+        """Return the same text elsewhere."""
+        return replace(self, x=self.x + x, y=self.y + y)
+
+
+@dataclass(frozen=True, slots=True)
+class Rect:
+    """A rectangle by its upper left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        """The right side."""
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        """The lower side."""
+        return self.y + self.height
+
+    def moved(self, x: float, y: float) -> "Rect":
+        """Return the same rectangle elsewhere."""
+        return replace(self, x=self.x + x, y=self.y + y)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A node in its place.
+
+    Attributes:
+        node: what it shows.
+        form: what it looks like.
+        part: what it is part of.
+        rect: what it covers, the cards behind a deck included.
+        labels: its texts, in places on the canvas.
+        tiles: one for each head of an attention; where to draw its picture after a run.
+        splits: the sides of a feed-forward's shapes from left to right.
+        copies: how many cards of a deck are seen.
+        is_causal: no token reads a later one.
+        is_again: the node stands elsewhere too: a mask stands beside each that it masks.
+    """
+
+    node: Node
+    form: Form
+    part: Part
+    rect: Rect
+    labels: tuple[Label, ...] = ()
+    tiles: tuple[Rect, ...] = ()
+    splits: tuple[float, ...] = ()
+    copies: int = 1
+    is_causal: bool = False
+    is_again: bool = False
+
+    def moved(self, x: float, y: float) -> "Placed":
+        """Return the same node elsewhere."""
+        return replace(
+            self,
+            rect=self.rect.moved(x, y),
+            labels=tuple(label.moved(x, y) for label in self.labels),
+            tiles=tuple(tile.moved(x, y) for tile in self.tiles),
+            splits=tuple(split + x for split in self.splits),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An edge's way, from one node's border to another's, with corners that are to be rounded."""
+
+    edge: Edge
+    points: tuple[Point, ...]
+    weight: Weight = "data"
+    has_head: bool = False
+
+    def moved(self, x: float, y: float) -> "Line":
+        """Return the same line elsewhere."""
+        return replace(self, points=tuple((a + x, b + y) for a, b in self.points))
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Nodes, lines and texts without a title and margins."""
+
+    nodes: Sequence[Placed]
+    lines: Sequence[Line]
+    labels: Sequence[Label] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A whole picture, its upper left corner at 0.
+
+    Attributes:
+        width: of the canvas.
+        height: likewise.
+        title: the line above: path, class, parameters, shapes.
+        nodes: in their places.
+        lines: the edges; those that only change rows have several.
+        labels: texts that belong to no node.
+    """
+
+    width: float
+    height: float
+    title: tuple[Label, ...]
+    nodes: tuple[Placed, ...]
+    lines: tuple[Line, ...]
+    labels: tuple[Label, ...] = ()

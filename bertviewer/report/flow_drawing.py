@@ -1,0 +1,31 @@
+"""The flow of a module as a drawing on paper or in a web page: the one that the window draws."""
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.flow.flow import Flow
+from bertviewer.plots.application import windowless_application
+from bertviewer.plots.flow.drawing import Drawing
+from bertviewer.plots.flow.layout import draw
+from bertviewer.plots.flow.painting import pdf_of, text_width
+from bertviewer.plots.flow.svg import svg_of
+
+
+def flow_svg(flow: Flow, architecture: Architecture) -> str:
+    """Return a flow as SVG."""
+    application = windowless_application()
+    result = svg_of(drawn(flow, architecture))
+    application.processEvents()
+    return result
+
+
+def flow_pdf(flow: Flow, architecture: Architecture) -> bytes:
+    """Return a flow as a PDF of one page, as large as the drawing."""
+    application = windowless_application()
+    result = pdf_of(drawn(flow, architecture))
+    application.processEvents()
+    return result
+
+
+def drawn(flow: Flow, architecture: Architecture) -> Drawing:
+    """Return the drawing of a module's flow; there must be an application, for its fonts."""
+    nodes = {node.path: node for node in architecture.modules}
+    return draw(flow, text_width, nodes[flow.path].parameters)

@@ -1,0 +1,115 @@
+"""The flow of a module as text for a terminal."""
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from bertviewer.core.architecture import Architecture
+from bertviewer.core.errors import UserError
+from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.shape_text import shape_text
+from bertviewer.report.formats import aligned
+
+_HEADER = ("", "Step", "Computes", "Takes", "Gives", "Multiply-adds")
+
+
+def check_path(path: str, known: Collection[str], name: str) -> None:
+    """Check that a model has a module of that path.
+
+    Raises:
+        UserError: it has not.
+    """
+    if path in known:
+        return
+    near = get_close_matches(path, known, n=1)
+    hint = f"; is it {near[0]}?" if near and near[0] else ""
+    raise UserError(f"{name}: there is no module {path!r}{hint}")
+
+
+def flow_of(architecture: Architecture, path: str) -> Flow:
+    """Return a module's flow.
+
+    Raises:
+        UserError: it has none; the error says why.
+    """
+    flows = architecture.flows
+    flow = None if flows is None else flows.flow(path)
+    if flow is not None:
+        return flow
+    named = path or architecture.root.class_name
+    reason = "" if flows is None else flows.reason_for(path)
+    raise UserError(f"{architecture.source.name}: {named} has no flow: {reason}")
+
+
+def flow_text(flow: Flow, architecture: Architecture) -> str:
+    """Return a module's steps in the order of execution, what each takes and gives."""
+    names = _names(flow)
+    takes: dict[str, list[Edge]] = {}
+    for edge in flow.edges:
+        takes.setdefault(edge.target, []).append(edge)
+    rows: list[tuple[str, ...]] = [
+        (
+            names[node.id][0],
+            _name(node),
+            _computes(node),
+            ", ".join(_taken(edge, names) for edge in takes.get(node.id, ())),
+            shape_text(node.shape),
+            f"{node.macs:,}" if node.macs else "",
+        )
+        for node in flow.nodes
+    ]
+    return "\n".join((title_of(flow, architecture), "", aligned(_HEADER, rows, right=(5,))))
+
+
+def title_of(flow: Flow, architecture: Architecture) -> str:
+    """Return the module, its class, its count, and what goes in and comes out, in one line."""
+    nodes = {node.path: node for node in architecture.modules}
+    parts = [flow.class_name, f"{nodes[flow.path].parameters:,} parameters"]
+    ends = [
+        shape_text(next(node.shape for node in flow.nodes if node.kind == kind))
+        for kind in ("input", "output")
+        if any(node.kind == kind for node in flow.nodes)
+    ]
+    if len(ends) > 1:
+        parts.append(" → ".join(ends))
+    if flow.repeat is not None and flow.repeat.count > 1:
+        parts.append(f"one of {flow.repeat.count}")
+    return "  ".join(filter(None, (flow.path, " · ".join(parts))))
+
+
+def _names(flow: Flow) -> dict[str, tuple[str, str]]:
+    """Return each node's number, and how others refer to it."""
+    found, number = {}, 0
+    for node in flow.nodes:
+        if node.kind in ("input", "output", "parameter"):
+            found[node.id] = "", node.name
+            continue
+        number += 1
+        found[node.id] = str(number), str(number)
+    return found
+
+
+def _name(node: Node) -> str:
+    if node.repeat is not None and node.repeat.count > 1:
+        return f"{node.name} × {node.repeat.count}"
+    return node.name
+
+
+def _computes(node: Node) -> str:
+    details = node.details
+    what = node.operation or node.class_name or node.kind
+    if "heads" in details:
+        what += f", {details['heads']} heads"
+        if details.get("key_value_heads", details["heads"]) != details["heads"]:
+            what += f", {details['key_value_heads']} of keys"
+    elif "inner_features" in details:
+        what += f", {details['activation']}, {details['inner_features']} wide"
+    elif "experts" in details and "chosen" in details:
+        what += f", {details['chosen']} of {details['experts']}"
+    elif "in_features" in details:
+        what += f", {details['in_features']} → {details['out_features']}"
+    return what
+
+
+def _taken(edge: Edge, names: dict[str, tuple[str, str]]) -> str:
+    told = names[edge.source][1]
+    return f"{told} ({edge.role})" if edge.role else told

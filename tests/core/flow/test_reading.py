@@ -1,0 +1,158 @@
+"""A module's flow: what a person would draw of it."""
+
+import json
+
+import pytest
+
+from bertviewer.core.flow.flow import Flow
+from bertviewer.core.flow.flows import Flows
+from bertviewer.core.flow.macs import macs_by_module
+from bertviewer.core.repeat import Repeat
+from bertviewer.core.source_info import SourceInfo
+from tests.core.flow.readers import (
+    LENGTHS,
+    config_of,
+    node_of,
+    operations,
+    read,
+    reader_of,
+    takes,
+)
+
+_FAMILIES = ("albert", "bart", "bert", "deberta", "gpt2", "llama", "mixtral", "t5", "xlnet")
+
+
+def test_a_bert_layer_is_attention_and_network_each_with_its_residual_and_norm() -> None:
+    flow = reader_of("bert").flow("encoder.layer.0")
+
+    assert operations(flow) == [
+        *("linear", "linear", "linear", "attention", "linear", "residual", "layer norm"),
+        *("feed-forward", "residual", "layer norm"),
+    ]
+    assert takes(flow, "attention") == {"query": "query", "key": "key", "value": "value"}
+    network = node_of(flow, "feed-forward")
+    assert [node.name for node in network.nodes or ()] == ["dense", "intermediate_act_fn", "dense"]
+    assert network.details["inner_features"] == 40
+
+
+def test_a_gpt2_block_norms_first_and_takes_queries_keys_and_values_of_one_matrix() -> None:
+    flow = reader_of("gpt2").flow("h.0")
+
+    assert operations(flow) == [
+        *("layer norm", "linear", "attention", "linear", "residual"),
+        *("layer norm", "feed-forward", "residual"),
+    ]
+    ids = {node.id: node.name for node in flow.nodes}
+    fused = {
+        edge.role: edge.movement[0]
+        for edge in flow.edges
+        if (ids[edge.source], ids[edge.target]) == ("c_attn", "attention")
+    }
+    assert fused == {"query": "split 0 of 3", "key": "split 1 of 3", "value": "split 2 of 3"}
+
+
+def test_equal_layers_are_one() -> None:
+    flow = reader_of("bert").flow("encoder")
+
+    assert [node.repeat for node in flow.nodes if node.kind == "module"] == [Repeat(0, 1, 2)]
+
+
+def test_a_layer_that_is_called_again_and_again_is_one() -> None:
+    flow = reader_of("albert").flow("encoder")
+
+    (stack,) = (node for node in flow.nodes if node.repeat)
+    assert stack.repeat == Repeat(0, 0, 2)
+
+
+def test_layers_that_look_at_other_masks_are_kept_apart() -> None:
+    flow = read(config_of("modernbert", num_hidden_layers=7, local_attention=4)).flow("")
+
+    # The first has no norm before its attention; each third one attends to all tokens.
+    assert [
+        (node.name, node.repeat and node.repeat.count)
+        for node in flow.nodes
+        if node.name.startswith("layers")
+    ] == [
+        ("layers 0", None),
+        ("layers 1", 2),
+        ("layers 3", None),
+        ("layers 4", 2),
+        ("layers 6", None),
+    ]
+
+
+def test_a_decoder_reads_the_encoder_and_one_bias_of_positions() -> None:
+    flow = reader_of("t5").flow("decoder.block.0")
+
+    ids = {node.id: node for node in flow.nodes}
+    of_encoder = [
+        ids[edge.target].name
+        for edge in flow.edges
+        if ids[edge.source].name == "encoder hidden states"
+    ]
+    assert of_encoder == ["k", "v"]
+    attentions = [node for node in flow.nodes if node.operation == "attention"]
+    biased = [
+        any(edge.target == node.id and edge.role == "bias" for edge in flow.edges)
+        for node in attentions
+    ]
+    assert biased == [True, False]
+
+
+def test_experts_hang_on_their_router() -> None:
+    flow = reader_of("mixtral").flow("layers.0")
+
+    assert operations(flow)[-4:] == ["rms norm", "routing", "experts", "residual"]
+    assert set(takes(flow, "experts")) == {"gate", "post_attention_layernorm"}
+
+
+def test_masks_and_positions_are_constants() -> None:
+    flow = reader_of("llama").flow("layers.0")
+
+    constants = {node.name: node.operation for node in flow.nodes if node.kind == "constant"}
+    assert constants == {"position embeddings": "positions"}
+
+
+@pytest.mark.parametrize("name", _FAMILIES)
+def test_every_multiply_add_of_a_module_is_in_one_of_its_nodes(name: str) -> None:
+    reader = reader_of(name)
+    expected = macs_by_module(reader.trace)
+
+    for path, numbers in reader.trace.calls_of.items():
+        if len(numbers) == 1 and reader.trace.calls[numbers[0]].operations:
+            flow = reader.flow(path)
+            assert sum(node.macs for node in flow.nodes) == expected[path], path
+
+
+@pytest.mark.parametrize("name", _FAMILIES)
+def test_every_edge_leads_from_one_node_to_another(name: str) -> None:
+    for flow in reader_of(name).flows(LENGTHS).kinds.values():
+        assert flow.hangs_together
+        assert all(edge.source != edge.target for edge in flow.edges)
+
+
+@pytest.mark.parametrize("name", _FAMILIES)
+def test_flows_come_back_from_json(name: str) -> None:
+    flows = reader_of(name).flows(LENGTHS)
+    source = SourceInfo("preset", name, "base", "none")
+
+    assert Flows.from_json(json.loads(json.dumps(flows.to_json()))) == flows
+    flow = next(iter(flows.kinds.values()))
+    assert Flow.from_json(json.loads(json.dumps(flow.to_json(source)))) == flow
+
+
+def test_a_module_has_the_flow_of_its_kind_under_its_own_paths() -> None:
+    flows = reader_of("bert").flows(LENGTHS)
+    second = flows.flow("encoder.layer.1")
+
+    assert "encoder.layer.1" not in flows.kinds
+    assert second is not None
+    assert second.path == "encoder.layer.1"
+    assert node_of(second, "query").path == "encoder.layer.1.attention.self.query"
+
+
+def test_what_is_not_called_has_no_flow_and_says_so() -> None:
+    flows = reader_of("bert").flows(LENGTHS)
+
+    assert flows.flow("encoder.layer") is None
+    assert flows.reason_for("encoder.layer") == "it is not called itself, what is in it is"
