@@ -91,7 +91,11 @@ def done(flow: Flow, architecture: Architecture, closed: Closed) -> Account:
     sizes = {"weights": 0, "biases": 0}
     for tensor in architecture.parameters:
         is_table = tensor.name.endswith("relative_attention_bias.weight")
-        if tensor.name in names and tensor.trainable and not (is_table and flow.path != tensor.owner):
+        if (
+            tensor.name in names
+            and tensor.trainable
+            and not (is_table and flow.path != tensor.owner)
+        ):
             sizes["biases" if tensor.name.endswith("bias") else "weights"] += tensor.numel
     norms = Counter(
         (node.operation, _is_after_sum(flow, node))
@@ -134,7 +138,8 @@ def _parameters(node: Node) -> Iterator[str]:
     elif node.operation in _MULTIPLIED or node.details.get("projections"):
         operands = operands_in(str(node.details.get("operands", "")))
         # What is multiplied may be a table of positions: the first operand of torch's linear.
-        start = 1 if node.details.get("function") == "linear" else 0
+        is_torchs = node.details.get("function", node.operation) == "linear"
+        start = 1 if is_torchs else 0
         yield from (each.parameter for each in operands[start:])
 
 

@@ -32,8 +32,10 @@ class Weights:
 
     def product(self, step: Step, states: Expression, index: str) -> Expression:
         """Return a product with a parameter of no module of its own, as the code has it."""
-        function = str(step.node.details.get("function"))
-        parameters = [each.parameter for each in step.operands if each.parameter]
+        function = str(step.node.details.get("function", "linear"))
+        # What torch's linear takes first may be a parameter too: a table of positions.
+        operands = step.operands[1:] if function == "linear" else step.operands
+        parameters = [each.parameter for each in operands if each.parameter]
         if not parameters:
             return Expression(f"{states.within(PRODUCT)} W", PRODUCT)
         name = parameters[-1] if function == "addmm" else parameters[0]

@@ -68,7 +68,7 @@ class Writer:
         for step in self.steps.steps:
             if step.node.id in self.names.own:
                 yield from self._lines_of(step)
-        several = self.names.several()
+        several = self.names.several() or (len(self.steps.results) > 1 and not self.steps.steps)
         for place, (node, operand) in enumerate(self.steps.results):
             if operand.parts or not self._is_result(operand.node):
                 name = f"Y_{place}" if several else "Y"
