@@ -3,15 +3,21 @@
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import UserError
-from bertviewer.core.flow.tracing_models import TracedModel, trace_model
+from bertviewer.core.flow.reading import FlowReader
+from bertviewer.core.flow.tracing_models import LENGTHS, TracedModel, trace_model
+from bertviewer.core.formulas.catalogue import with_formulas
+from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.loading import open_model
 from bertviewer.core.source import parse_source
 from bertviewer.core.special_floats import encoded
+from bertviewer.plots.flow.dot import dot_of
+from bertviewer.plots.flow.layout import draw
 from tests.small_models import configurations
 
 
@@ -29,10 +35,11 @@ class TraceFinding:
         called: how many modules were called.
         calls: how often, all together.
         operations: how many there were.
-        seconds: for building and tracing.
-        modules: how many modules could have a formula, if they were asked for.
-        formulas: how many of these have one.
-        checks: how many of these have a check that passes.
+        seconds: for building, tracing, reducing, writing and drawing.
+        modules: how many modules were called and did something.
+        formulas: how many of these have a forward formula.
+        flows: how many kinds of modules there are, each drawn.
+        faults: what went wrong where a flow was read, written as a formula or drawn.
     """
 
     model_type: str
@@ -47,7 +54,8 @@ class TraceFinding:
     seconds: float = 0.0
     modules: int = 0
     formulas: int = 0
-    checks: int = 0
+    flows: int = 0
+    faults: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -62,8 +70,9 @@ class TraceFinding:
         mark = "whole" if self.is_whole else "PART" if self.calls else "NOT"
         return (
             f"{self.model_type:32} {mark:5} {self.device:4} {'+'.join(self.kinds):12} "
-            f"{self.calls:6} calls {self.operations:7} operations {self.seconds:6.1f} s  "
-            f"{self.stopped[:160]}"
+            f"{self.calls:6} calls {self.operations:7} operations {self.seconds:6.1f} s "
+            f"{self.formulas:5}/{self.modules:<5} {len(self.faults) or ''} "
+            f"{(*self.faults, self.stopped)[0][:160]}"
         ).rstrip()
 
 
@@ -81,13 +90,15 @@ def examine_trace(model_type: str, folder: Path) -> TraceFinding:
     found: list[TraceFinding] = []
     for layers, config in enumerate(configurations(model_type)):
         try:
-            traced = _traced(config, folder)
+            opened = _opened(config, folder)
+            traced = trace_model(opened.source, opened.architecture.config)
         except UserError as error:
             words = " ".join(str(error).replace(str(folder), "").split())
             found.append(TraceFinding(model_type, words, layers=layers))
         else:
             seconds = time.perf_counter() - start
-            found.append(_finding(model_type, traced, layers, seconds))
+            finding = _finding(model_type, traced, layers, seconds)
+            found.append(_with_readings(finding, traced, opened.architecture, start))
         if found[-1].is_whole:
             break
     return max(
@@ -96,11 +107,40 @@ def examine_trace(model_type: str, folder: Path) -> TraceFinding:
     )
 
 
-def _traced(config: Mapping[str, Any], folder: Path) -> TracedModel:
+def _opened(config: Mapping[str, Any], folder: Path) -> LoadedModel:
     path = folder / "config.json"
     path.write_text(json.dumps(encoded(config), default=str), encoding="utf-8")
-    opened = open_model(parse_source(str(path)))
-    return trace_model(opened.source, opened.architecture.config)
+    return open_model(parse_source(str(path)))
+
+
+def _with_readings(
+    finding: TraceFinding, traced: TracedModel, architecture: Architecture, start: float
+) -> TraceFinding:
+    """Read the flows off a trace, write every module's formula, and lay every flow out."""
+    faults: list[str] = []
+    try:
+        flows = FlowReader(traced.trace, architecture).flows(LENGTHS)
+        written = with_formulas(replace(architecture, flows=flows))
+    except Exception as error:  # noqa: BLE001 - any kind of error is a finding
+        return replace(finding, faults=(f"{type(error).__name__}: {error}",))
+    for path, flow in flows.kinds.items():
+        try:
+            if not flow.hangs_together:
+                faults.append(f"{path}: it does not hang together")
+            draw(flow, lambda text, style, size: 0.6 * size * len(text))
+            dot_of(flow)
+        except Exception as error:  # noqa: BLE001 - likewise
+            faults.append(f"{path}: {type(error).__name__}: {error}")
+    called = {*flows.kinds, *flows.like}
+    formulas = [node for node in written.modules if node.path in called and node.forward_formula]
+    return replace(
+        finding,
+        modules=len(called),
+        formulas=len(formulas),
+        flows=len(flows.kinds),
+        faults=tuple(faults),
+        seconds=time.perf_counter() - start,
+    )
 
 
 def _finding(model_type: str, traced: TracedModel, layers: int, seconds: float) -> TraceFinding:
@@ -134,11 +174,12 @@ def summary(findings: list[TraceFinding]) -> str:
     ]
     if modules := sum(finding.modules for finding in opened):
         formulas = sum(finding.formulas for finding in opened)
-        checks = sum(finding.checks for finding in opened)
+        flows = sum(finding.flows for finding in opened)
         lines.append(
-            f"{formulas:,} of {modules:,} modules have a formula{_share(formulas, modules)}, "
-            f"{checks:,} a check that passes{_share(checks, modules)}"
+            f"{formulas:,} of {modules:,} modules have a formula{_share(formulas, modules)}; "
+            f"{flows:,} kinds of them are drawn"
         )
+    lines += [f"  {f.model_type}: {fault[:200]}" for f in opened for fault in f.faults]
     lines += ["", "Not whole:"]
     lines += [f"  {f.model_type}: {f.stopped[:200]}" for f in opened if not f.is_whole]
     lines += ["", "Not opened:"]

@@ -73,7 +73,7 @@ def test_flow_run_and_costs_say_what_torch_counts_in_each_module(family: str) ->
         assert not any(sizes[path] for path in sizes.keys() - flow.keys())
 
 
-@pytest.mark.parametrize("family", set(FAMILIES) - set(HANG_ON_VALUES))
+@pytest.mark.parametrize("family", [each for each in FAMILIES if each not in HANG_ON_VALUES])
 def test_without_numbers_it_is_the_same(family: str) -> None:
     model = on_meta(family)
     trace = trace_on_meta(model, text_inputs(model, LENGTHS))

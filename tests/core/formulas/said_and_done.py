@@ -98,7 +98,7 @@ def done(flow: Flow, architecture: Architecture, closed: Closed) -> Account:
         ):
             sizes["biases" if tensor.name.endswith("bias") else "weights"] += tensor.numel
     norms = Counter(
-        (node.operation, _is_after_sum(flow, node))
+        (str(node.operation), _is_after_sum(flow, node))
         for node in flow.nodes
         if node.operation in NORMS.values() and node.id not in apart
     )

@@ -42,7 +42,7 @@ def test_a_role_says_what_the_flow_does(family: str) -> None:
     ]
     assert wrong == []
     assert len(every) - len(open_ones) == NOT_TOLD.get(family, 0)
-    assert len(open_ones) > 10
+    assert len(open_ones) >= 5
 
 
 def without(formula: Formula, *symbols: str) -> Formula:

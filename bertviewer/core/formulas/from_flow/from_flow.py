@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bertviewer.core.flow.flow import Flow
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.from_flow.expressions import Expressions
 from bertviewer.core.formulas.from_flow.inlining import own_steps
 from bertviewer.core.formulas.from_flow.leaves import leaf_formula
 from bertviewer.core.formulas.from_flow.loops import folded
@@ -32,12 +33,12 @@ def flow_formula(flow: Flow, subject: Subject) -> Formula:
     flows = subject.architecture.flows
     lengths: Mapping[str, int] = {} if flows is None else flows.lengths
     own = own_steps(steps, rounds)
-    writer = Writer(steps, Names.of(steps, flow.path, own), subject, Shapes(lengths), rounds)
-    lines = tuple(writer.lines())
+    say = Expressions(steps, Names.of(steps, flow.path, own), subject, Shapes(lengths))
+    lines = tuple(Writer(say, rounds).lines())
     whole = " ".join(lines)
     tokens = [TOKENS] if _LENGTH.search(whole) else []
     tokens += [_TARGET] if _LENGTH_OF_TARGET.search(whole) else []
-    terms = [term for term in writer.legend.terms.values() if term.symbol in whole]
+    terms = [term for term in say.legend.terms.values() if term.symbol in whole]
     return Formula(
         role="from flow",
         title=flow.class_name,

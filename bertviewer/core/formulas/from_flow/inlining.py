@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from bertviewer.core.formulas.from_flow.loops import NOW
-from bertviewer.core.formulas.from_flow.naming import origins
+from bertviewer.core.formulas.from_flow.origins import origins
 from bertviewer.core.formulas.from_flow.steps import Step, Steps
 
 MOST_IN_ONE = 3

@@ -69,6 +69,8 @@ def _scores(values: Values, step: Step, inner: Sequence[Step]) -> Expression:
     index = quoted((weight_path(router) or "router").rpartition(".")[2])
     if router.node.kind != "module":
         return values.weights.product(router, states, index)
+    if values.weights.is_convolution(router.node):
+        return values.weights.convolution(router, states, index)
     layer = values.weights.layer(router.node, index)
     return Expression(layer.maths(states.within(PRODUCT), index, sizes=False))
 

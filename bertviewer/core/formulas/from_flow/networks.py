@@ -69,6 +69,8 @@ class Networks:
         node = step.node
         if node.operation == "linear":
             index = indices[node.id]
+            if self.values.weights.is_convolution(node):
+                return self.values.weights.convolution(step, operands[0], index)
             if node.kind != "module":
                 return self.values.weights.product(step, operands[0], index)
             layer = self.values.weights.layer(node, index)

@@ -26,9 +26,17 @@ class Weights:
         taken, given = node.details.get("in_features"), node.details.get("out_features")
         shape = (int(given or 0), int(taken or 0)) if weight is None else weight.shape
         is_transposed = node.class_name != "Conv1D"
-        layer = Affine(shape[:2], self._tensor(f"{path}.bias") is not None, is_transposed)
+        layer = Affine(shape, self._tensor(f"{path}.bias") is not None, is_transposed)
         self.legend.put(*layer.terms(f"'{self._short(path)}'", index))
         return layer
+
+    def is_convolution(self, node: Node) -> bool:
+        """Tell whether a module that takes one place at a time stores a kernel all the same.
+
+        Its features may be in groups, which no one matrix tells.
+        """
+        weight = self._tensor(f"{node.path}.weight")
+        return node.kind == "module" and weight is not None and len(weight.shape) > 2
 
     def product(self, step: Step, states: Expression, index: str) -> Expression:
         """Return a product with a parameter of no module of its own, as the code has it."""
