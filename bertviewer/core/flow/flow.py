@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bertviewer.core.flow.operand import Operand
 from bertviewer.core.repeat import Repeat
 from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.special_floats import Scalar
@@ -44,12 +45,13 @@ class Node:
         edges: between those.
         details: what its drawing shows beside: ``heads``, ``key_value_heads``, ``head_size``,
             ``causal``, ``in_features``, ``out_features``, ``activation``, ``experts``, ``chosen``,
-            ``eps``, ``parameters``; of a norm that scales by 1 + weight ``one_plus``; of one
-            operation its ``operands`` as of ``flow.operand``, of a product without a module of
-            its own torch's ``function`` too.
+            ``eps``, ``parameters``; of a norm that scales by 1 + weight ``one_plus``; of a product
+            without a module of its own and of a residual torch's ``function``.
         repeat: the equal layers that it stands for, ``None`` for itself alone.
         reads: the parameters that it computes with, by the names that the model has for them, each
             at its first use; of equal layers those of the first.
+        operands: what one operation is carried out on, in the order of the code; empty for all
+            that is more than one.
     """
 
     id: str
@@ -66,6 +68,7 @@ class Node:
     details: Mapping[str, Scalar] = field(default_factory=dict)
     repeat: Repeat | None = None
     reads: tuple[str, ...] = ()
+    operands: tuple[Operand, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the contract's object."""
@@ -83,6 +86,7 @@ class Node:
             "details": dict(self.details),
             "repeat": _repeat_json(self.repeat),
             "reads": list(self.reads),
+            "operands": [operand.to_json() for operand in self.operands],
         }
         if self.nodes is not None:
             found["edges"] = [edge.to_json() for edge in self.edges]
@@ -107,6 +111,7 @@ class Node:
             data["details"],
             Repeat(**data["repeat"]) if data["repeat"] else None,
             tuple(data["reads"]),
+            tuple(map(Operand.from_json, data["operands"])),
         )
 
 

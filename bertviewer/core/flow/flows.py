@@ -74,6 +74,9 @@ def _moved(node: Node, first: str, path: str) -> Node:
         nodes=inner,
         edges=tuple(_edge_moved(edge, first, path) for edge in node.edges),
         reads=tuple(_renamed(name, first, path) for name in node.reads),
+        operands=tuple(
+            replace(each, parameter=_renamed(each.parameter, first, path)) for each in node.operands
+        ),
     )
 
 

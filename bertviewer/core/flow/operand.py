@@ -1,14 +1,13 @@
-"""One operand of an operation in words, as ``Node.details["operands"]`` has it."""
+"""One operand of an operation: a node's result, a parameter, a number."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-SEPARATOR = "; "
 PARTS = ("part ", "chunk ", "split", "unbind ", "tensor_split ", "narrow ", "select ", "unfold ")
 """How the words for what is taken of a tensor begin."""
 TRANSPOSED = "transposed"
 """What is said of a parameter whose rows and columns are exchanged on the way."""
-
-_UNKNOWN, _ROLE, _LEARNT, _NODE = "#", "@", "%", "n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,36 +36,19 @@ class Operand:
         """Whether it is no plain number or word."""
         return not self.plain
 
-    def text(self) -> str:
-        """Return it in one word, which ``operands_in`` reads."""
-        if self.node:
-            told = " / ".join((self.node, *self.parts))
-        elif self.parameter:
-            told = " / ".join((f"{_LEARNT}{self.parameter}", *self.parts))
-        elif self.role:
-            told = f"{_ROLE}{self.role}"
-        else:
-            told = self.plain or _UNKNOWN
-        return f"{self.key}={told}" if self.key else told
+    def to_json(self) -> dict[str, Any]:
+        """Return what is said of it; what is empty is left out."""
+        found: dict[str, Any] = {
+            "node": self.node,
+            "parts": list(self.parts),
+            "parameter": self.parameter,
+            "role": self.role,
+            "plain": self.plain,
+            "key": self.key,
+        }
+        return {name: told for name, told in found.items() if told}
 
-
-def operands_in(text: str) -> tuple[Operand, ...]:
-    """Return the operands that were joined by ``SEPARATOR``."""
-    return tuple(_read(each) for each in text.split(SEPARATOR) if each)
-
-
-def _read(text: str) -> Operand:
-    key, equals, rest = text.partition("=")
-    if not (equals and key.isidentifier()):
-        key, rest = "", text
-    if rest == _UNKNOWN:
-        return Operand(key=key)
-    if rest.startswith(_LEARNT):
-        name, *turned = rest[1:].split(" / ")
-        return Operand(parameter=name, parts=tuple(turned), key=key)
-    if rest.startswith(_ROLE):
-        return Operand(role=rest[1:], key=key)
-    node, *parts = rest.split(" / ")
-    if node.startswith(_NODE) and node[1:2].isdecimal():
-        return Operand(node, tuple(parts), key=key)
-    return Operand(plain=rest, key=key)
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Operand":
+        """Read what ``to_json`` gave."""
+        return cls(**{**data, "parts": tuple(data.get("parts", ()))})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from bertviewer.core.flow.boxes import Box
 from bertviewer.core.flow.graph import Graph, moves
-from bertviewer.core.flow.operand import PARTS, SEPARATOR, TRANSPOSED, Operand
+from bertviewer.core.flow.operand import PARTS, TRANSPOSED, Operand
 from bertviewer.core.flow.trace import Listed, Ref, Slice, Word
 from bertviewer.core.flow.trace import Operand as Taken
 from bertviewer.core.flow.wiring import End, Wiring
@@ -28,14 +28,14 @@ class Drawing:
     around: "Drawing | None" = None
     holder: Box | None = None
 
-    def operands(self, box: Box, number: int) -> str:
+    def operands(self, box: Box, number: int) -> tuple[Operand, ...]:
         """Return the operands of the one operation of a box, in order."""
         operation = self.graph.trace.operations[number]
         found = [each for arg in operation.args for each in self._told(arg, box, number)]
         for name, arg in operation.kwargs:
             if name not in _SILENT and arg is not None:
                 found += [replace(each, key=name) for each in self._told(arg, box, number)]
-        return SEPARATOR.join(each.text() for each in found)
+        return tuple(found)
 
     def _told(self, arg: Taken, box: Box, number: int) -> Iterator[Operand]:
         if isinstance(arg, Ref):

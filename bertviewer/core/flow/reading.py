@@ -15,6 +15,7 @@ from bertviewer.core.flow.groups.linears import is_linear, widths_of
 from bertviewer.core.flow.groups.rotary import ROTARY
 from bertviewer.core.flow.groups.routing import EXPERTS, ROUTING
 from bertviewer.core.flow.groups.sums import RESIDUAL
+from bertviewer.core.flow.operand import Operand
 from bertviewer.core.flow.operands import Drawing
 from bertviewer.core.flow.signatures import signature
 from bertviewer.core.flow.trace import Call, Trace
@@ -143,6 +144,7 @@ class FlowReader:
         details = dict(group.details) if group is not None else {}
         nodes: tuple[Node, ...] | None = None
         edges: tuple[Edge, ...] = ()
+        operands: tuple[Operand, ...] = ()
         single = self._single(box)
         if single is not None and is_linear(self.graph, single):
             taken, given = widths_of(self.graph, single)
@@ -151,7 +153,9 @@ class FlowReader:
             details |= self._table(single)
         kind = self._kind(box)
         if single is not None and kind != "constant":
-            details |= self._told(single, box, drawing)
+            details |= self._told(single, box)
+            if box.kind != "module" or not is_linear(self.graph, single):
+                operands = drawing.operands(box, single)
         if group is not None and kind == "group":
             parts = boxes_in_group(self.graph, self.groups, root, group)
             nodes, edges = self._drawn(root, parts, f"{identity}.", (drawing, box))
@@ -175,6 +179,7 @@ class FlowReader:
             details,
             box.repeat,
             self._reads(box),
+            operands,
         )
 
     def _table(self, number: int) -> Mapping[str, Scalar]:
@@ -186,16 +191,12 @@ class FlowReader:
         ]
         return {"in_features": shapes[0][0], "out_features": shapes[0][1]} if shapes else {}
 
-    def _told(self, number: int, box: Box, drawing: Drawing) -> Mapping[str, Scalar]:
+    def _told(self, number: int, box: Box) -> Mapping[str, Scalar]:
         """Return what a formula needs of one operation that is no module's whole work."""
-        if not is_linear(self.graph, number):
-            told: dict[str, Scalar] = {"operands": drawing.operands(box, number)}
-            if box.group is not None and box.group.kind == RESIDUAL:
-                told["function"] = self.graph.words[number]  # some take the skip away
-            return told
-        if box.kind == "module":
-            return {}
-        return {"function": self.graph.words[number], "operands": drawing.operands(box, number)}
+        # Some residuals take the skip away.
+        is_residual = box.group is not None and box.group.kind == RESIDUAL
+        is_product = is_linear(self.graph, number) and box.kind != "module"
+        return {"function": self.graph.words[number]} if is_residual or is_product else {}
 
     def _reads(self, box: Box) -> tuple[str, ...]:
         """Return the parameters that a box computes with; of equal layers those of the first."""

@@ -115,6 +115,11 @@ def _hinted(node: Node) -> Part:
     return next((part for hint, part in _HINTS if hint in text), "plain")
 
 
+_SCALES = ("add", "mul", "div")
+"""What a bias or a scale of its own does to queries, keys or values."""
+_ASIDE = ("parameter", "constant")
+
+
 def _projections(flow: Flow) -> dict[str, Words]:
     """Return the words of what makes Q, K and V, and of the layer behind an attention."""
     nodes = {node.id: node for node in flow.nodes}
@@ -138,21 +143,28 @@ def _projections(flow: Flow) -> dict[str, Words]:
         if len(users) == 1 and users[0].operation == "linear":
             found[users[0].id] = Words("W", "O", widths_text(users[0]), "attention")
     for key, known in letters.items():
-        found[key] = Words(" ".join(known), "", widths_text(nodes[key]), "attention")
+        found[key] = Words(
+            " ".join(sorted(known, key="QKV".find)), "", widths_text(nodes[key]), "attention"
+        )
     return found
 
 
 def _linear_before(
     key: str, nodes: Mapping[str, Node], into: Mapping[str, Sequence[Edge]]
 ) -> Node | None:
-    """Return the layer that gives a node its numbers, seen through norms and rotations."""
+    """Return the layer that gives a node its numbers, seen through norms, rotations and scales."""
     for _ in nodes:
         node = nodes.get(key)
         if node is None or node.operation == "linear":
             return node
-        if node.operation not in (*NORMS, "rotary"):
+        if node.operation not in (*NORMS, "rotary", *_SCALES):
             return None
-        data = [edge.source for edge in into.get(key, ()) if edge.role not in ("position", "mask")]
+        data = [
+            edge.source
+            for edge in into.get(key, ())
+            if edge.role not in ("position", "mask")
+            and (edge.source not in nodes or nodes[edge.source].kind not in _ASIDE)
+        ]
         if len(data) != 1:
             return None
         key = data[0]

@@ -12,7 +12,6 @@ from math import prod
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.flow.flow import Edge, Flow, Node
-from bertviewer.core.flow.operand import operands_in
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
 
@@ -136,7 +135,7 @@ def _parameters(node: Node) -> Iterator[str]:
     if node.kind == "module" and node.operation in _MULTIPLIED:
         yield from (f"{node.path}.weight", f"{node.path}.bias")
     elif node.operation in _MULTIPLIED or node.details.get("projections"):
-        operands = operands_in(str(node.details.get("operands", "")))
+        operands = node.operands
         # What is multiplied may be a table of positions: the first operand of torch's linear.
         is_torchs = node.details.get("function", node.operation) == "linear"
         start = 1 if is_torchs else 0

@@ -49,7 +49,21 @@ def is_linear(graph: Graph, number: int) -> bool:
 
 def widths_of(graph: Graph, number: int) -> tuple[int, int]:
     """Return how many features a linear layer takes and gives."""
+    equation = graph.trace.operations[number].args[0]
+    if graph.words[number] == "einsum" and isinstance(equation, str):
+        return _widths_by_letters(graph, number, equation)
     operand = operand_of(graph, number)
     assert operand is not None  # it is a linear layer
     axis = 1 if graph.words[number].startswith("conv") else -1
     return graph.shape(operand.value)[axis], graph.shape(graph.made(number))[axis]
+
+
+def _widths_by_letters(graph: Graph, number: int, equation: str) -> tuple[int, int]:
+    """Return the widths of a product that sums over some letters of its matrix: ibh,hnd->ibnd."""
+    terms, result = equation.replace(" ", "").split("->")
+    taken, given = 1, 1
+    for letters, reading in zip(terms.split(","), graph.readings[number], strict=True):
+        if is_weight(graph, reading):
+            for letter, size in zip(letters, graph.shape(reading.value), strict=True):
+                taken, given = (taken, given * size) if letter in result else (taken * size, given)
+    return taken, given

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from bertviewer.core.flow.flow import Node
 from bertviewer.core.flow.flows import Flows
-from bertviewer.core.flow.operand import Operand, operands_in
+from bertviewer.core.flow.operand import Operand
 from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, SUM, Expression, call
 from bertviewer.core.formulas.from_flow.steps import Step, inner_steps, steps_of
 from bertviewer.core.formulas.from_flow.words import of_word
-from bertviewer.core.formulas.notation import SOFTMAX, number_maths
+from bertviewer.core.formulas.notation import SOFTMAX, number_maths, quoted
 
 ROOT = "sqrt(d_k)"
 _PRODUCTS = ("matmul", "einsum", "bmm", "baddbmm")
@@ -42,23 +42,26 @@ def attention_of(step: Step, roles: Roles, flows: Flows | None) -> Expression:
         LookupError: its parts are not those of an attention.
     """
     node = step.node
-    if isinstance(told := node.details.get("operands"), str):
-        return _fused(step, told, roles)
+    if node.operands:
+        return _fused(step, roles)
     inner, holder = _inner(step, flows)
     return _Composed(inner, holder, roles, _head_size(node), holder is step).whole()
 
 
-def _fused(step: Step, told: str, roles: Roles) -> Expression:
+def _fused(step: Step, roles: Roles) -> Expression:
     """Return torch's scaled_dot_product_attention: the scale is 1 / sqrt(d) if none is given."""
-    named = {each.key: each.plain for each in operands_in(told) if each.key}
+    named = {each.key: each for each in step.node.operands if each.key}
     size = _head_size(step.node)
-    scale = named.get("scale")
+    given = named.get("scale")
+    scale = None if given is None else _as_number(given.plain)
     product = f"{roles.query.within(PRODUCT)} {_turned(roles.key)}"
     scores = product
-    if scale is None or (size and abs(float(scale) * size**0.5 - 1) < _CLOSE):
+    if given is not None and scale is None:
+        scores = f"{roles.other(given).text} thin {product}"
+    elif scale is None or (size and abs(scale * size**0.5 - 1) < _CLOSE):
         scores = f"({product}) / {ROOT}"
-    elif float(scale) != 1:
-        scores = f"{number_maths(float(scale))} thin {product}"
+    elif scale != 1:
+        scores = f"{number_maths(scale)} thin {product}"
     for role in ("bias", "mask"):
         if role in step.roles:
             scores += f" + {roles.of(role).within(SUM)}"
@@ -120,13 +123,15 @@ class _Composed:
 
     def _added(self, step: Step, tensors: list[Operand]) -> Expression:
         """Return torch's baddbmm: beta times the first, and alpha times the others' product."""
-        named = {each.key: float(each.plain) for each in step.operands if each.key and each.plain}
+        numbers = {each.key: _as_number(each.plain) for each in step.operands if each.key}
+        named = {key: number for key, number in numbers.items() if number is not None}
         product = self._product(tensors[1], tensors[2])
         alpha, beta = named.get("alpha", 1.0), named.get("beta", 1.0)
         scaled = product if alpha == 1 else self._scaled(product, alpha)
         if beta == 0:
             return scaled
         bias = self._operand(tensors[0])
+        bias = bias if beta == 1 else self._scaled(bias, beta)
         return Expression(f"{scaled.within(SUM)} + {bias.within(SUM)}", SUM)
 
     def _each(self, word: str, step: Step) -> Expression:
@@ -139,13 +144,15 @@ class _Composed:
             masks = [each for each in tensors if not self._is_inner(each) and each.node]
             mask = self._operand(masks[0]) if masks else self.roles.mask
             return Expression(f"{self._operand(whole).within(SUM)} + {mask.within(SUM)}", SUM)
+        if word == "sub" and len(tensors) == 2 and self._is_largest_of(tensors[1], tensors[0]):
+            return self._operand(tensors[0])  # a softmax is the same without it
         if word == "add" and plain == ["0"]:
             return self._operand(tensors[0])
-        if word in ("mul", "div") and len(plain) == 1 and len(tensors) == 1:
-            number = float(plain[0])
+        number = _as_number(plain[0]) if len(plain) == 1 else None
+        if word in ("mul", "div") and number and len(tensors) == 1:
             return self._scaled(self._operand(tensors[0]), number if word == "mul" else 1 / number)
         operands = [
-            self._operand(each) if each.is_tensor else Expression(_number(each.plain))
+            self._operand(each) if each.is_tensor else self.roles.other(each)
             for each in step.operands
             if not each.key
         ]
@@ -163,13 +170,25 @@ class _Composed:
     def _operand(self, operand: Operand, role: str = "") -> Expression:
         inner = next((it for it in self.inner if it.node.id == operand.node), None)
         if inner is not None:
-            return self._of(inner)
+            found, told = (
+                self._of(inner),
+                [quoted(each.removeprefix("part ")) for each in operand.parts],
+            )
+            if not told:
+                return found
+            return Expression(" thin ".join((found.within(ATOM), *told)), PRODUCT)
         roles = self._roles_of(operand)
         if role in roles:
             return self.roles.of(role)
         if self.is_own or not roles:
             return self.roles.other(operand if self.is_own else Operand())
         return self.roles.of(roles[0])
+
+    def _is_largest_of(self, one: Operand, other: Operand) -> bool:
+        """Tell whether an operand is the largest number of another one, for each row."""
+        step = next((it for it in self.inner if it.node.id == one.node), None)
+        is_largest = step is not None and step.node.operation in ("max", "amax")
+        return is_largest and step is not None and other.node in {o.node for o in step.tensors}
 
     def _is_inner(self, operand: Operand) -> bool:
         return any(it.node.id == operand.node for it in self.inner)
@@ -203,8 +222,9 @@ def _head_size(node: Node) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _number(plain: str) -> str:
+def _as_number(plain: str) -> float | None:
+    """Return a number of the code, ``None`` for a word or a tensor."""
     try:
-        return number_maths(float(plain))
+        return float(plain)
     except ValueError:
-        return f'"{plain}"'
+        return None

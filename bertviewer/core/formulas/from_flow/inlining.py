@@ -10,6 +10,8 @@ from bertviewer.core.formulas.from_flow.steps import Step, Steps
 MOST_IN_ONE = 3
 """So many small steps stand in one line."""
 
+_WORDS = 24
+"""So many letters of the code's own take as much of a line as a small step."""
 _ALONE = ("attention", "routing", "experts", "position bias", "embedding", "convolution")
 _APART = ("routing", "experts", "position bias")
 _TAKES_LINEAR = ("residual", "add", "activation", "mul")
@@ -31,12 +33,20 @@ def own_steps(steps: Steps, rounds: Mapping[str, int]) -> frozenset[str]:
     own: set[str] = set()
     for step in steps.steps:
         node = step.node.id
-        size[node] = 1 + sum(size.get(o.node, 0) for o in step.tensors if o.node not in own)
+        size[node] = _width(step) + sum(
+            size.get(o.node, 0) for o in step.tensors if o.node not in own
+        )
         taker = user.get(node)
         is_apart = uses[node] != 1 or node in named
         if is_apart or not _stands_inside(step, taker, size[node]):
             own.add(node)
     return frozenset(own)
+
+
+def _width(step: Step) -> int:
+    """Return how much of a line a step takes: more, if it says much in words."""
+    words = (text for o in step.operands for text in (o.key, o.plain, *o.parts))
+    return 1 + sum(map(len, words)) // _WORDS
 
 
 def _across(steps: Steps, rounds: Mapping[str, int]) -> set[str]:

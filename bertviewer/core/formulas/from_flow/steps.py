@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bertviewer.core.flow.flow import Edge, Flow, Node
-from bertviewer.core.flow.operand import PARTS, SEPARATOR, Operand, operands_in
+from bertviewer.core.flow.operand import PARTS, Operand
 
 MANY = 25
 """A module of more steps is told by its children, closed."""
@@ -85,15 +85,11 @@ def _of(nodes: Sequence[Node], edges: Sequence[Edge]) -> Steps:
 
 def _step(node: Node, edges: Sequence[Edge]) -> Step:
     roles = {edge.role: _operand(edge) for edge in reversed(edges) if edge.role is not None}
-    told = node.details.get("operands")
     if node.operation == "residual" and node.details.get("function") == "sub":
         node = replace(node, operation="sub")
     is_group = node.kind == "group"
-    operands = (
-        operands_in(told)
-        if isinstance(told, str) and not is_group
-        else tuple(_operand(edge) for edge in edges)
-    )
+    operands = node.operands if node.operands and not is_group else ()
+    operands = operands or tuple(_operand(edge) for edge in edges)
     return Step(node, operands, roles)
 
 
@@ -158,15 +154,11 @@ def _child_of(node: Node, path: str) -> str | None:
 
 def _renamed(node: Node, closed: Mapping[str, Node]) -> Node:
     """Return a node whose operands are given by the closed children."""
-    told = node.details.get("operands")
-    if not isinstance(told, str):
-        return node
-    operands = (
+    operands = tuple(
         replace(each, node=closed[each.node].id) if each.node in closed else each
-        for each in operands_in(told)
+        for each in node.operands
     )
-    text = SEPARATOR.join(each.text() for each in operands)
-    return replace(node, details={**node.details, "operands": text})
+    return replace(node, operands=operands)
 
 
 def _goes_round(nodes: Sequence[Node], edges: Sequence[Edge]) -> bool:

@@ -125,7 +125,7 @@ class Values:
             return self.part(operand, Expression(whole))
         step = next((it for it in self.steps.steps if it.node.id == operand.node), None)
         if step is None:
-            raise LookupError(operand.node)
+            return self.of(Operand())
         return self.part(operand, self.inside(step))
 
     def _explain_given(self, node: str, symbol: str) -> None:

@@ -72,7 +72,13 @@ _OF_ONE: Mapping[str, Callable[[Expression], Expression]] = {
     "sin": lambda x: call("sin", x.text),
     "cos": lambda x: call("cos", x.text),
 }
-_NAMED = {"softmax": SOFTMAX, "cat": 'op("Concat")', "matmul": 'op("matmul")', "topk": 'op("TopK")'}
+_NAMED = {
+    "softmax": SOFTMAX,
+    "cat": 'op("Concat")',
+    "matmul": 'op("matmul")',
+    "topk": 'op("TopK")',
+    "__setitem__": 'op("set")',
+}
 _FIRST_ALONE = {"layer_norm": LAYER_NORM, "rms_norm": RMS_NORM}
 # Activations as torch calls them.
 _WORDS = {"silu": "SiLU", "relu": "ReLU", "gelu": "GELU", "tanh": "tanh", "sigmoid": "sigmoid"}
