@@ -1,6 +1,7 @@
 """The JSON document of an architecture says everything, and is read back equal."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def through_json(architecture: Architecture) -> dict[str, Any]:
     ],
 )
 def test_round_trip(name: str, task: str) -> None:
-    architecture = open_model(parse_source(name, task)).architecture
+    architecture = replace(open_model(parse_source(name, task)).architecture, flows=None)
     document = through_json(architecture)
     again = Architecture.from_json(document)
     assert again == architecture
@@ -37,7 +38,7 @@ def test_round_trip(name: str, task: str) -> None:
 
 def test_round_trip_with_formulas() -> None:
     model = open_model(parse_source("bert-base-uncased", "masked-lm"))
-    architecture = model.with_formulas()
+    architecture = replace(model.with_formulas(), flows=None)  # these have documents of their own
     document = through_json(architecture)
     assert Architecture.from_json(document) == architecture
     values = {letter: symbol["value"] for letter, symbol in document["symbols"].items()}

@@ -1,9 +1,11 @@
 """An open checkpoint of which only the structure is known: it can be looked at, and not run."""
 
+from dataclasses import replace
 from typing import NoReturn
 
 from bertviewer.core.architecture import Architecture
 from bertviewer.core.errors import UserError
+from bertviewer.core.flow.flows import Flows
 from bertviewer.core.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source import ModelSource
@@ -25,6 +27,12 @@ class StructureModel(LoadedModel):
 
     def with_costs(self, progress: Progress = no_progress) -> Architecture:
         """Return the architecture as it is."""
+        return self.architecture
+
+    def with_flows(self, progress: Progress = no_progress) -> Architecture:
+        """Return the architecture with a word on why nothing flows in it."""
+        flows = Flows({}, missing={"": why_not_run(self.source.name)})
+        self.architecture = replace(self.architecture, flows=flows)
         return self.architecture
 
     def module(
