@@ -100,7 +100,7 @@ class Boxes:
     def _child(self, child: Call, layers: frozenset[Call], is_stack: bool) -> None:
         inside = [each for each in child.operations if each in self.within]
         real = [each for each in inside if not self.graph.is_moving(each)]
-        counted = {each for each in real if self._level(each) != ASIDE}
+        counted = {each for each in real if self.graph.level_of(each) != ASIDE}
         if not counted:
             self.found += [Box("constant", {each}, child) for each in real]
             return
@@ -156,16 +156,13 @@ class Boxes:
 
     def _is_aside(self, number: int) -> bool:
         """Tell whether an operation works on masks and positions alone, or on biases of those."""
-        level = self._level(number)
+        level = self.graph.level_of(number)
         if level != LEARNT or self.graph.words[number] not in ELEMENTWISE:
             return level == ASIDE
         return any(
             reading.level == ASIDE and max(self.graph.shape(reading.value), default=1) > 1
             for reading in self.graph.readings[number]
         )
-
-    def _level(self, number: int) -> int:
-        return max(self.graph.level[value] for value in self.graph.trace.operations[number].makes)
 
 
 def boxes_of(graph: Graph, groups: Groups, root: Call) -> list[Box]:

@@ -147,6 +147,10 @@ class Graph:
         """Return the first value that an operation made."""
         return self.trace.operations[operation].makes[0]
 
+    def level_of(self, operation: int) -> int:
+        """Return the highest level of what an operation makes."""
+        return max(self.level[value] for value in self.trace.operations[operation].makes)
+
     def parameter(self, value: int) -> str:
         """Return the name of the parameter that a value is, moved or not; "" if it is none."""
         whole = self.trace.values[self.whole(value)]

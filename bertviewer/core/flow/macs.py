@@ -5,19 +5,19 @@ these are Q·Kᵀ and the weights times V, 2·B·S_q·S_k·D (Vaswani et al. 201
 Where each token goes to a few experts of many, these are the products of those that it went to.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 
 from bertviewer.core.architecture import ancestors
 from bertviewer.core.flow.trace import Trace
 
 
-def macs_within(trace: Trace, operations: range) -> int:
-    """Return the multiply-adds of some operations, those of a ``Call`` or any others."""
+def macs_of(trace: Trace, operations: Iterable[int]) -> int:
+    """Return the multiply-adds of some operations, by their numbers."""
     return sum(
         prod(dimensions)
-        for operation in trace.operations[operations.start : operations.stop]
-        for dimensions in operation.products
+        for number in operations
+        for dimensions in trace.operations[number].products
     )
 
 
@@ -28,7 +28,7 @@ def macs_by_module(trace: Trace) -> dict[str, int]:
     called is not there.
     """
     return {
-        path: sum(macs_within(trace, operations) for operations in parts)
+        path: sum(macs_of(trace, operations) for operations in parts)
         for path, parts in operations_by_module(trace).items()
     }
 

@@ -9,7 +9,7 @@ from bertviewer.core.backend import torch
 from bertviewer.core.building import build_config, build_on_meta, build_random
 from bertviewer.core.costs.forward_pass import read_forward
 from bertviewer.core.flow.call_tracing import CallTracer
-from bertviewer.core.flow.macs import innermost_calls, macs_by_module, macs_within
+from bertviewer.core.flow.macs import innermost_calls, macs_by_module, macs_of
 from bertviewer.core.flow.meta_inputs import meta_inputs, text_inputs
 from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.flow.trace import Trace
@@ -125,9 +125,9 @@ def test_all_calls_of_a_module_count_and_what_only_holds_others_has_theirs() -> 
 def test_a_part_of_a_call() -> None:
     trace = traced(Block(), torch.ones(3, 4))
     (root, inner) = trace.calls
-    assert macs_within(trace, inner.operations) == 3 * 4 * 4
-    assert macs_within(trace, range(inner.stop, root.stop)) == 2 * 3 * 4 * 3
-    assert macs_within(trace, range(0)) == 0
+    assert macs_of(trace, inner.operations) == 3 * 4 * 4
+    assert macs_of(trace, range(inner.stop, root.stop)) == 2 * 3 * 4 * 3
+    assert macs_of(trace, range(0)) == 0
     workers = innermost_calls(trace)
     assert {trace.calls[number].path for number in workers if number is not None} == {"", "inner"}
     assert [n for n, worker in enumerate(workers) if worker == 1] == list(inner.operations)
