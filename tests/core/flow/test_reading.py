@@ -99,6 +99,14 @@ def test_a_decoder_reads_the_encoder_and_one_bias_of_positions() -> None:
     assert biased == [True, False]
 
 
+def test_a_decoder_that_attends_to_an_encoder_is_given_one() -> None:
+    config = config_of("bert", is_decoder=True, add_cross_attention=True)
+    flow = read(config).flow("encoder.layer.0")
+
+    assert operations(flow).count("attention") == 2
+    assert "encoder hidden states" in {node.name for node in flow.nodes if node.kind == "input"}
+
+
 def test_experts_hang_on_their_router() -> None:
     flow = reader_of("mixtral").flow("layers.0")
 

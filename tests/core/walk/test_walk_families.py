@@ -315,11 +315,20 @@ def test_a_layer_that_is_alone_is_a_layer() -> None:
     assert [[at.name for at in part.steps] for part in walk.parts] == [BERT, POST_NORM, ["Pooler"]]
 
 
-def test_what_no_pass_uses_is_counted_and_said() -> None:
+def test_a_decoder_attends_to_an_encoder_that_is_not_its_own() -> None:
     walk = build_walk(small("bert", is_decoder=True, add_cross_attention=True))
-    unused = walk.parts[1].steps[-1]
-    assert (unused.name, unused.note) == ("crossattention", notes.UNUSED)
-    assert unused.count.parameters == 4 * (24 * 24 + 24) + 2 * 24
+    layer = [step.name for step in walk.parts[1].steps]
+    assert layer.index("MaskedSelfAttention") < layer.index("MultiHeadCrossAttention")
+    cross = next(s for s in walk.parts[1].steps if s.name == "MultiHeadCrossAttention")
+    assert cross.count.parameters == 4 * (24 * 24 + 24)
+    assert walk.reconciles
+
+
+def test_what_no_pass_uses_is_counted_and_said() -> None:
+    walk = build_walk(small("esm"))
+    unused = [step for step in walk.steps if step.note == notes.UNUSED]
+    assert [step.path for step in unused] == ["contact_head"]
+    assert unused[0].count.parameters > 0
     assert walk.reconciles
 
 

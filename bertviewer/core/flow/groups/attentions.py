@@ -3,9 +3,11 @@
 In one step (``scaled_dot_product_attention``, ``multi_head_attention_forward``), or written out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from math import prod
 
+from bertviewer.core.flow.aside_values import AsideValues, is_causal
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear
@@ -21,13 +23,36 @@ _BETWEEN = ELEMENTWISE | {"cat", "max", "amax", "nan_to_num", "masked_fill", "tr
 
 def find_attentions(graph: Graph) -> Iterator[Group]:
     """Yield every attention, and before it the bias that is computed for it alone."""
+    masks = AsideValues(graph)
     for number, word in enumerate(graph.words):
+        found: Iterable[Group] = ()
         if word == "scaled_dot_product_attention":
-            yield _fused(graph, number)
+            found = (_fused(graph, number),)
         elif word == "multi_head_attention_forward":
-            yield _whole(graph, number)
+            found = (_whole(graph, number),)
         elif word == "softmax" and graph.data(number):
-            yield from _written_out(graph, number)
+            found = _written_out(graph, number)
+        for group in found:
+            yield _masked(graph, group, masks) if group.kind == ATTENTION else group
+
+
+def _masked(graph: Graph, group: Group, masks: AsideValues) -> Group:
+    """Return an attention that says so where its mask hides what comes after each token."""
+    waiting = [value for (_, value), role in group.roles.items() if role in ("mask", "bias")]
+    seen: set[int] = set()
+    while waiting:
+        value = graph.same(waiting.pop())
+        level = graph.level[value]
+        if value in seen or level == DATA:
+            continue
+        seen.add(value)
+        if level == ASIDE and (mask := masks.of(value)) is not None and is_causal(mask):
+            return replace(group, details={**group.details, "causal": True})
+        maker = graph.maker(value)
+        if maker is not None and level != ASIDE:
+            # A mask may be put into a bias of positions.
+            waiting += [each.value for each in graph.readings[maker]]
+    return group
 
 
 def _fused(graph: Graph, number: int) -> Group:

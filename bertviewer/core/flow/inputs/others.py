@@ -20,7 +20,9 @@ def other_forms(wanted: Wanted) -> Iterator[Form]:
     """Yield what a model wants beside text, images and sound, and is not to be had without."""
     names = {name for name in _HELPFUL if name in wanted.accepted}
     names |= {name for name in _MAKERS if name in wanted.required | wanted.main}
-    if "query_embeds" in names:
+    # Without an encoder's states a decoder leaves its attention to them out.
+    attends = getattr(wanted.config, "add_cross_attention", False) is True
+    if "query_embeds" in names or (attends and "encoder_hidden_states" in wanted.accepted):
         names |= {"encoder_hidden_states"}
     made = {name: _MAKERS[name](wanted) for name in sorted(names)}
     yield made

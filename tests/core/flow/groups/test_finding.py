@@ -161,3 +161,22 @@ def test_no_operation_is_in_two_groups(name: str) -> None:
     numbers = [number for group in groups_of(name) for number in group.operations]
 
     assert len(numbers) == len(set(numbers))
+
+
+@pytest.mark.parametrize(
+    ("name", "causal"),
+    [
+        ("bert", [False, False]),
+        ("gpt2", [True, True]),  # torch is told
+        ("gptj", [True, True]),  # by a mask
+        ("gemma2", [True, True]),
+        # The encoder's; in each block of the decoder its own, and that to the encoder.
+        ("t5", [False, False, True, False, True, False]),  # within the bias of positions
+        ("bart", [False, False, True, False, True, False]),
+        ("transformer-base", [False, False, True, False, True, False]),
+    ],
+)
+def test_attention_tells_whether_it_hides_what_comes_after(name: str, causal: list[bool]) -> None:
+    attentions = [group for group in groups_of(name) if group.kind == "attention"]
+
+    assert [group.details.get("causal", False) for group in attentions] == causal
