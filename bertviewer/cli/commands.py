@@ -19,7 +19,6 @@ from bertviewer.core.source import ModelSource, parse_source
 from bertviewer.core.weights.pickle_consent import refusal_of
 from bertviewer.report import formats
 from bertviewer.report.comparison_text import comparison_text
-from bertviewer.report.flow_text import check_path, flow_of, flow_text
 from bertviewer.report.key_report import key_lines
 
 if TYPE_CHECKING:
@@ -131,6 +130,7 @@ def _flow(options: argparse.Namespace) -> None:
     source = _source(options, options.model)
     with _progress() as progress:
         from bertviewer.core.loading import open_model
+        from bertviewer.report.flow_text import check_path, flow_of, flow_text
 
         model = open_model(source, progress)
         nodes = {node.path: node for node in model.architecture.modules}
