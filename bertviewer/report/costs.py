@@ -53,6 +53,20 @@ def cost_of(
     return None if found is None or not found.macs else steps_of(found.macs, values)
 
 
+def why_no_formula(architecture: Architecture, path: str) -> str:
+    """Return why a module has no formula of its multiply-adds; empty if it has, or needs none.
+
+    Where its flow is known, what that counts is told beside: for one call, of a short sentence.
+    """
+    compute, flows = architecture.compute, architecture.flows
+    reason = "" if compute is None else compute.reason_for(path)
+    flow = None if flows is None else flows.flow(path)
+    if not reason or flow is None or flows is None:
+        return reason
+    lengths = ", ".join(f"{letter} = {size}" for letter, size in flows.lengths.items())
+    return f"{reason}; on its flow they are {flow.macs:,} for {lengths}"
+
+
 def sentence_text(architecture: Architecture, values: Mapping[str, int]) -> str:
     """Return what costs are given for: ``B = 1, S = 128``."""
     symbols = () if architecture.compute is None else architecture.compute.symbols
@@ -89,10 +103,10 @@ def cost_data(
             }
             rows.append({"name": name, **result, "reason": ""})
         elif found is not None and found.macs is None:
-            reason = compute.reason_for(node.path)
+            reason = why_no_formula(architecture, node.path)
             rows.append({"name": name, "terms": [], "macs": "", "flops": "", "reason": reason})
     return {
-        "reason": compute.reason,
+        "reason": compute.reason and why_no_formula(architecture, ""),
         "rows": rows,
         "sentence": sentence_text(architecture, values),
         "symbols": [[symbol.letter, symbol.meaning] for symbol in compute.symbols],

@@ -17,6 +17,7 @@ from bertviewer.core.source_info import SourceInfo
 from bertviewer.core.tasks import find_task
 from bertviewer.core.weights.rebuilding import note_of
 from bertviewer.report.check_summary import reasons, summarise
+from bertviewer.report.costs import why_no_formula
 
 Table = list[tuple[str, ...]]
 
@@ -223,7 +224,7 @@ def totals(architecture: Architecture) -> Table:
 
 def _without_costs(architecture: Architecture) -> Table:
     """Say why nothing is known of the multiply-adds, where they were looked for."""
-    reason = "" if architecture.compute is None else architecture.compute.reason_for("")
+    reason = why_no_formula(architecture, "")
     return [("Mult-Adds", f"no formula found: {reason}")] if reason else []
 
 

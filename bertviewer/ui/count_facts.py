@@ -15,7 +15,14 @@ from bertviewer.core.folding import TreeRow
 from bertviewer.core.letter_values import letter_values
 from bertviewer.core.shape_text import shape_text
 from bertviewer.core.symbols import Symbol
-from bertviewer.report.costs import cost_of, memory_sizes, peak_text, sentence_text, size_text
+from bertviewer.report.costs import (
+    cost_of,
+    memory_sizes,
+    peak_text,
+    sentence_text,
+    size_text,
+    why_no_formula,
+)
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.facts import Fact, FactGroup
 from bertviewer.ui.what_if.texts import domain_text
@@ -141,7 +148,7 @@ class CountFacts(QObject):
         if compute is None:
             is_deriving = self._workspace.is_deriving
             return self.tr("deriving…") if is_deriving else self.tr("no formula found")
-        if reason := compute.reason_for(node.path):
+        if reason := why_no_formula(architecture, node.path):
             return self.tr("no formula found: {0}").format(reason)
         found = compute.modules.get(node.path)
         if found is None:

@@ -179,6 +179,11 @@ class Flow:
     edges: tuple[Edge, ...]
     repeat: Repeat | None = None
 
+    @property
+    def macs(self) -> int:
+        """Its multiply-adds for the shapes that it has, in one call."""
+        return sum(node.macs for node in self.nodes)
+
     def all_nodes(self) -> Iterator[Node]:
         """Yield every node, those in groups after the group."""
         waiting = list(reversed(self.nodes))
