@@ -9,7 +9,7 @@ from bertviewer.report.costs import why_no_formula
 
 
 def test_without_a_formula_the_flow_says_how_many_there_are() -> None:
-    architecture = open_model(parse_source("bert-base-uncased")).architecture
+    architecture = open_model(parse_source("bert-base-uncased")).with_formulas()
     flows = architecture.flows
     assert flows is not None
     unknown = Compute((), {}, (), reason="it was not looked for")

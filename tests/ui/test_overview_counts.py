@@ -147,11 +147,12 @@ def test_why_a_module_has_no_multiply_adds(demo_window: MainWindow) -> None:
 
     assert shown_with(None)[0] == "no formula found"
     reason = replace(architecture.compute, modules={}, peak=(), reason="it is too loud")
-    assert shown_with(reason)[0] == "no formula found: it is too loud"
+    on_flow = "on its flow they are 0 for B = 1, S = 16"
+    assert shown_with(reason)[0] == f"no formula found: it is too loud; {on_flow}"
     without = ModuleCompute(None, None, None, "its products come and go")
     modules = {**architecture.compute.modules, "embeddings.LayerNorm": without}
     assert shown_with(replace(architecture.compute, modules=modules))[0] == (
-        "no formula found: its products come and go"
+        f"no formula found: its products come and go; {on_flow}"
     )
 
 
