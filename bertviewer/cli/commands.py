@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bertviewer.cli.printing import print_bytes, print_json, print_text
+from bertviewer.cli.printing import check_takes_bytes, print_bytes, print_json, print_text
 from bertviewer.cli.progress_line import progress_line
 from bertviewer.core.errors import UserError
 from bertviewer.core.files import check_writable
@@ -127,6 +127,8 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def _flow(options: argparse.Namespace) -> None:
+    if options.format == "pdf":
+        check_takes_bytes()
     source = _source(options, options.model)
     with _progress() as progress:
         from bertviewer.core.loading import open_model

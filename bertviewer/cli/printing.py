@@ -37,13 +37,22 @@ def print_bytes(data: bytes) -> None:
     Raises:
         UserError: there is no standard output, or somebody would have to read it.
     """
+    check_takes_bytes()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def check_takes_bytes() -> None:
+    """Check that what is no text can be written, before the seconds that it takes to make.
+
+    Raises:
+        UserError: as of ``print_bytes``.
+    """
     if sys.stdout is None:
         raise UserError("cannot write the result: the standard output is closed")
     if sys.stdout.isatty():
         raise UserError("a PDF is no text for a terminal; write it to a file: … > flow.pdf")
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
 
 
 def _write(text: str) -> None:

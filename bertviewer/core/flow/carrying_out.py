@@ -23,6 +23,7 @@ from bertviewer.core.flow.float64_functions import (
     wide,
     widened,
 )
+from bertviewer.core.flow.nested_tensors import memory_of
 from bertviewer.core.flow.tracing import name_of
 from bertviewer.core.run.capture import tensors_in
 
@@ -145,8 +146,8 @@ class CarryingOut(TorchFunctionMode):
             return True
         if any(self._known(tensor) is not None for tensor in taken if has_fraction(tensor)):
             return False
-        memories = {_memory(tensor) for tensor in taken}
-        is_view = all(_memory(result) in memories for result in results)
+        memories = {memory_of(tensor) for tensor in taken}
+        is_view = all(memory_of(result) in memories for result in results)
         return is_view or name.rpartition(".")[2] in _PICKS
 
     def _carried(
@@ -255,10 +256,3 @@ def _written(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Tensor, ..
     if kwargs.get("inplace") is False:
         return ()
     return tuple(tensors_in(args[:1]))
-
-
-def _memory(tensor: Tensor) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except NotImplementedError:  # sparse tensors have none
-        return id(tensor)

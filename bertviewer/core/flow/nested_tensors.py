@@ -38,3 +38,11 @@ def mapped_in(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
         return made
     items = changed.values()
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def memory_of(tensor: Tensor) -> int:
+    """Return what tells the memory behind a tensor, and behind all views of it, from others."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except NotImplementedError:  # sparse tensors have none
+        return id(tensor)

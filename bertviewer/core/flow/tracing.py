@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 
 from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.flow.known_values import tensors_in
-from bertviewer.core.flow.nested_tensors import mapped_in, named_in
+from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, named_in
 from bertviewer.core.flow.trace import (
     Listed,
     Operand,
@@ -183,18 +183,18 @@ class Tracer(CallTracer, TorchFunctionMode):
         number = self._add_value(tensor, kind, name)
         weak = ref(tensor)
         self._numbers[id(tensor)] = (weak, number)
-        self._storages.setdefault(_storage(tensor), []).append(weak)
+        self._storages.setdefault(memory_of(tensor), []).append(weak)
         return number
 
     def _renumbered(self, written: Tensor) -> dict[int, int]:
         """Give a tensor that was written to, and all views of its memory, new numbers."""
         found = {}
-        alive = [it for it in self._storages.get(_storage(written), ()) if it() is not None]
+        alive = [it for it in self._storages.get(memory_of(written), ()) if it() is not None]
         for each in alive:
             tensor = each()
             if tensor is not None and (old := self._known(tensor)) is not None:
                 found[old] = self._new(tensor)
-        self._storages[_storage(written)] = alive
+        self._storages[memory_of(written)] = alive
         return found
 
     def _enter(self, path: str, kind: type[nn.Module], taken: Arguments) -> OpenCall:
@@ -241,13 +241,6 @@ def _fresh(output: Any, taken: Mapping[int, Tensor]) -> Any:
     return mapped_in(
         output, lambda tensor: tensor.view_as(tensor) if id(tensor) in taken else tensor
     )
-
-
-def _storage(tensor: Tensor) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except NotImplementedError:  # sparse tensors have none
-        return id(tensor)
 
 
 def _version(tensor: Tensor) -> int:

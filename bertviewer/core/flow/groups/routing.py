@@ -56,8 +56,7 @@ def _of(graph: Graph, choice: int, router: int) -> Iterator[Group]:
     first = min(experts)
     part = _part(graph, first, block)
     inner = set() if part is None else set(part.operations)
-    before = chosen | _between(graph, router, choice)
-    scores = ({router, choice} | {each for each in before if each < first}) - inner
+    scores = ({router, choice} | {each for each in chosen if each < first}) - inner
     work = (chosen | inner) - scores
     work -= _after_experts(graph, work, max(experts))
     count = widths_of(graph, router)[1]
@@ -90,11 +89,6 @@ def _depending(graph: Graph, first: set[int], stop: int) -> set[int]:
                 found.add(user)
                 waiting.append(user)
     return found
-
-
-def _between(graph: Graph, router: int, choice: int) -> set[int]:
-    reached = _depending(graph, {router}, choice)
-    return {each for each in reached if choice in _depending(graph, {each}, choice + 1)}
 
 
 def _is_product(graph: Graph, number: int) -> bool:

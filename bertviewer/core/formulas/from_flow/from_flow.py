@@ -16,7 +16,6 @@ from bertviewer.core.formulas.from_flow.steps import MANY, Steps, closed_steps_o
 from bertviewer.core.formulas.from_flow.writing import Writer
 from bertviewer.core.formulas.notation import TOKENS, quoted
 from bertviewer.core.formulas.subject import Subject
-from bertviewer.core.numerals import count_text
 
 SOURCE = "read off the code as it ran"
 _TARGET = Term("S_d", "number of tokens that the decoder reads; every sequence of a batch alike")
@@ -82,11 +81,13 @@ def _summary(steps: Steps) -> str:
         return "Hands on what it takes, in another form or in part: nothing is computed."
     done = [step.node for step in steps.steps]
     known = [word for kind, word in _WORDS.items() if any(node.operation == kind for node in done)]
-    count = count_text(len(done), "One step", "{0} steps")
+    if len(done) == 1:
+        return f"One step, as the code carries it out{': ' if known else ''}{''.join(known)}."
+    steps_told = f"{len(done)} steps, as the code carries them out"
     if not known:
-        return f"{count}, as the code carries them out."
+        return f"{steps_told}."
     told = known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
-    return f"{count}, as the code carries them out, with {told} among them."
+    return f"{steps_told}, with {told} among them."
 
 
 def _notes(lengths: Mapping[str, int]) -> tuple[str, ...]:
