@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.part import NoFormulaError
+from bertviewer.core.checking.evaluator import NoFormulaError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.inspection import inspect_module
 from bertviewer.core.loaded_model import LoadedModel
