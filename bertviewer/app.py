@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status: 0, 2 for the user's errors, 1 for ours."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == [PICKLE_CHILD]:
-        from bertviewer.core.weights import pickle_child
+        from bertviewer.core.pickles import child as pickle_child
 
         return pickle_child.main(given[1:])
     if given[:1] == [TOKENIZER_CHILD]:
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     except BaseException as error:  # noqa: BLE001 - the outermost boundary; Rust libraries panic past Exception
         if isinstance(error, ImportError) and "shared object" in str(error):
-            from bertviewer.core.system_libraries import INSTALL_HINT
+            from bertviewer.core.system.system_libraries import INSTALL_HINT
 
             _say(f"a system library is missing: {error}; {INSTALL_HINT}")
             return 2
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         import traceback
 
-        from bertviewer.core.log import write_log
+        from bertviewer.core.system.log import write_log
 
         _say(f"internal error; the details are in {write_log(traceback.format_exc())}")
         return 1
@@ -102,7 +102,7 @@ def _carry_out(options: Namespace, *, is_program: bool) -> int:
                 # An exception would come amid what Python does at its end.
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
         return 0
-    from bertviewer.core.garbage import no_search_for_garbage
+    from bertviewer.core.system.garbage import no_search_for_garbage
 
     if is_program:
         # An exception amid Qt's own beginnings would be lost in them, or abort the process.

@@ -29,7 +29,8 @@ import pytest
 
 from bertviewer.core.cache import models
 from bertviewer.core.cache.store import Store
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer import process
 from tests.patient_bot import PatientBot
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bertviewer.core.architecture.compute import Compute
 from bertviewer.core.backend import torch
-from bertviewer.core.costs.compute import Compute
 from bertviewer.core.costs.forward_pass import read_forward
 from bertviewer.core.counting.counting import Derivation
 from bertviewer.core.counting.dimensions import Build
-from bertviewer.core.symbols import Symbol, symbols_of
+from bertviewer.core.expressions.symbols import Symbol, symbols_of
 
 CONFIGURATIONS = 10
 _DRAWS = 120

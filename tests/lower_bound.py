@@ -16,15 +16,15 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 TESTS = (
-    "tests/core/test_building.py",
-    "tests/core/test_config_names.py",
-    "tests/core/test_configuration.py",
-    "tests/core/test_inspection.py",
+    "tests/core/building/test_building.py",
+    "tests/core/building/test_config_names.py",
+    "tests/core/source/test_configuration.py",
+    "tests/core/loading/test_inspection.py",
     "tests/core/run/test_running.py",
-    "tests/core/run/test_tokenization.py",
-    "tests/core/run/test_tokenizer_kinds.py",
+    "tests/core/tokenizer/test_tokenization.py",
+    "tests/core/tokenizer/test_kinds.py",
     "tests/core/checking/test_families.py",
-    "tests/core/weights/test_pretrained.py",
+    "tests/core/loading/test_pretrained.py",
     "tests/core/counting/test_counting.py",
 )
 OTHERWISE = {

@@ -16,7 +16,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from bertviewer.core.demo import PACKAGE
+from bertviewer.core.source.demo import PACKAGE
 
 ROOT = Path(__file__).parents[1]
 NOTICES = ROOT / "packaging" / "THIRD_PARTY_NOTICES.txt"

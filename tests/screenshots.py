@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bertviewer.core.resources import resources_folder
+from bertviewer.core.system.resources import resources_folder
 from tests.xvfb import AVAILABLE, virtual_display
 
 SENTENCE = "The bank by the river was closed, so she walked to the other bank."
@@ -41,7 +41,7 @@ def take(folder: str) -> None:
         QTabWidget,
     )
 
-    from bertviewer.core.source import parse_source
+    from bertviewer.core.source.parsing import parse_source
     from bertviewer.plots.place import Place
     from bertviewer.ui.application import configure, make_window
     from bertviewer.ui.formula_tab import FormulaTab

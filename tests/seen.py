@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bertviewer.core import libraries
 from bertviewer.core.cache.models import (
     SeenModel,
     keys_content,
@@ -22,12 +21,14 @@ from bertviewer.core.cache.models import (
     shipped,
     shipped_name,
 )
-from bertviewer.core.configuration import read_configuration
-from bertviewer.core.deriving import with_costs, with_counts, with_flows
-from bertviewer.core.meta_model import read_meta_model
-from bertviewer.core.presets import preset_names
+from bertviewer.core.loading.deriving import with_costs, with_counts, with_flows
+from bertviewer.core.loading.meta_model import read_meta_model
 from bertviewer.core.progress import no_progress
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source.configuration import read_configuration
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.source.presets import preset_names
+from bertviewer.core.system import libraries
 from bertviewer.core.weights.finding import find_checkpoint
 
 KINDS = ("architectures", "key-reports")

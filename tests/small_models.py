@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.counting.counting import derive
 from bertviewer.core.counting.dimensions import goes_by_layer
-from bertviewer.core.deriving import builder
 from bertviewer.core.errors import UserError
-from bertviewer.core.evaluation import evaluate, letters_of
-from bertviewer.core.letters import is_depth
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import ModelSource, parse_source
-from bertviewer.core.special_floats import encoded
+from bertviewer.core.expressions.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.letters import is_depth
+from bertviewer.core.loading.deriving import builder
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.text.special_floats import encoded
 from tests.fresh import try_costs, try_formulas
 
 FEW = 3

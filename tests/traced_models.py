@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.flow.reading import FlowReader
 from bertviewer.core.flow.tracing_models import LENGTHS, TracedModel, trace_model
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
-from bertviewer.core.special_floats import encoded
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.text.special_floats import encoded
 from bertviewer.plots.flow.dot import dot_of
 from bertviewer.plots.flow.layout import draw
 from tests.small_models import configurations

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from bertviewer import __version__
 from bertviewer.core.errors import UserError
-from bertviewer.core.tasks import TASKS
+from bertviewer.core.source.tasks import TASKS
 
 COMMANDS = ("summary", "run", "report", "compare", "flow", "presets")
 

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 
 from bertviewer.cli.printing import check_takes_bytes, print_bytes, print_json, print_text
 from bertviewer.cli.progress_line import progress_line
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.activations.text import check_text, optional_sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.files import check_writable
-from bertviewer.core.presets import PRESETS
+from bertviewer.core.pickles.consent import refusal_of
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
-from bertviewer.core.run.text import check_text, optional_sentence
-from bertviewer.core.source import ModelSource, parse_source
-from bertviewer.core.weights.pickle_consent import refusal_of
+from bertviewer.core.saving.files import check_writable
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.source.presets import PRESETS
 from bertviewer.report import formats
 from bertviewer.report.comparison_text import comparison_text
 from bertviewer.report.key_report import key_lines
 
 if TYPE_CHECKING:
-    from bertviewer.core.loaded_model import LoadedModel
+    from bertviewer.core.loading.loaded_model import LoadedModel
 
 
 def execute(options: argparse.Namespace) -> None:
@@ -57,7 +58,7 @@ def _source(options: argparse.Namespace, name: str) -> ModelSource:
 def _summary(options: argparse.Namespace) -> None:
     source = _source(options, options.model)
     with _progress() as progress:
-        from bertviewer.core.loading import open_model
+        from bertviewer.core.loading.opening import open_model
 
         model = open_model(source, progress)
         if options.format == "json":
@@ -83,7 +84,7 @@ def _run(options: argparse.Namespace) -> None:
     sentence = Sentence(options.text, options.pair)
     check_text(sentence)
     with _progress() as progress:
-        from bertviewer.core.loading import open_model
+        from bertviewer.core.loading.opening import open_model
 
         run = _run_sentence(open_model(source, progress), sentence, options, progress)
     if options.format == "json":
@@ -115,8 +116,8 @@ def _run_sentence(
 def _compare(options: argparse.Namespace) -> None:
     left, right = (_source(options, name) for name in (options.left, options.right))
     with _progress() as progress:
-        from bertviewer.core.comparing.comparing import compare_models
-        from bertviewer.core.loading import open_model
+        from bertviewer.core.closer_look.comparing import compare_models
+        from bertviewer.core.loading.opening import open_model
 
         models = open_model(left, progress), open_model(right, progress)
         comparison = compare_models(*models, progress)
@@ -131,7 +132,7 @@ def _flow(options: argparse.Namespace) -> None:
         check_takes_bytes()
     source = _source(options, options.model)
     with _progress() as progress:
-        from bertviewer.core.loading import open_model
+        from bertviewer.core.loading.opening import open_model
         from bertviewer.report.flow_text import check_path, flow_of, flow_text
 
         model = open_model(source, progress)
@@ -168,7 +169,7 @@ def _report(options: argparse.Namespace) -> None:
 
     # Everything that can be refused at once has been, before the seconds that torch takes.
     with _progress() as progress:
-        from bertviewer.core.loading import open_model
+        from bertviewer.core.loading.opening import open_model
         from bertviewer.report.pdf import write_report
 
         model = open_model(source, progress)

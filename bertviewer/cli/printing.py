@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.plain_text import printable, printable_json
+from bertviewer.core.text.plain_text import printable, printable_json
 
 
 def print_json(document: dict[str, Any]) -> None:

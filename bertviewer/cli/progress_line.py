@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from bertviewer.core.plain_text import printable
 from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.text.plain_text import printable
 
 INTERVAL = 0.05
 """Seconds; a step of the same name is not told of more often."""

@@ -1,6 +1,6 @@
 """The two exceptions that cross every layer of the program."""
 
-from bertviewer.core.plain_text import printable
+from bertviewer.core.text.plain_text import printable
 
 LONGEST = 600
 """Characters of a message; libraries quote whole files in theirs."""

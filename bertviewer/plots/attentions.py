@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.second_text import second_start
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, HeadsChart
 from bertviewer.plots.comparison import Pairs
 from bertviewer.plots.levels import Levels, Values, levels_of

@@ -9,8 +9,8 @@ from typing import Literal
 
 from PySide6.QtCore import QCoreApplication
 
-from bertviewer.core.numerals import number_text
-from bertviewer.core.text_direction import bare
+from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.text_direction import bare
 from bertviewer.plots.headers import column_header, corner_header
 from bertviewer.plots.levels import Levels, Values
 from bertviewer.plots.place import Place

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.chart import GridChart, Line, LineChart
 from bertviewer.plots.levels import PARTS
 from bertviewer.plots.place import Place

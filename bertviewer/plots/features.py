@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, feature_path
 from bertviewer.core.analysis.token_classes import TokenClass
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, Line, LineChart
 from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import norms_chart, state_labels, state_ticks

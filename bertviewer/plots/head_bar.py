@@ -4,7 +4,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from bertviewer.core.numerals import with_minus
+from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.axis import TICK
 from bertviewer.plots.cells import draw_rectangles, is_paper
 from bertviewer.plots.color_axis import ColorAxis

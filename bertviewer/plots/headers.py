@@ -1,6 +1,6 @@
 """What stands above the numbers of a chart in its CSV, to tell a stranger what they are."""
 
-from bertviewer.core.text_direction import bare
+from bertviewer.core.text.text_direction import bare
 
 
 def column_header(label: str, measure: str) -> str:

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QPainterPath
 from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 
-from bertviewer.core.numerals import number_text, with_minus
+from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.plots.chart import Bars, HistogramChart
 from bertviewer.plots.colors import tinted
 from bertviewer.plots.legend import Entry

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.histogram_data import Histogram, Range
-from bertviewer.core.run.statistics import Statistics
 from bertviewer.plots.chart import Bars, HistogramChart
 
 

@@ -6,13 +6,13 @@ from math import inf
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.statistics import Statistics, figure
+from bertviewer.core.activations.token_statistics import TokenStatistics
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_of
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.token_classes import TokenClass
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.run.statistics import Statistics, figure
-from bertviewer.core.run.token_statistics import TokenStatistics
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.chart import Line, LineChart
 from bertviewer.plots.levels import PARTS, SIZES
 from bertviewer.plots.place import Place

@@ -7,9 +7,9 @@ from typing import Literal
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.analysis.special_tokens import MASKS
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Line, LineChart
 from bertviewer.plots.levels import PARTS
 from bertviewer.plots.token_norms import state_labels, state_ticks

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem, QWidget
 
-from bertviewer.core.numerals import number_text
+from bertviewer.core.text.numerals import number_text
 from bertviewer.plots.chart import Line, LineChart
 from bertviewer.plots.chosen import closest
 from bertviewer.plots.colors import tinted

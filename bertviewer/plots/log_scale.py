@@ -2,7 +2,7 @@
 
 from math import ceil, floor, log10
 
-from bertviewer.core.numerals import with_minus
+from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.number_axis import NumberAxis
 
 LOWEST = -0.3

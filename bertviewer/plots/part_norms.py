@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.layer_parts import Series
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.second_text import second_start
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart
 from bertviewer.plots.layers import Measured
 from bertviewer.plots.levels import Values

@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.analysis.similarity import (
     WordPair,
@@ -9,7 +10,6 @@ from bertviewer.core.analysis.similarity import (
     token_pair_path,
     word_path,
 )
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import GridChart, Line, LineChart
 from bertviewer.plots.levels import COSINES, levels_of
 from bertviewer.plots.place import Place

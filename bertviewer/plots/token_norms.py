@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.second_text import second_start
-from bertviewer.core.run.activation_run import ActivationRun, Token
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.chart import GridChart
 from bertviewer.plots.place import Place
 

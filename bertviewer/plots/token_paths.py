@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import Line, LineChart
 from bertviewer.plots.levels import COSINES, SIZES, Levels
 from bertviewer.plots.place import Place

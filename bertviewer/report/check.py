@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from bertviewer.core.check_step import CheckStep
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS
-from bertviewer.core.numerals import with_minus
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.text.numerals import with_minus
 from bertviewer.report.check_summary import reasons, summarise
 from bertviewer.report.formats import check_verdict, deviation, told_by_flow
 

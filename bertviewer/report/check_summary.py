@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bertviewer.core.check_step import Check, CheckStep
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS
-from bertviewer.core.run.activation_run import ActivationRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 import json
 
-from bertviewer.core.architecture import TensorInfo
+from bertviewer.core.architecture.architecture import TensorInfo
 from bertviewer.core.comparing.comparison import ComparedTensor, Comparison
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.report.formats import aligned, deviation, provenance
 
 _TENSORS = ("Tensor", "State", "Left", "Right", "|Δ|/|left|", "Max |Δ|", "Changed")

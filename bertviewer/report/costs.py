@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.costs.memory_use import (
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.letter_values import letter_values
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.count_steps import CountSteps, CountTerm, steps_of
+from bertviewer.core.architecture.memory_use import (
     FLOPS_PER_MAC,
     WEIGHT_DTYPES,
     peak_elements,
     weights_bytes,
 )
-from bertviewer.core.counting.count_steps import CountSteps, CountTerm, steps_of
-from bertviewer.core.letter_values import letter_values
-from bertviewer.core.numerals import MINUS
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.text.numerals import MINUS
 
 MEGA, MEBI = 10**6, 2**20
 FLOAT32_BYTES = 4

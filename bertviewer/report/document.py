@@ -8,16 +8,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from bertviewer import __version__
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.statistics import figure
 from bertviewer.core.analysis.second_text import second_start
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.counting.count_steps import count_steps
-from bertviewer.core.folding import TreeRow, fold
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.count_steps import count_steps
+from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.numerals import with_minus
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.run.statistics import figure
-from bertviewer.core.shape_text import shape_text
-from bertviewer.core.tasks import find_task
+from bertviewer.core.source.tasks import find_task
+from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.label_axis import shortened
 from bertviewer.plots.layers import layer_chart

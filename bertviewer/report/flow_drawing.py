@@ -1,7 +1,7 @@
 """The flow of a module as a drawing on paper or in a web page: the one that the window draws."""
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.flow.flow import Flow
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Flow
 from bertviewer.plots.application import windowless_application
 from bertviewer.plots.flow.drawing import Drawing
 from bertviewer.plots.flow.layout import draw

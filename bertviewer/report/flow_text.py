@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.errors import UserError
-from bertviewer.core.flow.flow import Edge, Flow, Node
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.report.formats import aligned
 
 _HEADER = ("", "Step", "Computes", "Takes", "Gives", "Multiply-adds")

@@ -4,18 +4,18 @@ import csv as csv_module
 import io
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.architecture import Architecture, bytes_by_dtype
-from bertviewer.core.check_step import Check
-from bertviewer.core.demo import MODEL_NAME
-from bertviewer.core.folding import TreeRow, fold
-from bertviewer.core.numerals import count_text
-from bertviewer.core.plain_text import printable
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.run.statistics import figure
-from bertviewer.core.shape_text import shape_text
-from bertviewer.core.source_info import SourceInfo
-from bertviewer.core.tasks import find_task
-from bertviewer.core.weights.rebuilding import note_of
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.check_step import Check
+from bertviewer.core.activations.statistics import figure
+from bertviewer.core.architecture.architecture import Architecture, bytes_by_dtype
+from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.loading.rebuilding import note_of
+from bertviewer.core.source.demo import MODEL_NAME
+from bertviewer.core.source.tasks import find_task
+from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.plain_text import printable
 from bertviewer.report.check_summary import reasons, summarise
 from bertviewer.report.costs import why_no_formula
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from bertviewer.core.numerals import count_text
-from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.text.numerals import count_text
 
 ALL = (
     "The activations in this report pass through random weights. They show how the architecture "

@@ -17,7 +17,7 @@ import typst
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.resources import resources_folder
+from bertviewer.core.system.resources import resources_folder
 
 
 def formula_svg(formula: Formula, width: float, size: float, color: str, muted: str) -> bytes:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.counting.count_steps import readable
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
 from bertviewer.core.walk.walk import WalkPart, WalkShape, WalkStep

@@ -15,12 +15,12 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from bertviewer import __version__
-from bertviewer.core import libraries
+from bertviewer.core.activations.text import optional_sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.log import write_log
-from bertviewer.core.resources import resources_folder
-from bertviewer.core.run.text import optional_sentence
-from bertviewer.core.source import default_source_name, parse_source
+from bertviewer.core.source.parsing import default_source_name, parse_source
+from bertviewer.core.system import libraries
+from bertviewer.core.system.log import write_log
+from bertviewer.core.system.resources import resources_folder
 from bertviewer.core.tokenizer.process import tokenizer_process
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.check_step import Check, CheckStep
-from bertviewer.core.folding import TreeRow
+from bertviewer.core.activations.check_step import Check, CheckStep
+from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.report.formats import check_verdict, told_by_flow
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.facts import heading_label, plain_label

@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.check_step import CheckStep
-from bertviewer.core.numerals import with_minus
+from bertviewer.core.activations.check_step import CheckStep
+from bertviewer.core.text.numerals import with_minus
 from bertviewer.report.formats import deviation
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 

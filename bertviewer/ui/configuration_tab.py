@@ -5,8 +5,8 @@ import textwrap
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.symbols import Symbol
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.workspace import Workspace
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
-from bertviewer.core.counting.count_steps import count_steps, readable
-from bertviewer.core.counting.grouping import Relation, relations, substituted
-from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
-from bertviewer.core.folding import TreeRow
-from bertviewer.core.letter_values import letter_values
-from bertviewer.core.shape_text import shape_text
-from bertviewer.core.symbols import Symbol
+from bertviewer.core.activations.letter_values import letter_values
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.count_steps import count_steps, readable
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.architecture.memory_use import FLOPS_PER_MAC
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.expressions.grouping import Relation, relations, substituted
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.report.costs import (
     cost_of,
     memory_sizes,

@@ -15,7 +15,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from bertviewer.core.counting.count_steps import CountTerm
+from bertviewer.core.architecture.count_steps import CountTerm
 from bertviewer.report.costs import term_texts
 
 GAP = 18.0  # pixels between two terms, where the plus stands

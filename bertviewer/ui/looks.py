@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bertviewer.core import libraries
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
+from bertviewer.core.system import libraries
 from bertviewer.ui.lane import Job, Lane
 
 

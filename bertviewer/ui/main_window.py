@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.files import check_writable
 from bertviewer.core.run.device import CPU
-from bertviewer.core.source import ModelSource
+from bertviewer.core.saving.files import check_writable
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.actions import NEEDS_A_MODEL, Menus
 from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearance
 from bertviewer.ui.checkpoint.banner import RandomBanner

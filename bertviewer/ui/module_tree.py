@@ -12,10 +12,10 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFontMetrics, QGuiApplication
 
-from bertviewer.core.folding import TreeRow
-from bertviewer.core.garbage import no_search_for_garbage
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.system.garbage import no_search_for_garbage
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tips import plain_tip
 

@@ -3,8 +3,8 @@
 from PySide6.QtCore import QModelIndex, QTimer
 from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
 
-from bertviewer.core.folding import TreeRow
-from bertviewer.core.garbage import no_search_for_garbage
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.system.garbage import no_search_for_garbage
 from bertviewer.ui.module_tree import MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tree_columns import TreeColumns

@@ -5,7 +5,8 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.recent import forget, is_there, recent_names, remember
 from bertviewer.ui.weights_consent import WeightsConsent

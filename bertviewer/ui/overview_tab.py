@@ -5,13 +5,13 @@ from functools import partial
 
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.folding import TreeRow
+from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.numerals import count_text, number_text
-from bertviewer.core.run.statistics import STATISTIC_NAMES, figure
-from bertviewer.core.shape_text import shape_text
-from bertviewer.core.weights.rebuilding import note_of
+from bertviewer.core.loading.rebuilding import note_of
+from bertviewer.core.text.numerals import count_text, number_text
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSettings
 
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
 
 SETTING = "recentModels"
 REMEMBERED = 8

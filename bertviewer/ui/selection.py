@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.folding import TreeRow
+from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.plots.place import Place
 
 

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.text import MAX_CHARACTERS
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.text import MAX_CHARACTERS
 from bertviewer.core.tokenizer.files import lacks_tokenizer
 from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView

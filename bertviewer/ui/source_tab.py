@@ -4,8 +4,8 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from bertviewer.core import libraries
 from bertviewer.core.source_code import SourceCode, source_of
+from bertviewer.core.system import libraries
 from bertviewer.ui.facts import blank_page, heading_label, plain_label
 from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.flat_button import flat_button

@@ -2,8 +2,8 @@
 
 from PySide6.QtWidgets import QLabel, QStatusBar, QWidget
 
-from bertviewer.core import libraries
-from bertviewer.core.numerals import count_text
+from bertviewer.core.system import libraries
+from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.weights_label import WeightsLabel
 from bertviewer.ui.workspace import Workspace
 

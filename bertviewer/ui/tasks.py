@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from bertviewer.core import libraries
+from bertviewer.core.system import libraries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from bertviewer.core.activations.activation_run import Sentence
+    from bertviewer.core.activations.check_step import Check
+    from bertviewer.core.activations.statistics import Statistics
     from bertviewer.core.analysis.attention_layers import AttentionLayer
     from bertviewer.core.analysis.histogram_data import Histogram, Range
     from bertviewer.core.analysis.outliers import Level, OutlierFeature
     from bertviewer.core.analysis.prediction_data import Predictions
-    from bertviewer.core.architecture import Architecture, TensorInfo
-    from bertviewer.core.check_step import Check
+    from bertviewer.core.architecture.architecture import Architecture, TensorInfo
+    from bertviewer.core.architecture.folding import TreeRow
     from bertviewer.core.comparing.comparison import Comparison
-    from bertviewer.core.folding import TreeRow
     from bertviewer.core.hub.cache import CachedModel
     from bertviewer.core.hub.opening import HubModel
-    from bertviewer.core.loaded_model import LoadedModel
+    from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.progress import Progress
-    from bertviewer.core.run.activation_run import Sentence
     from bertviewer.core.run.capture import Capture
     from bertviewer.core.run.device import Device
-    from bertviewer.core.run.statistics import Statistics
-    from bertviewer.core.source import ModelSource
+    from bertviewer.core.source.model_source import ModelSource
     from bertviewer.core.tensors.matrix import Matrix
     from bertviewer.core.tensors.reduction import TensorMap
     from bertviewer.core.tensors.spectrum import Spectrum
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 OVERVIEW = (
     "bertviewer.core.formulas.catalogue",
-    "bertviewer.core.weights.rebuilding",
+    "bertviewer.core.loading.rebuilding",
     "bertviewer.report.costs",
 )
 VIEWS = ("bertviewer.ui.run.run_panel", "bertviewer.ui.tensors.inspector")
@@ -82,9 +82,9 @@ class Derived:
 
 def open_model(source: ModelSource, progress: Progress) -> Opened:
     """Open a model; the first one that was not seen before waits for torch and transformers."""
-    from bertviewer.core import loading
+    from bertviewer.core.loading import opening
 
-    model = loading.open_model(source, progress, keep=False)  # the tree comes first
+    model = opening.open_model(source, progress, keep=False)  # the tree comes first
     # What its overview is written with, so that the window's thread has it already.
     for name in OVERVIEW:
         import_module(name)
@@ -101,10 +101,10 @@ class Compared:
 
 def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compared:
     """Open two models once more, which takes no weights, and compare them."""
-    from bertviewer.core import loading
-    from bertviewer.core.comparing.comparing import compare_models
+    from bertviewer.core.closer_look.comparing import compare_models
+    from bertviewer.core.loading import opening
 
-    ours, theirs = (loading.open_model(source, progress) for source in (left, right))
+    ours, theirs = (opening.open_model(source, progress) for source in (left, right))
     comparison = compare_models(ours, theirs, progress)
     return Compared(comparison, (ours.source, theirs.source))
 
@@ -174,7 +174,7 @@ def _derived(architecture: Architecture) -> Derived:
 
 
 def _tree(architecture: Architecture) -> TreeRow:
-    from bertviewer.core.folding import fold
+    from bertviewer.core.architecture.folding import fold
 
     return fold(architecture)
 
@@ -218,7 +218,7 @@ def measure_tokens(
 ) -> Measured:
     """Measure what modules gave in a run token by token; the hidden states need no replay."""
     from bertviewer.core.analysis.state_measures import state_statistics
-    from bertviewer.core.analysis.token_measures import call_statistics
+    from bertviewer.core.closer_look.token_measures import call_statistics
 
     found = {}
     for number, path in enumerate(paths):
@@ -243,7 +243,7 @@ def attention(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> Attended:
     """Calculate what the heads of an attention look at."""
-    from bertviewer.core.analysis.attention import attention_of
+    from bertviewer.core.closer_look.attention import attention_of
     from bertviewer.plots.attentions import Attended
 
     run = watched.run
@@ -269,7 +269,7 @@ def histogram(
     progress: Progress,
 ) -> Histogram | None:
     """Count what a module gave in bins between these bounds; ``None`` if it was not called."""
-    from bertviewer.core.analysis.histogram import histogram_of
+    from bertviewer.core.closer_look.histogram import histogram_of
 
     if watched.run.activation(path) is None:
         return None
@@ -283,7 +283,7 @@ def predictions(
     progress: Progress,
 ) -> Predictions | None:
     """Find what a model predicts at a run's position; ``None`` if the run has none."""
-    from bertviewer.core.analysis.predictions import predictions_at
+    from bertviewer.core.closer_look.predictions import predictions_at
 
     if watched not in positions:
         return None
@@ -310,7 +310,7 @@ def write_modules(
     path: Path, architecture: Architecture, models: Iterable[ModelSource], progress: Progress
 ) -> Path:
     """Write all modules as CSV, over no file of ``models``; the path comes back."""
-    from bertviewer.core.files import save
+    from bertviewer.core.saving.files import save
     from bertviewer.report import formats
 
     progress(0, 0, "Writing the modules")
@@ -321,7 +321,7 @@ def write_modules(
 
 def tensor_values(name: str, model: LoadedModel, progress: Progress) -> TensorValues | None:
     """Find where a tensor's values are; ``None`` for a model without weights."""
-    from bertviewer.core.tensors import finding
+    from bertviewer.core.closer_look import tensor_values as finding
 
     return finding.tensor_values(model, name, progress)
 
@@ -329,7 +329,7 @@ def tensor_values(name: str, model: LoadedModel, progress: Progress) -> TensorVa
 def token_rows(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
     """Find which tokens a tensor's rows stand for, if they do."""
     libraries.load(progress)
-    from bertviewer.core.tensors import row_names
+    from bertviewer.core.closer_look import token_rows as row_names
 
     return row_names.token_rows(model, tensor, progress)
 
@@ -337,7 +337,7 @@ def token_rows(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> To
 def survey(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Survey:
     """Measure a tensor and the norms of its rows and columns."""
     libraries.load(progress)
-    from bertviewer.core.tensors import survey as module
+    from bertviewer.core.closer_look import survey as module
 
     return module.survey(matrix, progress, "Measuring")
 
@@ -346,7 +346,7 @@ def distribution(
     matrix: Matrix, model: LoadedModel, progress: Progress
 ) -> tuple[Statistics, Histogram]:
     """Measure a tensor, and count its elements in bins."""
-    from bertviewer.core.tensors.survey import matrix_histogram
+    from bertviewer.core.closer_look.survey import matrix_histogram
 
     statistics = survey(matrix, model, progress).statistics
     return statistics, matrix_histogram(matrix, statistics, progress, "Counting")
@@ -364,7 +364,7 @@ def tensor_map(
 def singular_values(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Spectrum:
     """Calculate the singular values of a tensor."""
     libraries.load(progress)
-    from bertviewer.core.tensors import singular_values as module
+    from bertviewer.core.closer_look import singular_values as module
 
     return module.singular_values(matrix, progress, "Singular values")
 

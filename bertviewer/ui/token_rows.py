@@ -8,10 +8,10 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.words import word_text, words_of
-from bertviewer.core.numerals import count_text
-from bertviewer.core.run.activation_run import ActivationRun, Token
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
 

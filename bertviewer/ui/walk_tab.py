@@ -11,9 +11,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.counting.grouping import Relation
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.expressions.grouping import Relation
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
 from bertviewer.ui.facts import plain_label

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 
-from bertviewer.core.counting.count_steps import readable
-from bertviewer.core.numerals import count_text
+from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.text.numerals import count_text
 from bertviewer.core.walk.groups import CountGroups
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkShape, WalkStep
 from bertviewer.ui.tables import Column, Index, Row, TableModel

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import ActivationRun
 
 if TYPE_CHECKING:
-    from bertviewer.core.loaded_model import LoadedModel
+    from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.run.capture import Capture
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QSettings, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.weights.pickle_consent import Examined
+    from bertviewer.core.pickles.consent import Examined
 
 SETTING = "allowedPickles"
 REMEMBERED = 200
@@ -34,7 +34,7 @@ class WeightsConsent(QObject):
         if source.kind != "pickle" or source.pickle_allowed:
             self._use(source)
             return
-        from bertviewer.core.weights.pickle_consent import examine
+        from bertviewer.core.pickles.consent import examine
 
         task = partial(examine, source.path)
         self._workspace.carry_out("examine", task, partial(self._on_examined, source))

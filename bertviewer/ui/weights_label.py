@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
-from bertviewer.core.numerals import count_text
+from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 

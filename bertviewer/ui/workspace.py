@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.device import CPU, Device, chosen_device
-from bertviewer.core.source import ModelSource
-from bertviewer.core.tasks import find_task
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.tasks import find_task
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui import tasks
 from bertviewer.ui.jobs import Jobs
@@ -27,7 +27,7 @@ from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.hub.opening import HubModel
-    from bertviewer.core.loaded_model import LoadedModel
+    from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.report.document import DrawnRun
 
 

@@ -8,9 +8,9 @@ import torch
 
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.counting.counting import derive
-from bertviewer.core.deriving import builder
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
+from bertviewer.core.loading.deriving import builder
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
 
 PRESETS = ("bert-base-uncased", "bert-large-uncased", "gpt2", "albert-base-v2", "transformer-base")
 ROUNDS = 3

@@ -6,15 +6,15 @@ from statistics import median
 from time import perf_counter
 from typing import TypeVar
 
-from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.configuration import read_configuration
-from bertviewer.core.flow.flow import Flow
-from bertviewer.core.flow.flows import Flows
+from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.reading import FlowReader
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.tracing_models import LENGTHS
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.configuration import read_configuration
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.application import windowless_application
 from bertviewer.plots.flow.layout import draw
 from bertviewer.plots.flow.painting import text_width

@@ -10,12 +10,12 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication, QTreeView
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.folding import fold
-from bertviewer.core.inspection import inspect_module
-from bertviewer.core.source_info import SourceInfo
-from bertviewer.core.tasks import find_task
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import fold
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.source.tasks import find_task
 from bertviewer.report import formats
 from bertviewer.ui.application import configure
 from bertviewer.ui.lane import Lane

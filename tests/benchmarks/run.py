@@ -12,15 +12,15 @@ import torchinfo
 import torchlens
 from torch import Tensor, nn
 
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
+from bertviewer.core.activations.activation_run import Sentence, Token
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import no_progress
-from bertviewer.core.run.activation_run import Sentence, Token
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.macs import formula_macs
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 
 TOKENS = 128
 THREADS = 2

@@ -88,7 +88,7 @@ from PySide6.QtCore import QTimer
 ticks = []
 
 def watched(lane, make=application.make_window):
-    from bertviewer.core.run.activation_run import Sentence
+    from bertviewer.core.activations.activation_run import Sentence
     window = make(lane)
     workspace = window.workspace
     timer = QTimer(window, interval=2)

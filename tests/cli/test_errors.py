@@ -85,7 +85,9 @@ def test_our_own_bug_is_logged(
         raise RuntimeError("a bug")
 
     monkeypatch.setattr("bertviewer.cli.commands.execute", fail)
-    monkeypatch.setattr("bertviewer.core.log.user_log_path", lambda *_, **__: elsewhere / "logs")
+    monkeypatch.setattr(
+        "bertviewer.core.system.log.user_log_path", lambda *_, **__: elsewhere / "logs"
+    )
     assert main(["presets"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     log = elsewhere / "logs" / "bertviewer.log"

@@ -7,7 +7,7 @@ import pytest
 from pypdf import PdfReader
 
 from bertviewer import __version__
-from bertviewer.core.presets import PRESETS
+from bertviewer.core.source.presets import PRESETS
 from tests.cli.commands import SENTENCE, bertviewer, output_of
 
 

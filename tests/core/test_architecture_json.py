@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.architecture import SCHEMA, Architecture, bytes_by_dtype
-from bertviewer.core.loading import open_model
-from bertviewer.core.presets import preset_names
-from bertviewer.core.source import parse_source
+from bertviewer.core.architecture.architecture import SCHEMA, Architecture, bytes_by_dtype
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.source.presets import preset_names
 
 
 def through_json(architecture: Architecture) -> dict[str, Any]:

@@ -6,16 +6,17 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import fold
 from bertviewer.core.backend import transformers
-from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.configuration import read_configuration
-from bertviewer.core.demo import demo_folder
-from bertviewer.core.folding import fold
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source.configuration import read_configuration
+from bertviewer.core.source.demo import demo_folder
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 
 TEST_SENTENCE = "this is a 12212121 test sentence"
 TEST_IDS = [101, 2023, 2003, 1037, 13092, 12521, 12521, 2487, 3231, 6251, 102]

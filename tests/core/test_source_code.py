@@ -10,7 +10,7 @@ import transformers
 from transformers.models.bert import modeling_bert
 from transformers.models.llama import modeling_llama
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source_code import source_of
 from tests.core.formulas.formula_models import all_architectures
 

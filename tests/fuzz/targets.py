@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.building import build_config, heads_of, plain_config
-from bertviewer.core.configuration import read_configuration
+from bertviewer.core.building.building import build_config, heads_of, plain_config
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.pickles import child as pickle_child
+from bertviewer.core.pickles.contents import read_contents
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.configuration import read_configuration
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
-from bertviewer.core.weights import pickle_child
-from bertviewer.core.weights.pickle_contents import read_contents
 from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
 
 PLAIN = ("vocab.txt", "special_tokens_map.json", "added_tokens.json")

@@ -8,8 +8,8 @@ from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.plots.plot import Plot
 
 LOWEST, HIGHEST = "#440154", "#fde725"

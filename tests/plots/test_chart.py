@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
 from bertviewer.plots.chosen import chosen
 from bertviewer.plots.place import Place

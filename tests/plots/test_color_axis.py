@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtGui import QFontMetricsF
 
-from bertviewer.core.numerals import MINUS
+from bertviewer.core.text.numerals import MINUS
 from bertviewer.plots.color_axis import ColorAxis
 from bertviewer.plots.color_scale import ColorScale
 from bertviewer.plots.colors import SHADES, color_table

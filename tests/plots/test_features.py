@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import state_levels
 from bertviewer.core.analysis.token_classes import token_classes
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.features import feature_chart, feature_grid
 from bertviewer.plots.place import Place
-from tests.core.analysis.model_runs import known
+from tests.core.closer_look.model_runs import known
 
 FEATURE = 5
 

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import norms_chart

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.histogram_data import histogram
-from bertviewer.core.run.statistics import Statistics
 from bertviewer.plots.comparison import histogram_difference, histograms_overlaid
 from bertviewer.plots.histograms import common_range, histogram_chart
 

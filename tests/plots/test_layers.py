@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.activations.statistics import STATISTIC_NAMES, Statistics, figure
 from bertviewer.core.analysis.layer_parts import layer_series
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run.statistics import STATISTIC_NAMES, Statistics, figure
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.chart import Line
 from bertviewer.plots.layers import NotFinite, layer_chart, not_finite
 from bertviewer.plots.place import Place

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bertviewer.core.analysis.predictions import predictions_at
+from bertviewer.core.closer_look.predictions import predictions_at
 from bertviewer.plots.lens import Followed, expected_id, lens_chart
 from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import names_of_states
 from bertviewer.plots.token_paths import Traced, path_charts
-from tests.core.analysis.model_runs import known
+from tests.core.closer_look.model_runs import known
 
 
 def test_probabilities_and_ranks_layer_by_layer() -> None:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from bertviewer.core.analysis.layer_parts import Series, layer_series
-from bertviewer.core.analysis.token_measures import call_statistics
+from bertviewer.core.closer_look.token_measures import call_statistics
 from bertviewer.plots.chosen import chosen
 from bertviewer.plots.part_norms import has_norms, part_norms_chart
 from bertviewer.plots.place import Place
-from tests.core.analysis.model_runs import Opened, known
+from tests.core.closer_look.model_runs import Opened, known
 from tests.plots.test_token_classes import given
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.core.analysis.token_classes import TokenClass, token_classes
-from bertviewer.core.analysis.token_measures import call_statistics
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.source import ModelSource
+from bertviewer.core.closer_look.token_measures import call_statistics
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.plots.chart import LineChart
 from bertviewer.plots.layers import (
     BAND,
@@ -23,7 +23,7 @@ from bertviewer.plots.layers import (
     token_class_chart,
 )
 from bertviewer.plots.place import Place
-from tests.core.analysis.model_runs import Opened, known, ran
+from tests.core.closer_look.model_runs import Opened, known, ran
 
 PLAIN: dict[str, Callable[[Any], float]] = {
     "mean": np.mean,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bertviewer.core.run.activation_run import ModuleActivation, Token
-from bertviewer.core.run.statistics import NOTHING
+from bertviewer.core.activations.activation_run import ModuleActivation, Token
+from bertviewer.core.activations.statistics import NOTHING
 from bertviewer.plots.place import Place
 from bertviewer.plots.token_norms import names_of_states, norms_chart, state_ticks
 from tests.plots.looking import NORMS, make_run

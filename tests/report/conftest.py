@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf
 from tests.report.reading import Report

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.check_step import Check, CheckStep, Unchecked
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.report.check import MOST_CROSSES, check_data
 from bertviewer.report.document import build_document, draw_run
 from bertviewer.report.formats import run_text

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from bertviewer.core.costs.compute import Compute
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
+from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.costs import why_no_formula
 
 

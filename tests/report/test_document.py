@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bertviewer import __version__
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.report.document import ReportDocument, build_document
 
 PARTS = {

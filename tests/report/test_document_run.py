@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.costs.compute import Compute
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.run.statistics import Statistics
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.compute import Compute
 from bertviewer.report.costs import cost_data
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf

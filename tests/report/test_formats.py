@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.costs.compute import Compute, ModuleCompute
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.compute import Compute, ModuleCompute
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run.statistics import Statistics
-from bertviewer.core.shape_text import shape_text
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.formats import (
     csv,
     markdown,

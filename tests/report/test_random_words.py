@@ -1,6 +1,6 @@
 """What a report says of random weights."""
 
-from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.report.random_words import ALL, ONE, SOME, RandomWords, random_words
 from bertviewer.ui.checkpoint.banner import RandomBanner
 

@@ -10,10 +10,10 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.folding import fold
-from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.architecture.folding import fold
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import tasks
 from bertviewer.ui.application import configure, make_window
 from bertviewer.ui.lane import Lane

@@ -5,7 +5,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QTabWidget
 
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.ui.main_window import MainWindow
 
 T = TypeVar("T", bound=QObject)

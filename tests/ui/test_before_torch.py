@@ -9,12 +9,12 @@ import pytest
 from PySide6.QtWidgets import QLabel, QPushButton, QStatusBar, QTableView, QToolButton, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core import libraries
 from bertviewer.core.cache import models
 from bertviewer.core.cache.models import SeenModel, keep_model
-from bertviewer.core.configuration import read_configuration
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.configuration import read_configuration
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.system import libraries
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_view import SourceView

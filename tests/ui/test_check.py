@@ -9,7 +9,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QPushButton, QTableView, QTabWidget, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow

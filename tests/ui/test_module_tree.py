@@ -2,11 +2,12 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 
-from bertviewer.core.folding import TreeRow, fold
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.module_tree import (
     COLUMNS,
     OUTPUT_SHAPE,

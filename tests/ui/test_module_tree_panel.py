@@ -5,7 +5,7 @@ from PySide6.QtCore import QModelIndex
 from PySide6.QtWidgets import QLineEdit, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.folding import fold
+from bertviewer.core.architecture.folding import fold
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.module_tree import CLASS, ModuleTreeModel
 from bertviewer.ui.module_tree_panel import ModuleTreePanel

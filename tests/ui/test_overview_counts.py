@@ -7,9 +7,9 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.costs.compute import Compute, ModuleCompute
-from bertviewer.core.counting.count_steps import CountTerm
-from bertviewer.core.source import parse_source
+from bertviewer.core.architecture.compute import Compute, ModuleCompute
+from bertviewer.core.architecture.count_steps import CountTerm
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow

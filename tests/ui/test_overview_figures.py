@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 from torch import Tensor, nn
 
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.overview_tab import OverviewTab
 from tests.ui.finding import find, is_drawn

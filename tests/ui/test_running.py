@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QTableView, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow

@@ -3,8 +3,8 @@
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QProgressBar, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run

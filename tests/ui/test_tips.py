@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QTableView, QTabWidget, QTreeView, QWidget
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
-from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tips import plain_tip

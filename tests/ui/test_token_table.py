@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QLabel, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.demo import demo_folder
-from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.plots.place import Place
 from bertviewer.ui.appearance import APPEARANCES, apply_appearance

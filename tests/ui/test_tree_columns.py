@@ -5,8 +5,8 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QHeaderView, QTreeView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.folding import fold
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.architecture.folding import fold
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.module_tree import (
     CLASS,

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QTabBar, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, teacher_relations
 from bertviewer.ui.lane import Lane

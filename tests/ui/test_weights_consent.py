@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QAbstractButton, QMessageBox
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file
 
-from bertviewer.core.weights import pickle_consent
+from bertviewer.core.pickles import consent as pickle_consent
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.weights_consent import SETTING
-from tests.core.weights.bad_pickles import SYSTEM
+from tests.core.pickles.bad_pickles import SYSTEM
 
 TIMEOUT = 120_000
 

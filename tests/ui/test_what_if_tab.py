@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.folding import TreeRow, fold
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import TreeRow, fold
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.lane import Lane

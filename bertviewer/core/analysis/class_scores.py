@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.random_tensors import random_tensors
 from bertviewer.core.analysis.words import segments_of
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
 
 Scores = NDArray[np.floating[Any]]
 

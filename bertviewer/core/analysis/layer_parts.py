@@ -6,8 +6,8 @@ A part is named by its path inside a layer: "attention.self", and "" is the laye
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import math
 
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
 
 _CROSS_ATTENTIONS = frozenset({"crossattention", "EncDecAttention", "encoder_attn"})
 _FROM_ENCODER = frozenset({"key", "value", "k", "v", "k_proj", "v_proj"})

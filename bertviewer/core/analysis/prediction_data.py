@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.special_tokens import MASKS
 from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
 
 # Their heads score classes, of which there may be as many as there are words.
 _WITHOUT_VOCABULARY = frozenset({"base", "token-classification", "sequence-classification"})

@@ -1,6 +1,6 @@
 """Which of a checkpoint's missing tensors a result came through."""
 
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
 
 
 def random_tensors(run: ActivationRun, *unused: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.run.activation_run import Token
+from bertviewer.core.activations.activation_run import Token
 
 
 def second_start(tokens: Sequence[Token]) -> int | None:

@@ -1,9 +1,9 @@
 """Sums of the hidden states token by token: what a replay would measure, without one."""
 
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.row_statistics import measure_rows
+from bertviewer.core.activations.token_statistics import TokenStatistics
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.run.row_statistics import measure_rows
-from bertviewer.core.run.token_statistics import TokenStatistics
 
 
 def state_statistics(run: ActivationRun, path: str) -> tuple[TokenStatistics, ...] | None:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.special_tokens import MASKS, SEPARATORS, STARTS
 from bertviewer.core.analysis.words import segments_of
-from bertviewer.core.run.activation_run import ActivationRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import cosines
-from bertviewer.core.run.activation_run import ActivationRun
 
 
 @dataclass(frozen=True, slots=True)

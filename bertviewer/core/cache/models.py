@@ -16,19 +16,19 @@ from typing import Any, TypeVar
 
 from platformdirs import user_cache_path
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.cache.conformity import conforms
 from bertviewer.core.cache.store import OddContent, Store
 from bertviewer.core.cache.versions import versions
-from bertviewer.core.costs.compute import Compute
-from bertviewer.core.domains import holds_in
 from bertviewer.core.errors import UserError
-from bertviewer.core.evaluation import evaluate
-from bertviewer.core.flow.flows import Flows
-from bertviewer.core.log import write_log
-from bertviewer.core.resources import resources_folder
-from bertviewer.core.source import ModelSource
-from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.expressions.domains import holds_in
+from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.log import write_log
+from bertviewer.core.system.resources import resources_folder
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.core.weights.stored import Checkpoint
 

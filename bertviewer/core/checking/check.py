@@ -5,18 +5,18 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
-from bertviewer.core.architecture import ModuleNode
-from bertviewer.core.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
+from bertviewer.core.architecture.architecture import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.blocks import BLOCKS
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.evaluator import NoFormulaError
 from bertviewer.core.checking.flow_proof import FlowProof, flow_proof
 from bertviewer.core.checking.layer_steps import LAYER_STEPS
+from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError
-from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
 from bertviewer.core.run.failures import is_want_of_memory, place_of, told

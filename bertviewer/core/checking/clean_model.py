@@ -5,8 +5,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from bertviewer.core.building import build_on_meta
-from bertviewer.core.loaded_model import LoadedModel, without_caches
+from bertviewer.core.building.building import build_on_meta
+from bertviewer.core.loading.loaded_model import LoadedModel, without_caches
 from bertviewer.core.run.attention_type import settle
 
 

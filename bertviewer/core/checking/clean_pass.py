@@ -15,15 +15,15 @@ from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
 from bertviewer.core.checking.comparison import Comparison
-from bertviewer.core.checking.evaluator import NoFormulaError
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
+from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.carrying_out import Account, CarryingOut
-from bertviewer.core.flow.nested_tensors import mapped_in, named_in
+from bertviewer.core.flow.forwards import replacing
+from bertviewer.core.flow.nested_tensors import mapped, mapped_in, named_in, tensors_in
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Call, mapped, tensors_in
+from bertviewer.core.run.capture import Call
 from bertviewer.core.run.failures import is_want_of_memory
-from bertviewer.core.run.forwards import replacing
 
 _RANDOM = "it draws random numbers, which nobody can draw a second time"
 _FAILED = "a clean instance of it cannot be run on what it took"

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from bertviewer.core.flow.nested_tensors import versions
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Call, Capture, versions
+from bertviewer.core.run.capture import Call, Capture
 
 EAGER = "eager"
 SDPA = "sdpa"

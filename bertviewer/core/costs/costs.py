@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from bertviewer.core.costs.compute import Compute, ModuleCompute
+from bertviewer.core.architecture.compute import Compute, ModuleCompute
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import (
     INPUT,
@@ -33,13 +33,13 @@ from bertviewer.core.counting.limits import Limits
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import PROOFS, Facts, Formulas, gathered, undisputed
 from bertviewer.core.counting.templates import Shape, count_modules, template_path
-from bertviewer.core.domains import joined
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
-from bertviewer.core.letters import LETTERS
-from bertviewer.core.library_words import one_line
+from bertviewer.core.expressions.domains import joined
+from bertviewer.core.expressions.letters import LETTERS
+from bertviewer.core.expressions.symbols import Symbol, role_of, symbols_of
+from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbols import Symbol, role_of, symbols_of
+from bertviewer.core.system.library_words import one_line
 
 USUAL_TOKENS = 128
 """Figures are given for one sentence of so many tokens, where nothing else is said."""

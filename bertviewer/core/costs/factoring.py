@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from fractions import Fraction
 
-from bertviewer.core.counting.polynomials import Monomial, Polynomial, join_terms, total
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, total
 
 TOKEN_LETTERS = ("B", "S", "S_d")
 """What a sentence brings, in the order in which it is written."""

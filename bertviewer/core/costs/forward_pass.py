@@ -22,10 +22,10 @@ from bertviewer.core.counting.dimensions import (
     numbered_children,
 )
 from bertviewer.core.flow.call_tracing import CallTracer
-from bertviewer.core.flow.known_values import tensors_in
+from bertviewer.core.flow.inputs.texts import meta_inputs
 from bertviewer.core.flow.macs import innermost_calls, macs_by_module
 from bertviewer.core.flow.meta_device import MetaDevice
-from bertviewer.core.flow.meta_inputs import meta_inputs
+from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.flow.products import Dimensions
 from bertviewer.core.flow.trace import Trace
 

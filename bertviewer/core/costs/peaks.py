@@ -11,12 +11,12 @@ from bertviewer.core.costs.trials import Trial, find_trials, never_changed
 from bertviewer.core.counting.dimensions import Laboratory
 from bertviewer.core.counting.fitted import fit_shapes
 from bertviewer.core.counting.observations import Observations
-from bertviewer.core.counting.polynomials import Monomial, Polynomial, total
 from bertviewer.core.counting.proving import PROOFS, holds
 from bertviewer.core.counting.templates import Shape
-from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.flow.meta_inputs import TOKENS
-from bertviewer.core.symbols import is_standard
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial, total
+from bertviewer.core.expressions.symbols import is_standard
+from bertviewer.core.flow.inputs.texts import TOKENS
 
 
 def derive_peak(

@@ -7,7 +7,7 @@ from bertviewer.core.counting.dimensions import Laboratory, Values
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import PROOFS
-from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 
 LONGEST_TOKENS = 1400
 """Proofs go up to the model's longest sentence, and not beyond this many tokens."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.costs.forward_pass import PRODUCT, ForwardPass, kind_of, owner_of
-from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.counting.dimensions import Values, owners
 from bertviewer.core.counting.fitting import moving_letters
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import Formulas
 from bertviewer.core.counting.templates import template_path
-from bertviewer.core.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 
 NOT_ALWAYS = "not each changed model multiplies there, or as often"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import lcm
 
 from bertviewer.core.counting.observations import Observations, Variable
-from bertviewer.core.symbols import Symbol, is_width, place_of, role_of, standard_letter
+from bertviewer.core.expressions.symbols import Symbol, is_width, place_of, role_of, standard_letter
 
 HALVINGS = 2
 """So many times all numbers are shared out: one half of them is moved, and then the other."""

@@ -7,9 +7,9 @@ from math import lcm
 
 from bertviewer.core.counting.challenges import Change
 from bertviewer.core.counting.observations import Observations
-from bertviewer.core.domains import is_met, letters_in
-from bertviewer.core.evaluation import evaluate
-from bertviewer.core.symbols import Symbol, is_width, place_of, role_of
+from bertviewer.core.expressions.domains import is_met, letters_in
+from bertviewer.core.expressions.evaluation import evaluate
+from bertviewer.core.expressions.symbols import Symbol, is_width, place_of, role_of
 
 _DOUBLINGS = 7
 """So many times a step is doubled to find the multiple that a model rounds a number to."""

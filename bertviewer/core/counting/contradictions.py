@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from bertviewer.core.counting.challenges import Change
 from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
 from bertviewer.core.counting.proving import TENSOR, Gathered, Trial
-from bertviewer.core.domains import is_met
-from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.expressions.domains import is_met
+from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 
 MOST_BUILDS = 200
 LEAST_BUILDS = 120

@@ -24,11 +24,11 @@ from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.others import conditions_of_others
 from bertviewer.core.counting.proving import PROOFS, TENSOR
 from bertviewer.core.counting.sums import Whole, put_together
-from bertviewer.core.domains import joined, letters_in
-from bertviewer.core.evaluation import letters_of
-from bertviewer.core.letters import LABELS_KEY
+from bertviewer.core.expressions.domains import joined, letters_in
+from bertviewer.core.expressions.evaluation import letters_of
+from bertviewer.core.expressions.letters import LABELS_KEY
+from bertviewer.core.expressions.symbols import Symbol, is_standard, others_of, role_of, symbols_of
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.symbols import Symbol, is_standard, others_of, role_of, symbols_of
 
 PINNINGS = 2
 """So many times letters that no formula follows are left at their values for the others' sake."""

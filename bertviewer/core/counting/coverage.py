@@ -8,8 +8,8 @@ from math import gcd, lcm
 
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import Trial
-from bertviewer.core.domains import divisors_in, is_met
-from bertviewer.core.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.domains import divisors_in, is_met
+from bertviewer.core.expressions.evaluation import evaluate, letters_of
 
 Conditions = Mapping[str, Iterable[str]]  # by the name of the formula that they limit
 

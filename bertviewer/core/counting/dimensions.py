@@ -13,9 +13,9 @@ from typing import Any
 from transformers.initialization import no_init_weights
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.letters import LABELS_KEY
+from bertviewer.core.expressions.letters import LABELS_KEY
+from bertviewer.core.expressions.symbols import Symbol, role_of
 from bertviewer.core.progress import Progress
-from bertviewer.core.symbols import Symbol, role_of
 
 Build = Callable[[Mapping[str, Any]], torch.nn.Module]
 """Builds the model on the meta device from a changed configuration, which may name ``num_labels``.

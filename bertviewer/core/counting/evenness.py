@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 
-from bertviewer.core.counting.polynomials import Monomial, Polynomial
-from bertviewer.core.symbols import Symbol, is_width
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial
+from bertviewer.core.expressions.symbols import Symbol, is_width
 
 
 def even_conditions(

@@ -14,7 +14,7 @@ from bertviewer.core.counting.fitting import letters_to_pair
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Misfit, Observations, Pair, Points, Variable
 from bertviewer.core.counting.templates import resemblance
-from bertviewer.core.symbols import Symbol, is_standard, is_width, role_of
+from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, role_of
 
 __all__ = ["Observations", "fresh_models", "observe"]
 

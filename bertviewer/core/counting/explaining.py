@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from bertviewer.core.counting.contradictions import Contradictions
-from bertviewer.core.counting.counts import Count
 from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values, owners
 from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.fitted import fit_repeats, fit_shapes, unfitted, unfitted_reasons
@@ -29,7 +28,8 @@ from bertviewer.core.counting.templates import (
     resemblance,
     template_path,
 )
-from bertviewer.core.symbols import Symbol
+from bertviewer.core.expressions.counts import Count
+from bertviewer.core.expressions.symbols import Symbol
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations, islice, product
 from types import MappingProxyType
 
-from bertviewer.core.counting.polynomials import Polynomial, total
+from bertviewer.core.expressions.polynomials import Polynomial, total
 
 Point = tuple[int, int]
 """A changed value of a letter, and the size with that value."""

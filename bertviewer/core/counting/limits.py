@@ -9,18 +9,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import lcm
 
+from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.counting.challenges import SMALL, Challenger, Change
 from bertviewer.core.counting.conditions import Candidates, ratio
 from bertviewer.core.counting.contradictions import Contradictions, halves
-from bertviewer.core.counting.count_steps import readable
 from bertviewer.core.counting.coverage import untried
 from bertviewer.core.counting.dimensions import blanked, owners
 from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import TENSOR
-from bertviewer.core.domains import divisors_in, is_met, letters_in
-from bertviewer.core.evaluation import evaluate, letters_of
-from bertviewer.core.symbols import Symbol, is_standard, role_of, standard_letter
+from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
+from bertviewer.core.expressions.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.symbols import Symbol, is_standard, role_of, standard_letter
 
 ROUNDS = 32
 """So many conditions are looked for in one challenge."""

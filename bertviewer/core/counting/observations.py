@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bertviewer.core.counting.dimensions import Blueprint, Values
-from bertviewer.core.letters import Role
-from bertviewer.core.symbols import Symbol, role_of
+from bertviewer.core.expressions.letters import Role
+from bertviewer.core.expressions.symbols import Symbol, role_of
 
 
 @dataclass(frozen=True, slots=True)

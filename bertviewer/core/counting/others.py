@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from bertviewer.core.counting.dimensions import Blueprint, Laboratory, blanked, owners
 from bertviewer.core.counting.explaining import facts_of
 from bertviewer.core.counting.proving import TENSOR
-from bertviewer.core.symbols import Symbol
+from bertviewer.core.expressions.symbols import Symbol
 
 Conditions = dict[str, dict[str, None]]
 

@@ -6,8 +6,13 @@ from types import MappingProxyType
 
 from bertviewer.core.counting.dimensions import Values, owners
 from bertviewer.core.counting.templates import template_path
-from bertviewer.core.domains import is_met
-from bertviewer.core.evaluation import FormulaError, UnevenDivision, evaluate, letters_of
+from bertviewer.core.expressions.domains import is_met
+from bertviewer.core.expressions.evaluation import (
+    FormulaError,
+    UnevenDivision,
+    evaluate,
+    letters_of,
+)
 
 PROOFS = 3
 """A formula must hold for the real model and for so many fresh ones."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 
-from bertviewer.core.counting.counts import Count, read_count
 from bertviewer.core.counting.dimensions import Blueprint, owners
 from bertviewer.core.counting.explaining import Explanation
-from bertviewer.core.counting.polynomials import Monomial, Polynomial, total
 from bertviewer.core.counting.proving import TENSOR, Formulas
+from bertviewer.core.expressions.counts import Count, read_count
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial, total
 
 Parts = tuple[str, ...]
 """The formulas of all that a module is made of, in order."""

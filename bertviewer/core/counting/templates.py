@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bertviewer.core.counting.counts import Block, Count
 from bertviewer.core.counting.dimensions import Blueprint
-from bertviewer.core.counting.polynomials import Polynomial, total
+from bertviewer.core.expressions.counts import Block, Count
+from bertviewer.core.expressions.polynomials import Polynomial, total
 
 Shape = tuple[Polynomial, ...]
 

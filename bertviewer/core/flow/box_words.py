@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from bertviewer.core.architecture.flow import NodeKind
 from bertviewer.core.flow.boxes import Box
-from bertviewer.core.flow.flow import NodeKind
 from bertviewer.core.flow.graph import ASIDE, Graph
 from bertviewer.core.flow.groups.attentions import ATTENTION, POSITION_BIAS
 from bertviewer.core.flow.groups.feed_forwards import FEED_FORWARD, GATED
@@ -13,7 +13,7 @@ from bertviewer.core.flow.groups.routing import EXPERTS, ROUTING
 from bertviewer.core.flow.groups.sums import RESIDUAL
 from bertviewer.core.flow.trace import Call
 from bertviewer.core.flow.words import CONVOLUTIONS
-from bertviewer.core.special_floats import Scalar
+from bertviewer.core.text.special_floats import Scalar
 
 OPEN_GROUPS = (*(ATTENTION, POSITION_BIAS, FEED_FORWARD, GATED, ROUTING, EXPERTS, ROTARY),)
 """Kinds of groups whose operations are shown when one looks into them."""

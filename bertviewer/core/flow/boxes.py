@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bertviewer.core.architecture.repeat import Repeat
 from bertviewer.core.flow.graph import ASIDE, LEARNT, Graph
 from bertviewer.core.flow.groups.finding import Groups
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.signatures import signature
 from bertviewer.core.flow.trace import Call
 from bertviewer.core.flow.words import ELEMENTWISE
-from bertviewer.core.repeat import Repeat
 
 MOST_BOXES = 40
 """What has more parts is drawn by its children, closed."""

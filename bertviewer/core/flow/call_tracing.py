@@ -9,9 +9,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from bertviewer.core.flow.forwards import Arguments, Watch, watching
 from bertviewer.core.flow.nested_tensors import named_in
 from bertviewer.core.flow.trace import Call, Operation, Shape, Trace, Value, ValueKind
-from bertviewer.core.run.forwards import Arguments, Watch, watching
 
 NamedValues = tuple[tuple[str, int], ...]
 

@@ -23,9 +23,8 @@ from bertviewer.core.flow.float64_functions import (
     wide,
     widened,
 )
-from bertviewer.core.flow.nested_tensors import memory_of
+from bertviewer.core.flow.nested_tensors import memory_of, tensors_in
 from bertviewer.core.flow.tracing import name_of
-from bertviewer.core.run.capture import tensors_in
 
 _PICKS = frozenset(("embedding", "index_select", "__getitem__"))
 """What takes numbers out of a table as they are: the table need not be brought into float64."""
@@ -117,7 +116,7 @@ class CarryingOut(TorchFunctionMode):
         if written:
             return self._write(func, name, args, kwargs, written)
         output = func(*args, **kwargs)
-        if results := list(tensors_in(output)):
+        if results := tensors_in(output):
             self._follow(func, name, args, kwargs, results)
         return output
 
@@ -129,7 +128,7 @@ class CarryingOut(TorchFunctionMode):
         kwargs: Mapping[str, Any],
         results: Sequence[Tensor],
     ) -> None:
-        taken = list(tensors_in((args, kwargs)))
+        taken = tensors_in((args, kwargs))
         new = [not any(result is it for it in taken) for result in results]
         if self._is_as_it_was(name, taken, results):
             found: list[Tensor | None] = [None] * len(results)
@@ -169,7 +168,7 @@ class CarryingOut(TorchFunctionMode):
             return [widened(result) if has_fraction(result) else None for result in results]
         operands = self._widened_in(args), self._widened_in(kwargs)
         output = self._again(func, name, *operands)
-        exact = list(tensors_in(output))
+        exact = tensors_in(output)
         if len(exact) != len(results):
             self._fail(short)
             return nothing

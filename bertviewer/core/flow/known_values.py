@@ -14,13 +14,14 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from bertviewer.core.flow.nested_tensors import tensors_in
+
 MOST_ELEMENTS = 2**21
 """Larger tensors are not computed: a mask of 1,448 tokens by as many still is."""
 
 aten = torch.ops.aten
 
 _ASKING = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-_NESTED = (tuple, list, dict)
 
 
 class KnownValues:
@@ -124,24 +125,6 @@ class KnownValues:
         for other, known in list(self._values.items()):  # type: ignore[no-untyped-call]
             if known.untyped_storage().data_ptr() == memory:
                 del self._values[other]
-
-
-def tensors_in(value: Any) -> list[Tensor]:
-    """Return the tensors in arguments or results; faster than torch's general search."""
-    if isinstance(value, Tensor):
-        return [value]
-    found: list[Tensor] = []
-    if isinstance(value, _NESTED):
-        _collect(value, found)
-    return found
-
-
-def _collect(value: Any, found: list[Tensor]) -> None:
-    for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, Tensor):
-            found.append(item)
-        elif isinstance(item, _NESTED):
-            _collect(item, found)
 
 
 @cache

@@ -11,16 +11,16 @@ from typing import cast
 
 from torch import nn
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.counting.dimensions import Blueprint, Build, Laboratory, Values
-from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.flow.flow import Letters
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.symbols import Symbol, role_of
+from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.flow.macs import innermost_calls
-from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.trace import Shape, Trace
 from bertviewer.core.progress import Progress
-from bertviewer.core.symbols import Symbol, role_of
 
 ENOUGH = 2
 """So many changed models have to agree."""

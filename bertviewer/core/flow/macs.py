@@ -8,7 +8,7 @@ Where each token goes to a few experts of many, these are the products of those 
 from collections.abc import Iterable, Mapping
 from math import prod
 
-from bertviewer.core.architecture import ancestors
+from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.flow.trace import Trace
 
 

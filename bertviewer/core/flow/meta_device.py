@@ -5,8 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from bertviewer.core.flow.known_values import KnownValues, tensors_in
+from bertviewer.core.flow.known_values import KnownValues
 from bertviewer.core.flow.meta_results import carry_out
+from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.flow.products import Dimensions
 

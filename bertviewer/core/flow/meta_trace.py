@@ -10,7 +10,7 @@ from bertviewer.core.flow.inputs.choices import input_choices
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.traced_call import trace_on_meta
-from bertviewer.core.library_words import one_line
+from bertviewer.core.system.library_words import one_line
 
 EXPERTS = "batched_mm"
 """Transformers' way of experts that takes the same steps whatever a router says."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
+_NESTED = (tuple, list, dict)
+
 
 def named_in(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors in a value with their names in it, ``past.0`` for one in a tuple."""
@@ -46,3 +48,42 @@ def memory_of(tensor: Tensor) -> int:
         return int(tensor.untyped_storage()._cdata)
     except NotImplementedError:  # sparse tensors have none
         return id(tensor)
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """Return the tensors in tuples, lists and dicts, in order; faster than torch's own search."""
+    if isinstance(value, Tensor):
+        return [value]
+    found: list[Tensor] = []
+    if isinstance(value, _NESTED):
+        _collect(value, found)
+    return found
+
+
+def plain(value: Any) -> Any:
+    """Return the same tensors in dicts and tuples of their own."""
+    return mapped(value, lambda tensor: tensor)
+
+
+def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return the value in dicts and tuples of their own, with every tensor changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {name: mapped(item, change) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple(mapped(item, change) for item in value)
+    return value
+
+
+def versions(value: Any) -> tuple[int, ...]:
+    """Return how often each tensor in ``value`` was changed in place so far."""
+    return tuple(tensor._version for tensor in tensors_in(value))
+
+
+def _collect(value: Any, found: list[Tensor]) -> None:
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, Tensor):
+            found.append(item)
+        elif isinstance(item, _NESTED):
+            _collect(item, found)

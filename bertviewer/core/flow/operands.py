@@ -7,9 +7,9 @@ that the code has between them: ``1 - x`` and ``x - 1`` have the same edge.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
 from bertviewer.core.flow.boxes import Box
 from bertviewer.core.flow.graph import Graph, moves
-from bertviewer.core.flow.operand import PARTS, TRANSPOSED, Operand
 from bertviewer.core.flow.trace import Listed, Ref, Slice, Word
 from bertviewer.core.flow.trace import Operand as Taken
 from bertviewer.core.flow.wiring import End, Wiring

@@ -2,11 +2,11 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from bertviewer.core.architecture import Architecture, ancestors
+from bertviewer.core.architecture.architecture import Architecture, ancestors
+from bertviewer.core.architecture.flow import Edge, Flow, Letters, Node
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.flow.box_words import BoxWords
 from bertviewer.core.flow.boxes import Box, boxes_in_group, boxes_of
-from bertviewer.core.flow.flow import Edge, Flow, Letters, Node
-from bertviewer.core.flow.flows import Flows
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.finding import find_groups
 from bertviewer.core.flow.macs import macs_of

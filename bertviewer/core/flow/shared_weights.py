@@ -14,8 +14,8 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.overrides import TorchFunctionMode
 
 from bertviewer.core.backend import torch, transformers
-from bertviewer.core.building import SEED, auto_class
-from bertviewer.core.tasks import Task
+from bertviewer.core.building.building import SEED, auto_class
+from bertviewer.core.source.tasks import Task
 
 POOL = 2**24
 """So many numbers are drawn, of each dtype: 64 MiB of float32."""

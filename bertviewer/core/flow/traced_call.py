@@ -8,13 +8,13 @@ from typing import Any
 from torch import nn
 
 from bertviewer.core.backend import torch
+from bertviewer.core.flow.inputs.literals import known_on_meta
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
-from bertviewer.core.flow.literals import known_on_meta
 from bertviewer.core.flow.product_mode import ProductMode
 from bertviewer.core.flow.products import Dimensions
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.tracing import Tracer
-from bertviewer.core.library_words import one_line
+from bertviewer.core.system.library_words import one_line
 
 OnProduct = Callable[[Dimensions], None]
 

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
 from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
-from bertviewer.core.flow.known_values import tensors_in
-from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, named_in
+from bertviewer.core.flow.forwards import Arguments
+from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, named_in, tensors_in
 from bertviewer.core.flow.trace import (
     Listed,
     Operand,
@@ -28,7 +28,6 @@ from bertviewer.core.flow.trace import (
     ValueKind,
     Word,
 )
-from bertviewer.core.run.forwards import Arguments
 
 VIEW = "torch.Tensor.view_as"
 

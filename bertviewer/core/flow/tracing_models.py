@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 from torch import nn
 
-from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.flow.meta_inputs import SENTENCES, TARGET_TOKENS, TOKENS
+from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.flow.meta_trace import Attempt, meta_attempts, prepare
 from bertviewer.core.flow.shared_weights import build_shared
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.traced_call import trace_with_weights
-from bertviewer.core.library_words import one_line
-from bertviewer.core.memory import BYTES_PER_PARAMETER, available_memory
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.library_words import one_line
+from bertviewer.core.system.memory import BYTES_PER_PARAMETER, available_memory
 
 LENGTHS: Mapping[str, int] = {SENTENCES: 1, TOKENS: 16, TARGET_TOKENS: 12}
 """One sentence, and lengths that differ."""

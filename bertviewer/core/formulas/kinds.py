@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from bertviewer.core.architecture import Architecture, ancestors
+from bertviewer.core.architecture.architecture import Architecture, ancestors
 
 LAYER_NUMBER = "layer_idx"
 """The attribute of a module that says in which layer it is. No formula asks for it."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import quoted
-from bertviewer.core.shape_text import shape_text
 
 LINE = 60
 """How many characters of names stand in one line, the separators' markup included."""

@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Term
-from bertviewer.core.shape_text import shape_text
 
 LAYER_NORM = 'op("LayerNorm")'
 RMS_NORM = 'op("RMSNorm")'

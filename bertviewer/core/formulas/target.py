@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import TOKENS
 

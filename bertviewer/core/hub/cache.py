@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.files import write_atomically
 from bertviewer.core.hub.listing import CONFIGURATION, WEIGHTS, WEIGHTS_INDEX
-from bertviewer.core.hub.name import HubName, is_commit
+from bertviewer.core.saving.files import write_atomically
+from bertviewer.core.source.hub_name import HubName, is_commit
 from bertviewer.core.weights.finding import read_index
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.hub.name import HubName, is_commit
+from bertviewer.core.source.hub_name import HubName, is_commit
 from bertviewer.core.tokenizer.files import SENTENCEPIECE_FILES
 
 CONFIGURATION = "config.json"

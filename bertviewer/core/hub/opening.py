@@ -26,11 +26,11 @@ from bertviewer.core.hub.listing import (
     RemoteFile,
 )
 from bertviewer.core.hub.meter import Meter
-from bertviewer.core.hub.name import HubName, parse_hub_name
 from bertviewer.core.hub.refusals import Unreachable
 from bertviewer.core.hub.requests import Tick, get_listing, read_bytes, remote_file
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.hub_name import HubName, parse_hub_name
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.weights.finding import find_checkpoint, read_index
 from bertviewer.core.weights.header import (
     PREFIX_BYTES,

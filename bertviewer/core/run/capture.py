@@ -1,14 +1,15 @@
 """What modules took and gave in a run: references to the tensors, no copies."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from bertviewer.core.run.forwards import Arguments, Watch, watching
+from bertviewer.core.flow.forwards import Arguments, Watch, watching
+from bertviewer.core.flow.nested_tensors import mapped, plain, tensors_in, versions
 
 CHECK_BUDGET = 512_000_000
 """Bytes of activations that a check in the window may keep alive while it lasts."""
@@ -163,36 +164,3 @@ def _storage(tensor: Tensor) -> tuple[int, int]:
     except NotImplementedError:  # sparse tensors and those of other libraries have none
         return id(tensor), tensor.numel() * tensor.element_size()
     return storage.data_ptr(), storage.nbytes()
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors in a value of tuples, lists and mappings, in order."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from tensors_in(item)
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from tensors_in(item)
-
-
-def plain(value: Any) -> Any:
-    """Return the same tensors in dicts and tuples of their own."""
-    return mapped(value, lambda tensor: tensor)
-
-
-def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return the value in dicts and tuples of their own, with every tensor changed."""
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {name: mapped(item, change) for name, item in value.items()}
-    if isinstance(value, tuple | list):
-        return tuple(mapped(item, change) for item in value)
-    return value
-
-
-def versions(value: Any) -> tuple[int, ...]:
-    """Return how often each tensor in ``value`` was changed in place so far."""
-    return tuple(tensor._version for tensor in tensors_in(value))

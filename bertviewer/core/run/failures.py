@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.flow.forwards import is_stand_in
 from bertviewer.core.flow.product_mode import is_telling
-from bertviewer.core.library_words import words_of
-from bertviewer.core.run.forwards import is_stand_in
+from bertviewer.core.system.library_words import words_of
 
 # On the CPU, on Windows' and on MPS torch has no class for it.
 _WANT = ("can't allocate memory", "not enough memory", "MPS backend out of memory")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bertviewer.core.architecture import ancestors
+from bertviewer.core.architecture.architecture import ancestors
 from bertviewer.core.run.measuring import left_out, measure_tokens
 from bertviewer.core.run.recording import Recorder
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.costs.compute import Compute
-from bertviewer.core.costs.memory_use import macs
+from bertviewer.core.activations.activation_run import Token
+from bertviewer.core.activations.letter_values import values_for
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.memory_use import macs
 from bertviewer.core.flow.call_tracing import CallTracer
 from bertviewer.core.flow.macs import innermost_calls, macs_by_module, operations_by_module
 from bertviewer.core.flow.product_mode import ProductMode
-from bertviewer.core.letter_values import values_for
-from bertviewer.core.run.activation_run import Token
 
 
 @dataclass(frozen=True, slots=True)

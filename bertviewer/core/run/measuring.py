@@ -15,14 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bertviewer.core.run.row_statistics import (
+from bertviewer.core.activations.row_statistics import (
     figures_of,
     is_compiled,
     measure_rows,
     sums_at,
 )
-from bertviewer.core.run.statistics import Statistics
-from bertviewer.core.run.token_statistics import TokenStatistics
+from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.activations.token_statistics import TokenStatistics
 
 Norms = NDArray[np.floating[Any]]
 Figures = Callable[[], tuple[Statistics, Norms]]

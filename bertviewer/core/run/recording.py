@@ -9,12 +9,12 @@ from weakref import ref
 
 from torch import Tensor, nn
 
+from bertviewer.core.activations.activation_run import ModuleActivation
+from bertviewer.core.activations.statistics import NOTHING, Statistics
+from bertviewer.core.flow.forwards import Arguments, Watch, watching
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import ModuleActivation
-from bertviewer.core.run.forwards import Arguments, Watch, watching
 from bertviewer.core.run.macs import NOT_COUNTED, Macs
 from bertviewer.core.run.measuring import Norms, add_up, left_out
-from bertviewer.core.run.statistics import NOTHING, Statistics
 
 Shape = tuple[int, ...]
 _UNKNOWN = -1

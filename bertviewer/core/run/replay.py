@@ -12,12 +12,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.activations.units import unit_of
+from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.attention_type import settle
-from bertviewer.core.run.capture import Call, Capture, plain, tensors_in, versions
+from bertviewer.core.run.capture import Call, Capture
 from bertviewer.core.run.failures import told
-from bertviewer.core.run.units import unit_of
 
 _PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
 

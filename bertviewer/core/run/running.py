@@ -9,12 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.building import encoder_tasks
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.activations.text import check_text
+from bertviewer.core.activations.units import unit_paths
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.building.building import encoder_tasks
 from bertviewer.core.errors import UserError
-from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.run.attention_type import settle
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.device import CPU
@@ -28,14 +30,12 @@ from bertviewer.core.run.hidden_states import (
 )
 from bertviewer.core.run.macs import RunCounter, formula_macs
 from bertviewer.core.run.recording import Recorder
-from bertviewer.core.run.text import check_text
-from bertviewer.core.run.tokenization import (
+from bertviewer.core.tokenizer.tokenization import (
     check_score_memory,
     check_tokens,
     reads_text,
     with_decoder,
 )
-from bertviewer.core.run.units import unit_paths
 
 _ALWAYS = ("output_hidden_states", "return_dict")
 

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
-from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo, ancestors
+from bertviewer.core.architecture.architecture import (
+    Architecture,
+    ModuleNode,
+    TensorInfo,
+    ancestors,
+)
 from bertviewer.core.weights.reading import Span
 
 Axis = Literal["rows", "columns"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bertviewer.core import files
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.source import ModelSource
+from bertviewer.core.saving import files
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.tensors.matrix import TILE, Matrix
 
 CSV_TILE = TILE // 16

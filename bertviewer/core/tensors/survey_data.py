@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bertviewer.core.run.statistics import Statistics
+from bertviewer.core.activations.statistics import Statistics
 
 Norms = NDArray[np.float64]
 

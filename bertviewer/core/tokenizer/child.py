@@ -14,15 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.child_process import (
+from bertviewer.core.errors import UserError
+from bertviewer.core.system.child_process import (
     ForbiddenError,
     forbid,
     forbid_reading,
     limit_memory,
     limit_seconds,
 )
-from bertviewer.core.errors import UserError
-from bertviewer.core.library_words import words_of
+from bertviewer.core.system.library_words import words_of
 from bertviewer.core.tokenizer import TOO_MUCH
 
 ROOM = 3_000_000_000

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.small_file import read_small_file
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.small_file import read_small_file
 
 SETTINGS = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"

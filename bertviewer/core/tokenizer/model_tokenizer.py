@@ -7,10 +7,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.configuration import position_limit
+from bertviewer.core.activations.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.pieces import Piece, joined
 from bertviewer.core.tokenizer.private_copy import tokenizer_config_of, write_private_copy
 from bertviewer.core.tokenizer.process import Child, DiedError, tokenizer_process

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.errors import UserError
-from bertviewer.core.run.activation_run import Token
 
 # How vocabularies write a space, a line's end and a tab, and the end of a word.
 _SPACES = re.compile(r"[▁ĠĊĉ]|</w>")

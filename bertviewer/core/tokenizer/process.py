@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from bertviewer.core import child_process
 from bertviewer.core.errors import UserError
-from bertviewer.core.log import write_log
 from bertviewer.core.progress import Progress
+from bertviewer.core.system import child_process
+from bertviewer.core.system.log import write_log
 from bertviewer.core.tokenizer import TOKENIZER_CHILD, TOO_MUCH
 
 LABEL = "Starting the process that reads tokenizers"

@@ -7,9 +7,9 @@ from typing import Any
 
 from tokenizers import pre_tokenizers
 
-from bertviewer.core.configuration import position_limit
+from bertviewer.core.activations.activation_run import Sentence, Token, TokenizerKind
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.pieces import Piece, joined
 
 # They write "<s> text </s>" and hide words behind their last token, "<mask>".

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bertviewer.core.flow.flow import Edge, Node
+from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.walk.wires import Wires
 
 NORMS = ("layer norm", "rms norm", "layer_norm")

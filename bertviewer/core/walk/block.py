@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bertviewer.core.flow.flow import Edge, Letters, Shape
+from bertviewer.core.architecture.flow import Edge, Letters, Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
-from bertviewer.core.flow.flows import Flows
+from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.attentions import NORMS, Attention, attentions_of
 from bertviewer.core.walk.block import Block, Form, form_of

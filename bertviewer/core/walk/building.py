@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.flow.flow import Flow, Node
-from bertviewer.core.flow.flows import Flows
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Flow, Node
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.block import Block, Form
 from bertviewer.core.walk.blocks import BlockReader

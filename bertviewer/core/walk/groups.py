@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.counting.count_steps import readable
-from bertviewer.core.counting.grouping import Relation, relations
-from bertviewer.core.evaluation import letters_of
-from bertviewer.core.symbols import Symbol
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.expressions.evaluation import letters_of
+from bertviewer.core.expressions.grouping import Relation, relations
+from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.walk.terms import collected, has_letters, related, spaced, value_of
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkStep
 

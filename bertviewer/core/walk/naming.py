@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from bertviewer.core.flow.flow import Node
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.walk.wires import Wires, is_data
 
 Place = Literal["embeddings", "layer", "rest"]

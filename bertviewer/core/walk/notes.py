@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.flow.flow import Node
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.walk.naming import EMBEDDING
 
 TOKENS = "the ids of the tokens"

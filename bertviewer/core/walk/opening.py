@@ -1,7 +1,7 @@
 """Which closed modules of a flow a walk goes into: those that hold more than one step."""
 
-from bertviewer.core.flow.flow import Flow, Node
-from bertviewer.core.flow.flows import Flows
+from bertviewer.core.architecture.flow import Flow, Node
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk.attentions import BLOCKS, NORMS
 from bertviewer.core.walk.naming import Place
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
-from bertviewer.core.evaluation import FormulaError, evaluate, letters_of
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.ledger import Ledger
 from bertviewer.core.walk.stacks import LayerKind

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from bertviewer.core.architecture import Architecture, TensorInfo
-from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.letter_values import letter_values, two_sides
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.letter_values import letter_values, two_sides
+from bertviewer.core.architecture.architecture import Architecture, TensorInfo
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.walk.block import Block, Form
 from bertviewer.core.walk.naming import EMBEDDING
 from bertviewer.core.walk.walk import WalkShape

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.flow.flow import Node
-from bertviewer.core.flow.flows import Flows
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk.attentions import BLOCKS
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from bertviewer.core.architecture import TensorInfo
-from bertviewer.core.counting.counts import read_count
-from bertviewer.core.counting.grouping import Relation, substituted
-from bertviewer.core.counting.polynomials import Monomial, Polynomial, join_terms, total
-from bertviewer.core.evaluation import FormulaError, evaluate
-from bertviewer.core.letters import letter_order
+from bertviewer.core.architecture.architecture import TensorInfo
+from bertviewer.core.expressions.counts import read_count
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.grouping import Relation, substituted
+from bertviewer.core.expressions.letters import letter_order
+from bertviewer.core.expressions.polynomials import Monomial, Polynomial, join_terms, total
 
 Dims = tuple[str, ...]
 """A tensor's dimensions, each an expression in letters or a plain number."""

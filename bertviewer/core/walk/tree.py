@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.ledger import Ledger
 from bertviewer.core.walk.parts import Part, letters_of_stack, others_of

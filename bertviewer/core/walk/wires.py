@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 
 ASIDE = ("mask", "position")
 """What an input that is no data has in its name."""

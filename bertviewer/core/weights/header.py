@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.numerals import count_text
+from bertviewer.core.text.numerals import count_text
 from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
 from bertviewer.core.weights.version import FileVersion, version_of
 

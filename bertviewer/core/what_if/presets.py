@@ -1,8 +1,8 @@
 """The sizes of the program's presets, as values to put into another model of the same family."""
 
-from bertviewer.core.configuration import read_configuration
-from bertviewer.core.presets import PRESETS, find_preset
-from bertviewer.core.symbols import symbols_of
+from bertviewer.core.expressions.symbols import symbols_of
+from bertviewer.core.source.configuration import read_configuration
+from bertviewer.core.source.presets import PRESETS, find_preset
 from bertviewer.core.what_if.scenario import Scenario
 from bertviewer.core.what_if.sheet import Sheet
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bertviewer.core.configuration import position_limit
-from bertviewer.core.domains import is_met, letters_in
+from bertviewer.core.expressions.domains import is_met, letters_in
+from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.what_if.sheet import Sheet
 
 Rule = Literal["positive", "divides", "domain", "even", "size", "positions"]

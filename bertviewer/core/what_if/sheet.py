@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.domains import conditions_of, letters_in
-from bertviewer.core.evaluation import UnevenDivision, evaluate, letters_of
-from bertviewer.core.symbols import Symbol, role_of
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.expressions.domains import conditions_of, letters_in
+from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
+from bertviewer.core.expressions.symbols import Symbol, role_of
 
 _HEADS = ("A", "A_e", "A_d")
 # With one of these the size of a head is a number of its own, and not D/A.

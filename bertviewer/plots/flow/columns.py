@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bertviewer.core.flow.flow import Edge, Node
+from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.plots.flow.reaching import depths, in_order, reached, stations
 
 _WIDE = 120.0

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
-from bertviewer.core.plain_text import printable
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.flow.hangers import SIDE_ROLES
 
 _FORMS = {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bertviewer.core.flow.flow import Edge, Node
+from bertviewer.core.architecture.flow import Edge, Node
 
 Form = Literal[
     "input",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.flow.flow import Node
+from bertviewer.core.architecture.flow import Node
 from bertviewer.plots.flow.drawing import NORMAL, SMALL, Label, Measure, Placed, Rect
 from bertviewer.plots.flow.lettering import cut_in_middle, named
 from bertviewer.plots.flow.words import ARROW, Words, widths_text

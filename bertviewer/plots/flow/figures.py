@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from math import ceil
 
-from bertviewer.core.flow.flow import Node
+from bertviewer.core.architecture.flow import Node
 from bertviewer.plots.flow.drawing import (
     NORMAL,
     SMALL,

@@ -7,7 +7,7 @@ are read, in place of long lines across it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.plots.flow.reaching import reached
 
 SIDE_ROLES = ("mask", "position", "bias")

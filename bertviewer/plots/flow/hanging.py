@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bertviewer.core.flow.flow import Edge
+from bertviewer.core.architecture.flow import Edge
 from bertviewer.plots.flow.drawing import Line, Placed, Point, Weight
 from bertviewer.plots.flow.figures import Figure
 from bertviewer.plots.flow.hangers import Between, Hanger

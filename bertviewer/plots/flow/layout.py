@@ -3,7 +3,7 @@
 from dataclasses import replace
 from math import ceil
 
-from bertviewer.core.flow.flow import Flow
+from bertviewer.core.architecture.flow import Flow
 from bertviewer.plots.flow.drawing import (
     SMALL,
     Drawing,

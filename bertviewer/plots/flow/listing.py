@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from bertviewer.core.flow.flow import Flow
+from bertviewer.core.architecture.flow import Flow
 from bertviewer.plots.flow.drawing import SMALL, Label, Measure, Picture, Placed, Rect
 from bertviewer.plots.flow.lettering import cut_in_middle
 from bertviewer.plots.flow.words import TIMES, words_of

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bertviewer.core.flow.flow import Edge, Node
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.plots.flow.drawing import Drawing, Label, Placed
 from bertviewer.plots.flow.shapes import Shape, line_shapes, node_shapes
 from bertviewer.plots.flow.theme import FlowTheme

@@ -16,7 +16,7 @@ from PySide6.QtGui import (
     QPen,
 )
 
-from bertviewer.core.plain_text import printable
+from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.flow.drawing import Drawing, Style
 from bertviewer.plots.flow.marks import Text, marks_of
 from bertviewer.plots.flow.shapes import Shape, handles

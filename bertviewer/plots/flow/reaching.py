@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from bertviewer.core.flow.flow import Edge
+from bertviewer.core.architecture.flow import Edge
 
 
 class CycleError(ValueError):

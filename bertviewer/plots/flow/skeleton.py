@@ -6,7 +6,7 @@ An edge that passes columns has a place in each of them, so that nothing else ca
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bertviewer.core.flow.flow import Edge, Node
+from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.plots.flow.columns import columns_of
 from bertviewer.plots.flow.spine import spine_of
 

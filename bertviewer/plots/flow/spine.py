@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.flow.flow import Edge, Node
+from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.plots.flow.hangers import SIDE_ROLES
 from bertviewer.plots.flow.reaching import depths, in_order
 

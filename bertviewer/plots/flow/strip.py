@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from bertviewer.core.flow.flow import Edge, Node
+from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.plots.flow.arranging import Arranging
 from bertviewer.plots.flow.channels import Net, tracks_of
 from bertviewer.plots.flow.drawing import Line, Placed

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from bertviewer.core.plain_text import printable
+from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.flow.drawing import Drawing, Label
 from bertviewer.plots.flow.marks import Mark, marks_of
 from bertviewer.plots.flow.shapes import Shape, handles

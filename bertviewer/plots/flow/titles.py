@@ -1,6 +1,6 @@
 """The line above a picture: what it shows, how large that is, what goes in and out."""
 
-from bertviewer.core.flow.flow import Flow
+from bertviewer.core.architecture.flow import Flow
 from bertviewer.plots.flow.drawing import LARGE, Label, Measure
 from bertviewer.plots.flow.lettering import cut_in_middle
 from bertviewer.plots.flow.words import TIMES

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bertviewer.core.flow.flow import Edge, Node
+from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.plots.flow.reaching import in_order, reached, stations
 from bertviewer.plots.flow.spine import spine_of
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.plots.flow.drawing import Part
 
 ARROW, TIMES = "→", "×"

@@ -3,7 +3,7 @@
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
-from bertviewer.core.numerals import count_text
+from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.workspace import Workspace
 

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from bertviewer.core.numerals import count_text
+from bertviewer.core.text.numerals import count_text
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui.facts import Fact
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP

@@ -6,7 +6,8 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.source import ModelSource, parse_source
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.dialogs import show_error

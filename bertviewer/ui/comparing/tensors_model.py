@@ -6,10 +6,10 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QSortFilterProxyModel, Qt
 
-from bertviewer.core.architecture import TensorInfo
+from bertviewer.core.architecture.architecture import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
-from bertviewer.core.numerals import number_text, with_minus
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.plots.table import Cell, Table
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel

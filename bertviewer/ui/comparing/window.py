@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.comparing.comparison import STATES, Comparison, State
-from bertviewer.core.source_info import SourceInfo
 from bertviewer.ui.comparing.tensors_model import (
     CHANGED,
     NAME,

@@ -6,7 +6,7 @@ from datetime import datetime
 from PySide6.QtCore import QObject
 
 from bertviewer.core.hub.cache import CachedModel
-from bertviewer.core.hub.name import HubName
+from bertviewer.core.source.hub_name import HubName
 from bertviewer.ui.tables import Column, Row, TableModel
 
 SHORT = 12  # characters of a commit, as git shows them

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.hub.cache import CachedModel
-from bertviewer.core.hub.name import HubName, parse_hub_name
+from bertviewer.core.source.hub_name import HubName, parse_hub_name
 from bertviewer.ui import tasks
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.hub.cached_table import CachedTableModel

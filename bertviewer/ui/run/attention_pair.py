@@ -12,7 +12,7 @@ from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
-    from bertviewer.core.loaded_model import LoadedModel
+    from bertviewer.core.loading.loaded_model import LoadedModel
 
 Made = TypeVar("Made")
 

@@ -9,8 +9,8 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
-from bertviewer.core import files
 from bertviewer.core.errors import UserError
+from bertviewer.core.saving import files
 from bertviewer.plots import export
 from bertviewer.plots.chart import Chart
 from bertviewer.plots.file_names import file_name

@@ -5,11 +5,11 @@ from itertools import groupby
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, Scores
 from bertviewer.core.analysis.words import word_text
-from bertviewer.core.numerals import number_text, with_minus
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.numerals import number_text, with_minus
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.headers import column_header
 from bertviewer.plots.place import Place
 from bertviewer.ui.run.figures import (

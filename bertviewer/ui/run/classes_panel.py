@@ -3,8 +3,8 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.class_charts import answer_chart, label_grid
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
-from bertviewer.core.numerals import number_text, with_minus
+from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.plots.headers import column_header
 from bertviewer.plots.place import Place
 from bertviewer.plots.table import Cell, Table

@@ -6,8 +6,8 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
 
+from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.analysis.histogram_data import Histogram
-from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.plots.chart import HistogramChart
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.histograms import common_range, histogram_chart

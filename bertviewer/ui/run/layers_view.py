@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_names
 from bertviewer.core.analysis.token_classes import token_classes
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.chart import LineChart
 from bertviewer.plots.features import feature_chart
 from bertviewer.plots.layers import (

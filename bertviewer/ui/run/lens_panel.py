@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.lens import LensFigure, lens_chart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.place import Place

@@ -3,8 +3,8 @@
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.most_attended import Shares, most_attended, most_attending
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.attentions import Attended
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.run.token_naming import token_name

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.layers import NotFinite
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 

@@ -5,9 +5,9 @@ from typing import Literal
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QToolButton, QWidget
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.place import Place

@@ -2,10 +2,10 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
-from bertviewer.core.numerals import number_text
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.text_direction import bare, isolated
+from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.text_direction import bare, isolated
 from bertviewer.plots.headers import column_header, corner_header
 from bertviewer.plots.lens import Followed, expected_id
 from bertviewer.plots.place import Place

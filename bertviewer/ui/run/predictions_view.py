@@ -7,14 +7,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, classification
 from bertviewer.core.analysis.prediction_data import predicted_places
 from bertviewer.core.analysis.random_tensors import random_tensors
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.numerals import count_text
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.source import ModelSource
-from bertviewer.core.tasks import find_task
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.tasks import find_task
+from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said

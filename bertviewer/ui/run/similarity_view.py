@@ -4,7 +4,7 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
 
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.plots.place import Place
 from bertviewer.plots.similarities import similarity_chart

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QCoreApplication
 
-from bertviewer.core.run.activation_run import ModuleActivation
-from bertviewer.core.run.statistics import Statistics
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.activations.activation_run import ModuleActivation
+from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.plots.headers import corner_header
 from bertviewer.ui.run.figures import (
     NOTHING,

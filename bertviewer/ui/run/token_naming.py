@@ -2,9 +2,9 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.words import words_of
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.token_rows import shortened, visible
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 

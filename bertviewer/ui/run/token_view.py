@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
-from bertviewer.core.numerals import with_minus
-from bertviewer.core.run.activation_run import ActivationRun, Token
+from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.token_norms import names_of_states

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import (
     Predictions,
     mask_places,
@@ -13,8 +14,7 @@ from bertviewer.core.analysis.prediction_data import (
     predicts_next,
 )
 from bertviewer.core.analysis.special_tokens import MASKS
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.elided_label import ElidedLabel

@@ -10,7 +10,7 @@ from bertviewer.ui.run.wanted import PATIENCE
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.loaded_model import LoadedModel
+    from bertviewer.core.loading.loaded_model import LoadedModel
 
 ModelTask = Callable[["LoadedModel", Progress], Any]
 

@@ -5,7 +5,7 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from bertviewer.core.architecture import Architecture, TensorInfo
+from bertviewer.core.architecture.architecture import Architecture, TensorInfo
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.plots.place import Place

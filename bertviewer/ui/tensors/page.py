@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from bertviewer.core import libraries
+from bertviewer.core.system import libraries
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.tensors.asking import Asking, ModelTask
 from bertviewer.ui.tensors.notice import Notice

@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.files import check_writable
+from bertviewer.core.saving.files import check_writable
 from bertviewer.ui import tasks
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.tensors.subject import Subject

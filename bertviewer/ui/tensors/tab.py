@@ -4,8 +4,8 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QLabel, QSplitter, QVBoxLayout, QWidget
 
-from bertviewer.core.folding import TreeRow
-from bertviewer.core.numerals import count_text
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.inspector import Inspector

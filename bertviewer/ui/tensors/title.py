@@ -2,7 +2,7 @@
 
 from PySide6.QtGui import QPalette
 
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip

@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.numerals import with_minus
+from bertviewer.core.text.numerals import with_minus
 from bertviewer.core.weights.decoding import Values
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tensors.subject import Subject

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.numerals import count_text
+from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.go_to import GoTo

@@ -4,9 +4,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.token_count import TokenCount
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.typing.counting import Counting
 from bertviewer.ui.workspace import Workspace

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from bertviewer.core import libraries
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.token_count import TokenCount
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.token_count import TokenCount
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system import libraries
 
 if TYPE_CHECKING:
-    from bertviewer.core.run.tokenization import Tokenizer
+    from bertviewer.core.tokenizer.tokenization import Tokenizer
 
 
 class Counting:
@@ -32,7 +32,7 @@ class Counting:
         Why that is, a run says; nobody wants to hear it while typing.
         """
         libraries.load(progress)
-        from bertviewer.core.run import tokenization
+        from bertviewer.core.tokenizer import tokenization
 
         progress(0, 0, "Counting tokens")
         config = self._architecture.config

@@ -4,8 +4,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
-from bertviewer.core.numerals import count_text
-from bertviewer.core.run.token_count import TokenCount
+from bertviewer.core.activations.token_count import TokenCount
+from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.tips import plain_tip
 
 MOST_NAMED = 20  # unknown words in the tooltip

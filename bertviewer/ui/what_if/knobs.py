@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.symbols import Symbol, is_standard
+from bertviewer.core.expressions.symbols import Symbol, is_standard
 from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.ui.elided_label import ElidedLabel

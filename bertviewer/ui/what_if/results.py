@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from bertviewer.core.architecture import BITS, bytes_by_dtype
-from bertviewer.core.costs.memory_use import FLOPS_PER_MAC
-from bertviewer.core.counting.count_steps import readable
-from bertviewer.core.domains import holds_in
-from bertviewer.core.folding import TreeRow
-from bertviewer.core.shape_text import shape_text
+from bertviewer.core.architecture.architecture import BITS, bytes_by_dtype
+from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.architecture.memory_use import FLOPS_PER_MAC
+from bertviewer.core.expressions.domains import holds_in
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
 from bertviewer.ui.facts import blank_page, heading_label, plain_label
 from bertviewer.ui.what_if.figures import FigureLine, FigureTable

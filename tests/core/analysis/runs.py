@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bertviewer.core.demo import demo_folder
-from bertviewer.core.run.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.source.demo import demo_folder
 
 SPECIAL = {"[CLS]", "[SEP]", "<s>", "</s>", "<cls>", "<sep>", "<|endoftext|>", "[PAD]"}
 

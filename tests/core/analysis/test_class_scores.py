@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import LONGEST_ANSWER, ClassScores, classification
-from bertviewer.core.run.activation_run import ActivationRun
-from bertviewer.core.source_info import SourceInfo
-from tests.core.analysis.model_runs import Opened, known, opened
+from bertviewer.core.architecture.source_info import SourceInfo
 from tests.core.analysis.runs import run_of, tokens_of
+from tests.core.closer_look.model_runs import Opened, known, opened
 from tests.core.formulas.formula_models import architecture_of
 
 

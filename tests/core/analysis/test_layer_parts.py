@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bertviewer.core.analysis.layer_parts import layer_series, part_names, part_of
-from tests.core.analysis.model_runs import Opened, known, opened
+from tests.core.closer_look.model_runs import Opened, known, opened
 
 
 def series_of(it: Opened, part: str = "") -> list[tuple[str, tuple[str, ...]]]:

@@ -2,10 +2,10 @@
 
 import pytest
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.state_measures import state_statistics
-from bertviewer.core.run.activation_run import Sentence
-from tests.core.analysis.model_runs import known, opened
+from tests.core.closer_look.model_runs import known, opened
 from tests.core.formulas.formula_models import TINY
 
 

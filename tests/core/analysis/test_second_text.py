@@ -2,8 +2,8 @@
 
 import pytest
 
+from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.second_text import second_start
-from bertviewer.core.run.activation_run import Token
 
 
 def tokens(*kinds: tuple[int, int | None]) -> list[Token]:

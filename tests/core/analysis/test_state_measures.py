@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from bertviewer.core.activations.token_statistics import TokenStatistics
 from bertviewer.core.analysis.state_measures import state_statistics
-from bertviewer.core.analysis.token_measures import call_statistics
-from bertviewer.core.run.token_statistics import TokenStatistics
-from tests.core.analysis.model_runs import known
+from bertviewer.core.closer_look.token_measures import call_statistics
+from tests.core.closer_look.model_runs import known
 
 
 def assert_equal(found: TokenStatistics, expected: TokenStatistics) -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from bertviewer.core.analysis.predictions import predictions_at
 from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
-from tests.core.analysis.model_runs import known
+from bertviewer.core.closer_look.predictions import predictions_at
+from tests.core.closer_look.model_runs import known
 
 
 def scores_of(logits: torch.Tensor) -> VocabularyScores:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers.pre_tokenizers import ByteLevel
 
+from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.words import Word, segments_of, word_text, words_of
-from bertviewer.core.run.activation_run import Token
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
 
 

@@ -12,15 +12,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bertviewer.core import libraries
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.cache import models, versions
 from bertviewer.core.cache.models import SeenModel, model_content
 from bertviewer.core.cache.store import SUFFIX, Store
 from bertviewer.core.errors import UserError
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.system import libraries
 
 SIZES = {
     "model_type": "bert",
@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def building(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the names of what is built with torch, as it happens."""
-    from bertviewer.core import meta_model
+    from bertviewer.core.loading import meta_model
 
     built: list[str] = []
     read = meta_model.read_meta_model
@@ -281,7 +281,7 @@ def test_a_file_that_was_made_up_is_thrown_away(
 def test_what_only_seems_right_is_put_right_when_torch_is_there(
     folder: Path, cache: Path, building: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bertviewer.core import loaded_model
+    from bertviewer.core.loading import loaded_model
 
     notes: list[str] = []
     monkeypatch.setattr(loaded_model, "write_log", notes.append)
@@ -337,7 +337,7 @@ def test_torch_is_asked_for_once_a_model_is_new(
 def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
     folder: Path, building: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bertviewer.core.weights import pretrained
+    from bertviewer.core.loading import pretrained
 
     load = pretrained.load_pretrained
 
@@ -377,10 +377,10 @@ def test_a_sentence_is_run_alike_before_and_after(tmp_path: Path) -> None:
     code = """
 import sys
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 for file, task in zip(sys.argv[1::2], sys.argv[2::2]):
     try:
         run = run_sentence(open_model(parse_source(file, task)), Sentence("hello world"), True)

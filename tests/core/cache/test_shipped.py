@@ -8,8 +8,8 @@ import pytest
 
 from bertviewer.core.cache import models
 from bertviewer.core.cache.store import SUFFIX, Store
-from bertviewer.core.resources import resources_folder
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.system.resources import resources_folder
 from tests import seen
 
 FEW = ("albert-base-v2", "bert-base-uncased", "demo", "gpt2")
@@ -48,8 +48,8 @@ def test_every_head_of_every_preset_is_there_and_no_other_file() -> None:
 def test_it_opens_without_torch_and_is_what_torch_says() -> None:
     code = """
 import sys
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
 models = []
 for name in sys.argv[1:]:
     models.append(open_model(parse_source(*name.rsplit(".", 1))))

@@ -6,14 +6,14 @@ from typing import Any
 import torch
 import transformers
 
-from bertviewer.core.inspection import inspect_module
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import ModelSource
-from bertviewer.core.source_info import SourceInfo
-from bertviewer.core.tasks import TASKS, find_task
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.tasks import TASKS, find_task
 from tests.core.formulas.formula_models import TINY, config_of
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")

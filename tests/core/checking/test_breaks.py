@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.check_step import Check
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.check_step import Check
 from bertviewer.core.checking.check import check_module, check_run
 from bertviewer.core.checking.layer_steps import NEXT
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture, Scope
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
 from tests.core.checking.small_models import SENTENCE, run, small_model
 
 LAYER = "encoder.layer.2"

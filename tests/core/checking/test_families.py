@@ -6,16 +6,16 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.check_step import Check
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.check_step import Check
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.layer_steps import NEXT
 from bertviewer.core.checking.recomputations import EXCEPTIONS, RECOMPUTATIONS
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS
-from bertviewer.core.inspection import inspect_module
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.run.capture import Capture
-from bertviewer.core.source_info import SourceInfo
 from tests.core.checking.small_models import heads, hook_count, run, small_model
 
 NEXT_OF_KIN = ("deberta", "roformer", "esm", "big_bird", "squeezebert")

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.check_step import Check
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.check_step import Check
 from bertviewer.core.checking.check import check_module, check_run
 from bertviewer.core.checking.clean_model import clean_model
 from bertviewer.core.checking.flow_proof import FlowProof, flow_proof
-from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import no_progress
-from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.comparing.comparison import (
     STATES,
     Change,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from torch import nn
 
-from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.costs.compute import Compute
+from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.costs.costs import derive_costs
-from bertviewer.core.domains import holds_in, letters_in
-from bertviewer.core.tasks import find_task
+from bertviewer.core.expressions.domains import holds_in, letters_in
+from bertviewer.core.source.tasks import find_task
 from tests.fresh import try_costs
 
 SMALL = {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 40, "vocab_size": 60}

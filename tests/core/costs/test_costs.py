@@ -11,16 +11,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from bertviewer.core.building import build_config, build_on_meta, build_random
-from bertviewer.core.configuration import read_configuration
-from bertviewer.core.costs.compute import Compute
+from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.memory_use import flops, macs, peak_elements
+from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.costs.costs import derive_costs
-from bertviewer.core.costs.memory_use import flops, macs, peak_elements
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.presets import find_preset
+from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.run.macs import RunCounter
-from bertviewer.core.symbols import symbols_of
-from bertviewer.core.tasks import find_task
+from bertviewer.core.source.configuration import read_configuration
+from bertviewer.core.source.presets import find_preset
+from bertviewer.core.source.tasks import find_task
 
 # No fit and no proof uses these.
 UNSEEN = {

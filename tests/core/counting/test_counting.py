@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bertviewer.core.counting.counting import Derivation, derive
 from bertviewer.core.counting.dimensions import Build
-from bertviewer.core.evaluation import evaluate
+from bertviewer.core.expressions.evaluation import evaluate
 
 # The letters are plain: sympy would read N, E and I as its own functions and constants.
 LETTERS = {letter: sympy.Symbol(letter) for letter in "VLTCNADEIG"}

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bertviewer.core.backend import torch
-from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.counting.counting import Derivation, derive
-from bertviewer.core.evaluation import evaluate, letters_of
-from bertviewer.core.symbols import symbols_of
-from bertviewer.core.tasks import find_task
+from bertviewer.core.expressions.evaluation import evaluate, letters_of
+from bertviewer.core.expressions.symbols import symbols_of
+from bertviewer.core.source.tasks import find_task
 from tests.small_models import independent_counts
 
 Config = dict[str, Any]

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from bertviewer.core.counting.fitting import fit, letters_to_pair
-from bertviewer.core.evaluation import evaluate
+from bertviewer.core.expressions.evaluation import evaluate
 
 VALUES = {"D": 48, "A": 8, "K": 6, "M": 2, "W": 7, "P": 16, "H": 224}
 

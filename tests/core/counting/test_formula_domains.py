@@ -8,8 +8,8 @@ import torch
 
 from bertviewer.core.counting.counting import Derivation, derive
 from bertviewer.core.counting.dimensions import Build
-from bertviewer.core.domains import holds_in
-from bertviewer.core.evaluation import evaluate
+from bertviewer.core.expressions.domains import holds_in
+from bertviewer.core.expressions.evaluation import evaluate
 from tests.core.counting.test_counting import builder, config_of
 from tests.fresh import try_formulas
 

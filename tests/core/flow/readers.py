@@ -3,12 +3,12 @@
 from functools import cache
 from typing import Any
 
+from bertviewer.core.architecture.flow import Flow, Node
 from bertviewer.core.backend import transformers
-from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.flow.flow import Flow, Node
+from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.reading import FlowReader
-from bertviewer.core.tasks import find_task
+from bertviewer.core.source.tasks import find_task
 from tests.core.formulas.formula_models import TINY
 
 LENGTHS = {"B": 1, "S": 12, "S_d": 7}

@@ -11,7 +11,7 @@ from bertviewer.core.backend import transformers
 from bertviewer.core.flow.inputs.choices import input_choices
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.inputs.sizes import found_in, height_and_width, number, token_ids_in
-from bertviewer.core.flow.meta_inputs import meta_inputs
+from bertviewer.core.flow.inputs.texts import meta_inputs
 from tests.small_models import configurations
 
 LENGTHS = {"B": 2, "S": 16, "S_d": 12}

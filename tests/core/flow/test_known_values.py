@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from bertviewer.core.flow.inputs.literals import known_on_meta
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
-from bertviewer.core.flow.literals import known_on_meta
 
 IDS = torch.tensor([[1, 0, 2], [0, 0, 3]])
 

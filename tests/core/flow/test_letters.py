@@ -4,18 +4,19 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Flow, Node
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.backend import transformers
-from bertviewer.core.building import plain_config
-from bertviewer.core.deriving import builder, with_costs, with_counts, with_flows
-from bertviewer.core.evaluation import evaluate
-from bertviewer.core.flow.flow import Flow, Node
+from bertviewer.core.building.building import plain_config
+from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.reading import FlowReader
-from bertviewer.core.inspection import inspect_module
+from bertviewer.core.loading.deriving import builder, with_costs, with_counts, with_flows
+from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.progress import no_progress
-from bertviewer.core.source import ModelSource, parse_source
-from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from tests.core.flow.readers import config_of
 
 

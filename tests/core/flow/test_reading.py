@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from bertviewer.core.flow.flow import Flow
-from bertviewer.core.flow.flows import Flows
+from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.flow.macs import macs_by_module
-from bertviewer.core.repeat import Repeat
-from bertviewer.core.source_info import SourceInfo
 from tests.core.flow.readers import (
     LENGTHS,
     config_of,

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from bertviewer.core.backend import transformers
-from bertviewer.core.building import build_random
+from bertviewer.core.building.building import build_random
 from bertviewer.core.flow.shared_weights import POOL, _strides, build_shared
-from bertviewer.core.tasks import find_task
+from bertviewer.core.source.tasks import find_task
 
 BASE = find_task("base")
 

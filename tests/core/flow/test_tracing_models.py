@@ -9,11 +9,11 @@ import pytest
 from bertviewer.core.flow.inputs.images import IMAGE
 from bertviewer.core.flow.inputs.series import SERIES
 from bertviewer.core.flow.inputs.sounds import SOUND
-from bertviewer.core.flow.meta_inputs import TEXT
+from bertviewer.core.flow.inputs.texts import TEXT
 from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.tracing_models import TracedModel, trace_model
-from bertviewer.core.source import ModelSource
-from bertviewer.core.tasks import find_task
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.tasks import find_task
 from tests.small_models import configurations
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {

@@ -4,15 +4,15 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.backend import transformers
-from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.reading import FlowReader
 from bertviewer.core.formulas.catalogue import with_formulas
-from bertviewer.core.inspection import inspect_module
-from bertviewer.core.source_info import SourceInfo
-from bertviewer.core.tasks import find_task
+from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.source.tasks import find_task
 from tests.core.flow.readers import LENGTHS, config_of
 
 

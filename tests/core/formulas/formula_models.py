@@ -7,10 +7,10 @@ from typing import Any
 import torch
 import transformers
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.inspection import inspect_module
-from bertviewer.core.source_info import SourceInfo
-from bertviewer.core.tasks import TASKS
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.source.tasks import TASKS
 from bertviewer.core.transformer_base import register
 
 register()

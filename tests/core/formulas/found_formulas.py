@@ -1,6 +1,6 @@
 """The formula of a module, found by its path."""
 
-from bertviewer.core.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 

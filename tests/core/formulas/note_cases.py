@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.building import build_config, build_on_meta, build_random
-from bertviewer.core.inspection import inspect_module
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.building.building import build_config, build_on_meta, build_random
+from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.source_info import SourceInfo
-from bertviewer.core.tasks import find_task
+from bertviewer.core.source.tasks import find_task
 from tests.core.formulas.formula_models import TINY
 
 TOKENS = 12

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import typst
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.building import build_config, build_on_meta
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.formulas.catalogue import formula_of, maths_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS, ROLES
-from bertviewer.core.inspection import inspect_module
-from bertviewer.core.source_info import SourceInfo
-from bertviewer.core.tasks import find_task
+from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.source.tasks import find_task
 from tests.core.formulas.formula_models import all_architectures, architecture_of, torch_transformer
 from tests.core.formulas.found_formulas import formula_at, node_at, values
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.core.architecture import Architecture
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.formulas.catalogue import maths_of, with_formulas
 from bertviewer.core.formulas.kinds import kinds
 from tests.core.formulas.formula_models import all_architectures, architecture_of

@@ -2,11 +2,11 @@
 
 import typst
 
-from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.made_of import LINE, made_of
-from bertviewer.core.repeat import Repeat
-from bertviewer.core.source_info import SourceInfo
 
 
 def node(

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.core.architecture import Architecture, ModuleNode
-from bertviewer.core.flow.flow import Flow
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
 from tests.core.formulas.formula_models import TINY, architecture_of
 from tests.core.formulas.found_formulas import formula_at, values
 

@@ -7,8 +7,8 @@ import pytest
 from bertviewer.core.errors import UserError
 from bertviewer.core.hub.cache import CachedModel, cached_commit, cached_models, remember_branch
 from bertviewer.core.hub.connection import Hub
-from bertviewer.core.hub.name import HubName
 from bertviewer.core.hub.opening import open_hub
+from bertviewer.core.source.hub_name import HubName
 from tests.core.hub.conftest import REPO, hub_source
 from tests.core.hub.hub_server import HubServer
 

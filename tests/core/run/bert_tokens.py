@@ -1,6 +1,6 @@
 """BERT's configuration, as far as tokens go, and the texts of tokens."""
 
-from bertviewer.core.run.activation_run import Token
+from bertviewer.core.activations.activation_run import Token
 
 BERT = {
     "model_type": "bert",

@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.capture import Capture, tensors_in
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import SENTENCE
 

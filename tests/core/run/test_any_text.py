@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.activations.text import MAX_CHARACTERS
 from bertviewer.core.errors import UserError
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
-from bertviewer.core.presets import find_preset
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run.text import MAX_CHARACTERS
-from bertviewer.core.run.tokenization import Tokenizer, check_tokens, count_tokens
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.source.presets import find_preset
+from bertviewer.core.tokenizer.tokenization import Tokenizer, check_tokens, count_tokens
 from tests.core.tokenizer.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer
 
 # What hypothesis would come upon too rarely: special tokens by name, marks of vocabularies, emoji

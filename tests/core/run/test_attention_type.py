@@ -7,8 +7,8 @@ import pytest
 import torch
 import transformers
 
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.attention_type import settle
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.replay import replay

@@ -8,16 +8,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.evaluator import NoFormulaError
+from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.inspection import inspect_module
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.capture import Call, Capture, tensors_in, versions
+from bertviewer.core.flow.nested_tensors import tensors_in, versions
+from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.run.capture import Call, Capture
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source_info import SourceInfo
 from tests.core.checking.small_models import SENTENCE, hook_count, run, small_model
 
 

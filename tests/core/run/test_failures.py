@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run import capture, recording
-from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.failures import cause_of
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from tests.core.checking.small_models import SENTENCE, small_model
 
 

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.hidden_states import (
     MOST_ELEMENTS,

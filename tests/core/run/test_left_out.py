@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bertviewer.core.analysis.histogram import histogram_of
-from bertviewer.core.analysis.token_measures import call_statistics
+from bertviewer.core.activations import row_statistics
+from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.checking.check import check_run
+from bertviewer.core.closer_look.histogram import histogram_of
+from bertviewer.core.closer_look.token_measures import call_statistics
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import no_progress
-from bertviewer.core.run import row_statistics
-from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.macs import RunCounter
 from bertviewer.core.run.measuring import left_out, measure

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bertviewer.core.run import row_statistics
+from bertviewer.core.activations import row_statistics
+from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.run.measuring import measure, measure_tokens
-from bertviewer.core.run.statistics import Statistics
 from tests.core.run.plain_figures import assert_figures, figures_of
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)

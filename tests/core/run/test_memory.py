@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.replay import replay
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
 from tests.core.checking.small_models import SENTENCE, small_model
 from tests.resident_memory import resident_memory
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.progress import no_progress
 from bertviewer.core.run import recording
-from bertviewer.core.run.activation_run import ModuleActivation
 from bertviewer.core.run.measuring import add_up
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence

@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.units import unit_of
 from bertviewer.core.errors import Cancelled, UserError
-from bertviewer.core.loaded_model import LoadedModel
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.recording import first_tensor
 from bertviewer.core.run.replay import replay, taken_by
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run.units import unit_of
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from tests.core.checking.small_models import FAMILIES, SENTENCE, heads, hook_count, small_model
 from tests.core.run.replaying import assert_same, calls_of, watched
 

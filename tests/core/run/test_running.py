@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import nn
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import open_model
-from bertviewer.core.presets import find_preset
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import no_progress
-from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.run.recording import Recorder
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.source.presets import find_preset
 
 SMALL = {
     "bert-base-uncased": {"num_hidden_layers": 2, "hidden_size": 48, "intermediate_size": 64},
@@ -109,7 +109,7 @@ def test_a_model_that_cannot_run_says_so(tmp_path: Path) -> None:
 def test_a_model_that_does_not_fit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bertviewer.core.memory.available_memory", lambda: 1_000_000)
+    monkeypatch.setattr("bertviewer.core.system.memory.available_memory", lambda: 1_000_000)
     model = open_model(parse_source(small("bert-base-uncased", tmp_path)))
     with pytest.raises(UserError, match="GB of memory"):
         run_sentence(model, Sentence("the cat sat"), random_weights=True)

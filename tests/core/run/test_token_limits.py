@@ -11,18 +11,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.configuration import POSITIONS_AFTER_PADDING, position_limit
-from bertviewer.core.demo import demo_folder
+from bertviewer.core.activations.activation_run import Sentence, Token
+from bertviewer.core.activations.text import MAX_CHARACTERS, check_text
+from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence, Token
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.run.text import MAX_CHARACTERS, check_text
-from bertviewer.core.run.token_count import TokenCount
-from bertviewer.core.run.tokenization import check_tokens, count_tokens
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.configuration import POSITIONS_AFTER_PADDING, position_limit
+from bertviewer.core.source.demo import demo_folder
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenizer.stand_in import StandInTokenizer
+from bertviewer.core.tokenizer.tokenization import check_tokens, count_tokens
 from tests.core.run.bert_tokens import BERT, texts
 
 
@@ -215,7 +215,7 @@ def test_more_tokens_than_fit_into_memory(tmp_path: Path, monkeypatch: pytest.Mo
     path.write_text(json.dumps({"model_type": "t5", **sizes, "num_heads": 3}))
     model = open_model(parse_source(str(path)))
     # Twice 3 heads x 2000² scores of 4 bytes.
-    monkeypatch.setattr("bertviewer.core.memory.available_memory", lambda: 95_900_000)
+    monkeypatch.setattr("bertviewer.core.system.memory.available_memory", lambda: 95_900_000)
     with pytest.raises(UserError, match=r"attention of 2,000 tokens needs 0.1 GB of memory, and"):
         run_sentence(model, Sentence("a " * 1999), random_weights=True)
     assert run_sentence(model, Sentence("a " * 1900), random_weights=True).tokens
@@ -233,10 +233,10 @@ def test_buffers_that_are_larger_than_all_weights(
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": "gpt_neo", **sizes, **kinds}))
     model = open_model(parse_source(str(path)))
-    monkeypatch.setattr("bertviewer.core.memory.available_memory", lambda: 100_000_000)
+    monkeypatch.setattr("bertviewer.core.system.memory.available_memory", lambda: 100_000_000)
     with pytest.raises(UserError, match=r"need 0.1 GB of memory, and only 0.1 GB are free"):
         run_sentence(model, Sentence("a"), random_weights=True)
-    monkeypatch.setattr("bertviewer.core.memory.available_memory", lambda: 200_000_000)
+    monkeypatch.setattr("bertviewer.core.system.memory.available_memory", lambda: 200_000_000)
     assert run_sentence(model, Sentence("a"), random_weights=True).tokens
 
 

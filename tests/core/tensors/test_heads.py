@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bertviewer.core.backend import torch
-from bertviewer.core.loading import open_model
-from bertviewer.core.source import parse_source
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tensors.heads import HeadLayout, Part, head_layout
 
 ROWS = HeadLayout("rows", ("query",), 12, 64)

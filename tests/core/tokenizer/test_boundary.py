@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import transformers
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.tokenizer.files import READ_BY_TRANSFORMERS, SETTINGS
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from tests.core.tokenizer.opens import watched

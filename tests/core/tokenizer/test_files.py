@@ -12,11 +12,11 @@ import pytest
 import transformers
 
 from bertviewer.app import main
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.loading import open_model
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer import reading
 from bertviewer.core.tokenizer.files import (
     READ_BY_TRANSFORMERS,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.run.activation_run import Sentence, Token
+from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenizer.pieces import word_starts
 from tests.core.tokenizer.small_tokenizers import MAKERS, write_python_tokenizer, write_tokenizer

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bertviewer.app import main
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.run.activation_run import Sentence
 from bertviewer.core.tokenizer.files import MAX_BYTES, SETTINGS
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenizer.private_copy import write_private_copy

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core import child_process
-from bertviewer.core.demo import demo_folder
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.progress import no_progress
-from bertviewer.core.run.activation_run import Sentence
+from bertviewer.core.source.demo import demo_folder
+from bertviewer.core.system import child_process
 from bertviewer.core.tokenizer import TOO_MUCH, process
 from bertviewer.core.tokenizer.files import SETTINGS, TOKENIZER
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.walk.naming import Place, name_of, table_of
 from bertviewer.core.walk.wires import Wires
 

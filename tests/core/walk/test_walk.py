@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.loading import open_model
-from bertviewer.core.presets import preset_names
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.presets import preset_names
 from bertviewer.core.walk.building import build_walk
 from tests.core.opened import derived
 from tests.core.walk.walked import flowing, step

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.counting.grouping import Relation
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.expressions.grouping import Relation
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import CountGroups, group_counts, relations_text, teacher_relations
 from tests.core.opened import derived, plain

@@ -7,15 +7,15 @@ from typing import Any
 import torch
 import transformers
 
-from bertviewer.core.architecture import Architecture
-from bertviewer.core.deriving import with_flows
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.flow.meta_trace import meta_trace
 from bertviewer.core.flow.reading import FlowReader
 from bertviewer.core.flow.tracing_models import LENGTHS
-from bertviewer.core.inspection import inspect_module
+from bertviewer.core.loading.deriving import with_flows
+from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.progress import no_progress
-from bertviewer.core.source import parse_source
-from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.walk.walk import Walk, WalkStep
 from tests.core.formulas.formula_models import TINY
 from tests.core.opened import plain

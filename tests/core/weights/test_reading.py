@@ -8,11 +8,11 @@ from safetensors.torch import save_file
 
 from bertviewer.core.backend import torch
 from bertviewer.core.errors import UserError
+from bertviewer.core.loading.state import read_state
 from bertviewer.core.progress import no_progress
 from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.header import read_header
 from bertviewer.core.weights.reading import matrix_shape, read_block
-from bertviewer.core.weights.state import read_state
 from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, StoredTensor
 from tests.core.tensors.made_up import stored_in
 

@@ -9,12 +9,12 @@ import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.building import build_config, build_on_meta
-from bertviewer.core.costs.compute import Compute, ModuleCompute
-from bertviewer.core.folding import fold
-from bertviewer.core.letters import LABELS_KEY
-from bertviewer.core.symbols import Symbol
-from bertviewer.core.tasks import find_task
+from bertviewer.core.architecture.compute import Compute, ModuleCompute
+from bertviewer.core.architecture.folding import fold
+from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.expressions.letters import LABELS_KEY
+from bertviewer.core.expressions.symbols import Symbol
+from bertviewer.core.source.tasks import find_task
 from bertviewer.core.what_if.presets import preset_sizes
 from bertviewer.core.what_if.scenario import Figure, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet

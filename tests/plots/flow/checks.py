@@ -2,7 +2,7 @@
 
 from itertools import combinations, pairwise
 
-from bertviewer.core.flow.flow import Flow
+from bertviewer.core.architecture.flow import Flow
 from bertviewer.plots.flow.drawing import Drawing, Line, Placed, Rect, Style
 
 SLACK = 0.02

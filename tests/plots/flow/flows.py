@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from bertviewer.core.flow.flow import Edge, Flow, Node, NodeKind
-from bertviewer.core.repeat import Repeat
+from bertviewer.core.architecture.flow import Edge, Flow, Node, NodeKind
+from bertviewer.core.architecture.repeat import Repeat
 
 D, INNER, HEADS, LENGTH = 768, 3072, 12, 8
 HIDDEN = (1, LENGTH, D)

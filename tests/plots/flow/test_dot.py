@@ -1,6 +1,6 @@
 """Graphviz: escaped labels, and clusters for groups."""
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.plots.flow.dot import dot_of
 from tests.plots.flow import flows
 

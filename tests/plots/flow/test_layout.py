@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.plots.flow.drawing import Drawing, Placed
 from bertviewer.plots.flow.layout import draw
 from tests.plots.flow import flows

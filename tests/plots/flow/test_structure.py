@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.flow.flow import Flow
+from bertviewer.core.architecture.flow import Flow
 from bertviewer.plots.flow.drawing import Placed
 from bertviewer.plots.flow.layout import draw
 from tests.plots.flow import flows

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
+from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.plots.flow.layout import draw
 from bertviewer.plots.flow.svg import svg_of
 from bertviewer.plots.flow.theme import DARK, LIGHT

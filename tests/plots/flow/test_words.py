@@ -1,7 +1,7 @@
 """What is written on nodes."""
 
-from bertviewer.core.flow.flow import Edge, Node
-from bertviewer.core.repeat import Repeat
+from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.architecture.repeat import Repeat
 from bertviewer.plots.flow.lettering import cut_in_middle
 from bertviewer.plots.flow.words import words_of
 from tests.plots.flow import flows

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLabel, QPushButton, QTreeW
 from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
 
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.checkpoint.dialog import KeyReportDialog
 from bertviewer.ui.checkpoint.facts import checkpoint_facts

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.backend import torch
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.comparing.window import ComparisonWindow
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow

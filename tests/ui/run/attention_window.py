@@ -9,7 +9,7 @@ import torch
 import transformers
 from PySide6.QtWidgets import QComboBox, QLabel
 
-from bertviewer.core.demo import demo_folder
+from bertviewer.core.source.demo import demo_folder
 from bertviewer.plots.chart import GridChart, HeadsChart
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.attention_view import AttentionView

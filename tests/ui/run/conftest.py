@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.folding import fold
-from bertviewer.core.loaded_model import LoadedModel
+from bertviewer.core.architecture.folding import fold
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow

@@ -6,9 +6,9 @@ from typing import Any, cast
 import numpy as np
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.architecture import ModuleNode
-from bertviewer.core.folding import TreeRow
-from bertviewer.core.run.activation_run import ActivationRun
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import ModuleNode
+from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tasks import Ran
 from bertviewer.ui.watched_run import WatchedRun

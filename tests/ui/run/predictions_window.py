@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QLabel, QTableView
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.figures import FigureTable

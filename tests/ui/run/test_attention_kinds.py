@@ -11,8 +11,8 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.source import parse_source
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid

@@ -14,8 +14,8 @@ from bertviewer.ui.run.class_tables import (
     token_class_table,
 )
 from bertviewer.ui.run.figures import FigureTable
-from tests.core.analysis.model_runs import known
 from tests.core.analysis.runs import run_of, tokens_of
+from tests.core.closer_look.model_runs import known
 
 RUN = run_of(tokens_of("[CLS]", "a", "river", "##bank", "[SEP]", words=(None, 0, 1, 1, None)))
 LOGITS = np.array([[0.0, 1.0], [3.0, 0.0], [1.0, 5.0], [0.0, 2.0], [0.0, 0.0]])

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.run import devices
 from bertviewer.core.run.device import Device, chosen_device
-from bertviewer.core.source import ModelSource
+from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.application import make_window
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow

@@ -10,7 +10,7 @@ import transformers
 from PySide6.QtWidgets import QCheckBox, QLabel, QTableView, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.demo import demo_folder
+from bertviewer.core.source.demo import demo_folder
 from bertviewer.plots.chart import HistogramChart
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.levels import Values

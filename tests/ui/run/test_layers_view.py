@@ -11,11 +11,11 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.errors import UserError
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.statistics import STATISTIC_NAMES
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import tasks
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow

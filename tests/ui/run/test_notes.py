@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.core.architecture import Architecture, ModuleNode, TensorInfo
-from bertviewer.core.run.activation_run import ActivationRun, Sentence
-from bertviewer.core.source_info import SourceInfo
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.ui.run.notes import SLOW, not_finite_note, run_notes
 
 RUN = ActivationRun(

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.predictions_view import offered_heads
 from tests.ui.conftest import OPEN_TIMEOUT

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.analysis.predictions import predictions_at
+from bertviewer.core.closer_look.predictions import predictions_at
 from bertviewer.plots.place import Place
 from bertviewer.ui.run.figures import FigureTable
 from bertviewer.ui.run.prediction_tables import (
@@ -14,7 +14,7 @@ from bertviewer.ui.run.prediction_tables import (
     followed_tokens,
     lens_table,
 )
-from tests.core.analysis.model_runs import Opened, known
+from tests.core.closer_look.model_runs import Opened, known
 
 TOKEN = "Token predicted at sat (2)"
 

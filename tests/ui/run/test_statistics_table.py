@@ -1,7 +1,7 @@
 """The table of what a module gave."""
 
-from bertviewer.core.run.activation_run import ModuleActivation
-from bertviewer.core.run.statistics import NOTHING, Statistics
+from bertviewer.core.activations.activation_run import ModuleActivation
+from bertviewer.core.activations.statistics import NOTHING, Statistics
 from bertviewer.ui.run.statistics_table import statistics_table
 
 MEASURED = Statistics(4, 0, 0, 1, 6.0, 5.0, 0.0, 3.0)

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QTextLayout
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.core.text_direction import isolated
+from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.run.token_naming import token_name, token_title
 from tests.ui.run.made_up import made_up
 

@@ -8,8 +8,8 @@ import pytest
 from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
-from bertviewer.core.run.activation_run import ActivationRun
 from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.place import Place

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.spectrum_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot

@@ -11,10 +11,10 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.activation_run import Sentence
-from bertviewer.core.run.token_count import TokenCount
-from bertviewer.core.source import parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.typing.counter import TokenCounter

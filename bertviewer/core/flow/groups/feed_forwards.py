@@ -9,7 +9,7 @@ from bertviewer.core.flow.graph import Graph, Reading
 from bertviewer.core.flow.groups.activations import ACTIVATION
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
-from bertviewer.core.special_floats import Scalar
+from bertviewer.core.text.special_floats import Scalar
 
 FEED_FORWARD, GATED = "feed-forward", "gated feed-forward"
 

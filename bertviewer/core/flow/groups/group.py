@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bertviewer.core.special_floats import Scalar
+from bertviewer.core.text.special_floats import Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from bertviewer.core.flow.graph import DATA, LEARNT, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
-from bertviewer.core.special_floats import Scalar
+from bertviewer.core.text.special_floats import Scalar
 
 LAYER_NORM, RMS_NORM = "layer norm", "rms norm"
 

@@ -10,7 +10,7 @@ from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
 from bertviewer.core.flow.trace import Call
 from bertviewer.core.flow.words import ELEMENTWISE
-from bertviewer.core.special_floats import Scalar
+from bertviewer.core.text.special_floats import Scalar
 
 ROUTING, EXPERTS = "routing", "experts"
 

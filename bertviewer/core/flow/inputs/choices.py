@@ -23,8 +23,7 @@ from bertviewer.core.flow.inputs.remembered import Remembered, products_of
 from bertviewer.core.flow.inputs.series import SERIES, series_forms
 from bertviewer.core.flow.inputs.sizes import number
 from bertviewer.core.flow.inputs.sounds import SOUND, sound_forms
-from bertviewer.core.flow.inputs.wanted import Form, Wanted
-from bertviewer.core.flow.meta_inputs import (
+from bertviewer.core.flow.inputs.texts import (
     SENTENCES,
     TARGET_TOKENS,
     TEXT,
@@ -32,6 +31,7 @@ from bertviewer.core.flow.meta_inputs import (
     text_inputs,
     token_ids,
 )
+from bertviewer.core.flow.inputs.wanted import Form, Wanted
 
 MOST_CHOICES = 24
 """So many are tried of the same kinds, all taken together."""

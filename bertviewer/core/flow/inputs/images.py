@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.flow.inputs.sizes import IMAGE_PARTS, height_and_width, number
+from bertviewer.core.flow.inputs.texts import SENTENCES, TOKENS
 from bertviewer.core.flow.inputs.wanted import Form, Wanted, ones, random
-from bertviewer.core.flow.meta_inputs import SENTENCES, TOKENS
 
 IMAGE = "image"
 

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from bertviewer.core.flow.inputs.sizes import ACTION_PARTS, Parts, number
 from bertviewer.core.flow.inputs.sounds import SAMPLES
+from bertviewer.core.flow.inputs.texts import SENTENCES, TOKENS, token_ids
 from bertviewer.core.flow.inputs.wanted import Form, Wanted, ones, random
-from bertviewer.core.flow.meta_inputs import SENTENCES, TOKENS, token_ids
 
 FEW = 4
 """So many boxes or points in an image."""

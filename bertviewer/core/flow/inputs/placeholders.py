@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from bertviewer.core.flow.inputs.images import IMAGE
+from bertviewer.core.flow.inputs.literals import known_on_meta
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.inputs.sizes import number
 from bertviewer.core.flow.inputs.sounds import SOUND
+from bertviewer.core.flow.inputs.texts import SENTENCES
 from bertviewer.core.flow.inputs.wanted import Form, Wanted
-from bertviewer.core.flow.literals import known_on_meta
-from bertviewer.core.flow.meta_inputs import SENTENCES
 
 _METHODS = {
     IMAGE: ("get_image_features", "get_video_features"),

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from bertviewer.core.flow.inputs.sizes import number
+from bertviewer.core.flow.inputs.texts import SENTENCES
 from bertviewer.core.flow.inputs.wanted import Form, Wanted, ones, random
-from bertviewer.core.flow.meta_inputs import SENTENCES
 
 SERIES = "time series"
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import torch
 
 from bertviewer.core.flow.inputs.sizes import SOUND_PARTS, number
+from bertviewer.core.flow.inputs.texts import SENTENCES
 from bertviewer.core.flow.inputs.wanted import Form, Wanted, ones, random
-from bertviewer.core.flow.meta_inputs import SENTENCES
 
 SOUND = "sound"
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bertviewer.core.flow.flow import Node
-from bertviewer.core.flow.flows import Flows
-from bertviewer.core.flow.operand import Operand
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, SUM, Expression, call
 from bertviewer.core.formulas.from_flow.steps import Step, inner_steps, steps_of
 from bertviewer.core.formulas.from_flow.words import of_word

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bertviewer.core.flow.operand import Operand
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.from_flow.steps import Step, Steps
 
 FEW = 4

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.flow.operand import Operand
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.from_flow.expression import PRODUCT, Expression, call
 from bertviewer.core.formulas.from_flow.naming import weight_path
 from bertviewer.core.formulas.from_flow.steps import Step, inner_steps

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bertviewer.core.flow.flow import Node
-from bertviewer.core.flow.operand import Operand
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.from_flow.origins import ROLES, Place, origins
 from bertviewer.core.formulas.from_flow.steps import Step, Steps
 from bertviewer.core.formulas.notation import quoted

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bertviewer.core.flow.operand import Operand
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.from_flow.steps import Step, Steps, inner_steps
 
 ROLES = {"query": "Q", "key": "K", "value": "V"}

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bertviewer.core.flow.flow import Node
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.notation import sized
-from bertviewer.core.shape_text import shape_text
 
 _LETTERS = ("S", "S_d")
 _BATCH = "B"

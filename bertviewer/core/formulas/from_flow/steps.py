@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bertviewer.core.flow.flow import Edge, Flow, Node
-from bertviewer.core.flow.operand import PARTS, Operand
+from bertviewer.core.architecture.flow import Edge, Flow, Node
+from bertviewer.core.architecture.operand import PARTS, Operand
 
 MANY = 25
 """A module of more steps is told by its children, closed."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bertviewer.core.flow.flow import Node
-from bertviewer.core.flow.operand import Operand
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.operand import Operand
 from bertviewer.core.formulas.from_flow.expression import ATOM, PRODUCT, Expression
 from bertviewer.core.formulas.from_flow.legend import Legend
 from bertviewer.core.formulas.from_flow.loops import AT

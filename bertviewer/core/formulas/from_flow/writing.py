@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from bertviewer.core.flow.flow import Node
+from bertviewer.core.architecture.flow import Node
 from bertviewer.core.formulas.from_flow.attention import ROOT
 from bertviewer.core.formulas.from_flow.expressions import Expressions, list_of
 from bertviewer.core.formulas.from_flow.steps import Step
 from bertviewer.core.formulas.from_flow.values import at_round
 from bertviewer.core.formulas.notation import quoted
-from bertviewer.core.numerals import count_text
+from bertviewer.core.text.numerals import count_text
 
 _MEANINGS = {
     "residual": "sum with what went in before",

@@ -1,0 +1,1 @@
+"""What one sentence gave, as plain data: tokens, statistics, checks."""

@@ -1,0 +1,1 @@
+"""What is known of a model, as plain data: modules, tensors, counts, costs, flows."""

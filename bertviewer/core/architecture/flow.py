@@ -1,0 +1,248 @@
+"""What a module computes as a person would draw it: nodes, and edges along which tensors go.
+
+Plain data, free of torch, the same as its JSON export ``bertviewer.flow/1``.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bertviewer.core.architecture.operand import Operand
+from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.text.special_floats import Scalar
+
+SCHEMA = "bertviewer.flow/1"
+
+NodeKind = Literal["input", "output", "module", "operation", "group", "parameter", "constant"]
+
+Shape = tuple[int, ...]
+Letters = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One box of the drawing.
+
+    Attributes:
+        id: its name in ``Edge``, unique in the flow.
+        kind: an ``input`` or ``output`` of the module; a ``module`` below it, closed; one
+            ``operation`` of torch; a ``group`` of operations that is known as a whole; a
+            ``parameter`` that no module of its own multiplies; a ``constant``: what follows from
+            token ids, masks and positions alone, as the mask and rotary angles do.
+        name: what a person calls it.
+        path: the module that it is, or that does it; ``None`` for inputs and outputs.
+        class_name: that module's class.
+        operation: what it computes. Of an operation torch's word (``add``, ``softmax``); of a
+            module that is known and of a group one of ``linear``, ``embedding``, ``convolution``,
+            ``layer norm``, ``rms norm``, ``attention``, ``rotary``, ``feed-forward``, ``gated
+            feed-forward``, ``activation``, ``routing``, ``experts``, ``residual`` (the sum that
+            ends one), ``mask``, ``positions``, ``position bias``; ``None`` where nothing is known.
+        shape: of the first tensor that it gives.
+        symbolic_shape: the same in the configuration's symbols, ``None`` where not known.
+        macs: multiply-adds for these shapes, of all that is in it.
+        nodes: what is in a group, ``None`` for all else.
+        edges: between those.
+        details: what its drawing shows beside: ``heads``, ``key_value_heads``, ``head_size``,
+            ``causal``, ``in_features``, ``out_features``, ``activation``, ``experts``, ``chosen``,
+            ``eps``, ``parameters``; of a norm that scales by 1 + weight ``one_plus``; of a product
+            without a module of its own and of a residual torch's ``function``.
+        repeat: the equal layers that it stands for, ``None`` for itself alone.
+        reads: the parameters that it computes with, by the names that the model has for them, each
+            at its first use; of equal layers those of the first.
+        operands: what one operation is carried out on, in the order of the code; empty for all
+            that is more than one.
+    """
+
+    id: str
+    kind: NodeKind
+    name: str
+    path: str | None = None
+    class_name: str | None = None
+    operation: str | None = None
+    shape: Shape = ()
+    symbolic_shape: Letters | None = None
+    macs: int = 0
+    nodes: tuple["Node", ...] | None = None
+    edges: tuple["Edge", ...] = ()
+    details: Mapping[str, Scalar] = field(default_factory=dict)
+    repeat: Repeat | None = None
+    reads: tuple[str, ...] = ()
+    operands: tuple[Operand, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contract's object."""
+        found: dict[str, Any] = {
+            "id": self.id,
+            "kind": self.kind,
+            "name": self.name,
+            "path": self.path,
+            "class": self.class_name,
+            "operation": self.operation,
+            "shape": list(self.shape),
+            "symbolic_shape": None if self.symbolic_shape is None else list(self.symbolic_shape),
+            "macs": self.macs,
+            "nodes": None if self.nodes is None else [node.to_json() for node in self.nodes],
+            "details": dict(self.details),
+            "repeat": _repeat_json(self.repeat),
+            "reads": list(self.reads),
+            "operands": [operand.to_json() for operand in self.operands],
+        }
+        if self.nodes is not None:
+            found["edges"] = [edge.to_json() for edge in self.edges]
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Node":
+        """Read what ``to_json`` gave."""
+        nodes = data["nodes"]
+        return cls(
+            data["id"],
+            data["kind"],
+            data["name"],
+            data["path"],
+            data["class"],
+            data["operation"],
+            tuple(data["shape"]),
+            _letters(data["symbolic_shape"]),
+            data["macs"],
+            None if nodes is None else tuple(map(cls.from_json, nodes)),
+            tuple(map(Edge.from_json, data.get("edges", ()))),
+            data["details"],
+            Repeat(**data["repeat"]) if data["repeat"] else None,
+            tuple(data["reads"]),
+            tuple(map(Operand.from_json, data["operands"])),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A tensor on its way from one node to another.
+
+    Attributes:
+        source: the node that gives it, by id.
+        target: the node that takes it.
+        shape: as it arrives.
+        symbolic_shape: the same in the configuration's symbols, ``None`` where not known.
+        role: ``residual``, ``query``, ``key``, ``value``, ``mask``, ``position``, ``bias``,
+            ``gate``, ``routing``; ``None`` for all else.
+        movement: what changes its form and none of its numbers on the way (``view``,
+            ``transpose``, a cast, a copy, dropout in evaluation), or takes a part of it (``chunk
+            0 of 2``), in order.
+        through: the modules of those movements that have one, dropouts, by their paths.
+    """
+
+    source: str
+    target: str
+    shape: Shape = ()
+    symbolic_shape: Letters | None = None
+    role: str | None = None
+    movement: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contract's object."""
+        return {
+            "from": self.source,
+            "to": self.target,
+            "shape": list(self.shape),
+            "symbolic_shape": None if self.symbolic_shape is None else list(self.symbolic_shape),
+            "role": self.role,
+            "movement": list(self.movement),
+            "through": list(self.through),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Edge":
+        """Read what ``to_json`` gave."""
+        return cls(
+            data["from"],
+            data["to"],
+            tuple(data["shape"]),
+            _letters(data["symbolic_shape"]),
+            data["role"],
+            tuple(data["movement"]),
+            tuple(data["through"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One module's flow.
+
+    ``repeat`` is the run of equal layers that it is one of.
+    """
+
+    path: str
+    class_name: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    repeat: Repeat | None = None
+
+    @property
+    def macs(self) -> int:
+        """Its multiply-adds for the shapes that it has, in one call."""
+        return sum(node.macs for node in self.nodes)
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Yield every node, those in groups after the group."""
+        waiting = list(reversed(self.nodes))
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.nodes or ())
+
+    @property
+    def hangs_together(self) -> bool:
+        """Whether nodes have names of their own, and every edge leads from one to another."""
+        names = [node.id for node in self.all_nodes()]
+        known = set(names)
+        edges = [*self.edges, *(edge for node in self.all_nodes() for edge in node.edges)]
+        hangs = all({edge.source, edge.target} <= known for edge in edges)
+        return hangs and len(known) == len(names)
+
+    def to_json(self, source: SourceInfo) -> dict[str, Any]:
+        """Return the document ``bertviewer.flow/1``."""
+        return {"schema": SCHEMA, "source": source.to_json(), **self.body()}
+
+    def body(self) -> dict[str, Any]:
+        """Return what the document says of the flow itself."""
+        return {
+            "path": self.path,
+            "class": self.class_name,
+            "repeat": _repeat_json(self.repeat),
+            "nodes": [node.to_json() for node in self.nodes],
+            "edges": [edge.to_json() for edge in self.edges],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Flow":
+        """Read what ``to_json`` gave.
+
+        Raises:
+            ValueError: the document is of another schema.
+        """
+        if data.get("schema") != SCHEMA:
+            raise ValueError(f"not a {SCHEMA} document: {data.get('schema')!r}")
+        return cls.from_body(data)
+
+    @classmethod
+    def from_body(cls, data: Mapping[str, Any]) -> "Flow":
+        """Read what ``body`` gave."""
+        return cls(
+            data["path"],
+            data["class"],
+            tuple(map(Node.from_json, data["nodes"])),
+            tuple(map(Edge.from_json, data["edges"])),
+            Repeat(**data["repeat"]) if data["repeat"] else None,
+        )
+
+
+def _repeat_json(repeat: Repeat | None) -> dict[str, int] | None:
+    if repeat is None:
+        return None
+    return {"first": repeat.first, "last": repeat.last, "count": repeat.count}
+
+
+def _letters(data: list[str] | None) -> Letters | None:
+    return None if data is None else tuple(data)

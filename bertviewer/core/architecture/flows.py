@@ -1,0 +1,91 @@
+"""The flows of all modules of a model: plain data, free of torch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bertviewer.core.architecture.flow import Edge, Flow, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """What each module of a model computes, once for modules that do the same.
+
+    Attributes:
+        kinds: flows, each by the path of the first module of its kind.
+        like: for every other module that was called the first of its kind.
+        missing: why a module has none, one line, by its path. One that was not called has no line.
+        lengths: the sentence that shapes and multiply-adds are for, by the letters B, S and S_d.
+    """
+
+    kinds: Mapping[str, Flow]
+    like: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    lengths: Mapping[str, int] = field(default_factory=dict)
+
+    def flow(self, path: str) -> Flow | None:
+        """Return the flow of the module at ``path``, ``None`` if there is none."""
+        first = self.like.get(path, path)
+        found = self.kinds.get(first)
+        if found is None or first == path:
+            return found
+        nodes = tuple(_moved(node, first, path) for node in found.nodes)
+        edges = tuple(_edge_moved(edge, first, path) for edge in found.edges)
+        return replace(found, path=path, nodes=nodes, edges=edges)
+
+    def reason_for(self, path: str) -> str:
+        """Return why a module has no flow, in one line."""
+        if path in self.missing:
+            return self.missing[path]
+        stopped = self.missing.get("")
+        if stopped:
+            return f"the model stopped before it: {stopped}"
+        below = f"{path}."
+        if any(other.startswith(below) for other in (*self.kinds, *self.like)):
+            return "it is not called itself, what is in it is"
+        return "it is not called"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain dicts, lists and scalars."""
+        return {
+            "kinds": {path: flow.body() for path, flow in self.kinds.items()},
+            "like": dict(self.like),
+            "missing": dict(self.missing),
+            "lengths": dict(self.lengths),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Flows":
+        """Read what ``to_json`` gave."""
+        return cls(
+            {path: Flow.from_body(flow) for path, flow in data["kinds"].items()},
+            data["like"],
+            data["missing"],
+            data["lengths"],
+        )
+
+
+def _moved(node: Node, first: str, path: str) -> Node:
+    """Return a node of one module as that of another one that does the same."""
+    inner = node.nodes and tuple(_moved(each, first, path) for each in node.nodes)
+    return replace(
+        node,
+        path=node.path and _renamed(node.path, first, path),
+        nodes=inner,
+        edges=tuple(_edge_moved(edge, first, path) for edge in node.edges),
+        reads=tuple(_renamed(name, first, path) for name in node.reads),
+        operands=tuple(
+            replace(each, parameter=_renamed(each.parameter, first, path)) for each in node.operands
+        ),
+    )
+
+
+def _edge_moved(edge: Edge, first: str, path: str) -> Edge:
+    if not edge.through:
+        return edge
+    return replace(edge, through=tuple(_renamed(each, first, path) for each in edge.through))
+
+
+def _renamed(name: str, first: str, path: str) -> str:
+    """Return the name below one module as that below the other."""
+    return path + name[len(first) :] if name == first or name.startswith(f"{first}.") else name

@@ -1,0 +1,43 @@
+"""Where an open model comes from, and what its weights are: plain data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Weights = Literal["none", "pretrained", "random"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """Where a model comes from, and what its weights are.
+
+    ``random_tensors`` names the tensors that a pretrained checkpoint does not hold: they are
+    initialised at random, and figures that pass through them are not trained ones.
+    """
+
+    kind: str
+    name: str
+    task: str
+    weights: Weights
+    random_tensors: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contract's ``source`` object."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "task": self.task,
+            "weights": self.weights,
+            "random_tensors": list(self.random_tensors),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "SourceInfo":
+        """Read what ``to_json`` gave."""
+        return cls(
+            data["kind"],
+            data["name"],
+            data["task"],
+            data["weights"],
+            tuple(data.get("random_tensors", ())),
+        )

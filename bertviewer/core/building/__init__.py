@@ -1,0 +1,1 @@
+"""Models from their configurations, on the meta device or with random weights."""

@@ -1,0 +1,194 @@
+"""Configuration to module: transformers builds it, on meta or with seeded random weights."""
+
+import inspect
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from torch.nn.modules.module import register_module_module_registration_hook
+
+from bertviewer.core import transformer_base
+from bertviewer.core.backend import torch, transformers
+from bertviewer.core.building.config_names import hidden_name, misnamed_key
+from bertviewer.core.errors import UserError
+from bertviewer.core.source.tasks import TASKS, Task
+from bertviewer.core.system.library_words import ELSEWHERE, named_words, own_words
+
+SEED = 0
+MOST_SAID = 300
+"""Characters of an error's words."""
+MOST_MODULES = 200_000
+
+transformer_base.register()
+
+
+def build_config(data: Mapping[str, Any], name: str) -> Any:
+    """Return transformers' configuration object for a checked configuration.
+
+    Raises:
+        UserError: the model type is unknown, or a value is refused; ``name`` is in the message.
+    """
+    values = dict(data)
+    model_type = values.pop("model_type")
+    values.pop("transformers_version", None)
+    if model_type not in transformers.CONFIG_MAPPING:
+        raise UserError(f"{name}: model_type {model_type!r} is not known to transformers")
+    kind = transformers.CONFIG_MAPPING[model_type]
+    try:
+        config = kind(**values)
+    except Exception as error:
+        reason = misnamed_key(values, kind) or _reason(error, values)
+        raise UserError(f"{name}: bad configuration: {reason}") from error
+    if reason := hidden_name(config):
+        raise UserError(f"{name}: bad configuration: {reason}")
+    return config
+
+
+def plain_config(config: Any, name: str) -> dict[str, Any]:
+    """Return a configuration as what JSON knows, numbers that are not finite included.
+
+    Raises:
+        UserError: it holds what transformers itself cannot write down.
+    """
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(config.to_dict(), default=str))
+    except Exception as error:
+        raise UserError(f"{name}: bad configuration: {_reason(error, vars(config))}") from error
+    plain.pop("_name_or_path", None)
+    return plain
+
+
+def auto_class(config: Any, task: Task, name: str) -> Any:
+    """Return transformers' Auto class of the task, once it is known to take this configuration.
+
+    Raises:
+        UserError: this family has no such head.
+    """
+    auto = getattr(transformers, task.auto_class)
+    # Public API has no question for this; asking the mapping keeps the error ours and plain.
+    if type(config) not in auto._model_mapping:
+        raise UserError(
+            f"{name}: {config.model_type} has no head for the task {task.name!r}{_instead(config)}"
+        )
+    return auto
+
+
+def _instead(config: Any) -> str:
+    """Return which heads a family has; a decoder's stands under pretraining, and is named."""
+    causal = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    next_token = causal.get(config.model_type)
+    heads = [
+        f"{task.name} (the next token)" if kind.__name__ == next_token else task.name
+        for task, kind in _classes(config)
+        if task.name != "base"
+    ]
+    return f"; it has heads for: {', '.join(heads)}" if heads else "; it has no head at all"
+
+
+def heads_of(config: Any) -> tuple[str, ...]:
+    """Return the names of the tasks that this family has a model for."""
+    return tuple(task.name for task, _ in _classes(config))
+
+
+def encoder_tasks(config: Any) -> tuple[str, ...]:
+    """Return the names of the tasks for which this family has a model without a decoder."""
+    return tuple(
+        task.name
+        for task, kind in _classes(config)
+        if "decoder_input_ids" not in inspect.signature(kind.forward).parameters
+    )
+
+
+def _classes(config: Any) -> Iterator[tuple[Task, Any]]:
+    """Yield the tasks that this family has a model for, and the models' classes."""
+    for task in TASKS:
+        mapping = getattr(transformers, task.auto_class)._model_mapping
+        if type(config) in mapping:
+            # A few families have two classes, of which the configuration chooses one.
+            try:
+                kinds = mapping[type(config)]
+            except ValueError:
+                continue  # transformers lists a class that it does not have
+            yield task, kinds[0] if isinstance(kinds, tuple) else kinds
+
+
+def build_on_meta(config: Any, task: Task, name: str) -> torch.nn.Module:
+    """Build the module with shapes and no storage: 30 ms for BERT-base.
+
+    Raises:
+        UserError: transformers cannot build this configuration.
+    """
+    auto = auto_class(config, task, name)
+    try:
+        with torch.device("meta"), _few_modules(name):
+            module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"{name}: this configuration cannot be built: {_reason(error, vars(config))}"
+        ) from error
+    return module
+
+
+def build_random(config: Any, task: Task, name: str, seed: int = SEED) -> torch.nn.Module:
+    """Build the module on the CPU with the family's own initialisation, from a seed.
+
+    The process' random state is left as it was.
+
+    Raises:
+        UserError: transformers cannot draw its weights.
+    """
+    auto = auto_class(config, task, name)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            module: torch.nn.Module = auto.from_config(config, trust_remote_code=False)
+        except Exception as error:
+            raise UserError(
+                f"{name}: no random weights can be drawn: {_reason(error, vars(config))}"
+            ) from error
+    return module.eval()
+
+
+@contextmanager
+def _few_modules(name: str) -> Iterator[None]:
+    """Stop while a model is built of more modules than any: numbers of layers multiply.
+
+    Raises:
+        UserError: it has too many.
+    """
+    count = itertools.count(1)
+
+    def note(_module: torch.nn.Module, _name: str, _child: torch.nn.Module | None) -> None:
+        if next(count) > MOST_MODULES:
+            raise UserError(f"{name}: it has more than {MOST_MODULES:,} modules, too many to show")
+
+    noting = register_module_module_registration_hook(note)
+    try:
+        yield
+    finally:
+        noting.remove()
+
+
+def _reason(error: Exception, values: Mapping[str, Any]) -> str:
+    if isinstance(error, KeyError):
+        # A name looked up in a table, as of activations: say which key of the configuration.
+        for key, value in _strings(values):
+            if value == error.args[0]:
+                return f"{key} {value!r} is not known"
+    if own_words(error) == ELSEWHERE:
+        for key, value in _strings(values):
+            if value and value in str(error):
+                return f"{key} {value!r}: {ELSEWHERE}"
+    return named_words(error)[:MOST_SAID]
+
+
+def _strings(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in values.items():
+        if isinstance(value, str):
+            yield key, value
+        elif isinstance(value, Mapping):
+            yield from _strings(value)

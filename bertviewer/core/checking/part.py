@@ -1,0 +1,157 @@
+"""A module as the formulas see it: the architecture says what it is, the model has its weights."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.checking.arithmetic import Arithmetic
+from bertviewer.core.text.special_floats import Scalar
+
+Recomputation = Callable[..., Any]
+"""Takes a ``Part`` and what the module's ``forward`` takes; gives what that gives."""
+
+
+class NoFormulaError(Exception):
+    """A module has no recomputation, or is built otherwise than its class says; tells why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all parts of one recomputation share."""
+
+    module: nn.Module
+    architecture: Architecture
+    nodes: Mapping[str, ModuleNode]
+    arithmetic: Arithmetic
+    find: Callable[[ModuleNode], Recomputation]
+
+    def part(self, path: str) -> "Part":
+        """Return the module at ``path``."""
+        return Part(self, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One module.
+
+    Its class, its plain values and its children are those of the architecture, which was built
+    from the configuration alone: a module that was exchanged since then is found out. Its weights
+    are those that the model has at this moment.
+    """
+
+    setting: Setting
+    path: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Recompute what the module gives for these arguments.
+
+        Raises:
+            NoFormulaError: there is no recomputation for its class.
+        """
+        recompute = self.setting.find(self.node)
+        return self.setting.arithmetic.round(recompute(self, *args, **kwargs))
+
+    @property
+    def node(self) -> ModuleNode:
+        """The module as the architecture has it.
+
+        Raises:
+            NoFormulaError: it has no such module.
+        """
+        try:
+            return self.setting.nodes[self.path]
+        except KeyError:
+            raise NoFormulaError(f"there is no module {self.path!r}") from None
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The model's configuration."""
+        return self.setting.architecture.config
+
+    @property
+    def children(self) -> tuple["Part", ...]:
+        """The modules directly below, in order."""
+        below = self.setting.architecture.children(self.path)
+        return tuple(Part(self.setting, node.path) for node in below)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a module of that name below."""
+        return self._join(name) in self.setting.nodes
+
+    def below(self, name: str) -> "Part":
+        """Return the module of that name below; the name may be a path."""
+        return Part(self.setting, self._join(name))
+
+    def first(self, *names: str) -> "Part":
+        """Return the first of these modules that there is.
+
+        Raises:
+            NoFormulaError: there is none of them.
+        """
+        for name in names:
+            if self.has(name):
+                return self.below(name)
+        raise NoFormulaError(f"{self.node.class_name} has none of {', '.join(names)}")
+
+    def attribute(self, name: str) -> Scalar:
+        """Return a plain value of the module, ``None`` if it has none of that name."""
+        return self.node.attributes.get(name)
+
+    def number(self, name: str) -> float:
+        """Return a plain value of the module that must be a number.
+
+        Raises:
+            NoFormulaError: it is none.
+        """
+        value = self.attribute(name)
+        if not isinstance(value, int | float):
+            raise NoFormulaError(f"{self.node.class_name} has no number {name}")
+        return value
+
+    def setting_value(self, *keys: str) -> Any:
+        """Return the configuration's value of the first of these keys that it has.
+
+        Raises:
+            NoFormulaError: it has none of them.
+        """
+        for key in keys:
+            if self.config.get(key) is not None:
+                return self.config[key]
+        raise NoFormulaError(f"the configuration has none of {', '.join(keys)}")
+
+    def tensor(self, name: str) -> Tensor | None:
+        """Return the module's own tensor of that name as it is now, ``None`` if there is none."""
+        module: nn.Module = self.setting.module.get_submodule(self.path)
+        value = getattr(module, name, None)
+        return self.setting.arithmetic.take(value) if isinstance(value, Tensor) else None
+
+    def weight(self, name: str = "weight") -> Tensor:
+        """Return a tensor that must be there.
+
+        Raises:
+            NoFormulaError: it is not.
+        """
+        value = self.tensor(name)
+        if value is None:
+            raise NoFormulaError(f"{self.node.class_name} has no tensor {name}")
+        return value
+
+    def rows(self, places: Tensor, name: str = "weight") -> Tensor:
+        """Return rows of a table: only they are brought into the dtype of the calculation."""
+        module: nn.Module = self.setting.module.get_submodule(self.path)
+        table = getattr(module, name, None)
+        if not isinstance(table, Tensor):
+            raise NoFormulaError(f"{self.node.class_name} has no tensor {name}")
+        taken: Tensor = self.setting.arithmetic.take(table.detach()[places.to(table.device)])
+        return taken
+
+    def round(self, value: Tensor) -> Tensor:
+        """Round a value in the middle of a calculation where the model stores it too."""
+        result: Tensor = self.setting.arithmetic.round(value)
+        return result
+
+    def _join(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path else name

@@ -1,0 +1,1 @@
+"""What is calculated of an open model when it is looked at."""

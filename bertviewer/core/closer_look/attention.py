@@ -1,0 +1,179 @@
+"""The attention of one module in a run, calculated when somebody looks at it.
+
+Where the class is known, its probabilities are calculated from what the module took, as a check
+does it, and nothing of the model is changed. The others are seen in a pass of the whole model
+under transformers' eager implementation, which is the one that shows them.
+"""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.attention_maps import AttentionMaps, head_distances, head_entropies
+from bertviewer.core.analysis.attention_places import attention_paths, places_of
+from bertviewer.core.checking.arithmetic import rounded
+from bertviewer.core.checking.attention import ATTENTIONS
+from bertviewer.core.checking.part import NoFormulaError, Setting
+from bertviewer.core.checking.recomputations import recomputation
+from bertviewer.core.checking.second_pass import EAGER
+from bertviewer.core.errors import UserError
+from bertviewer.core.flow.nested_tensors import tensors_in
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.run.attention_type import settle
+from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.failures import told
+from bertviewer.core.run.replay import taken_by, telling
+
+# What comes of a stranger's module that carries a known name and is built otherwise, or cannot be
+# called alone.
+_BUILT_OTHERWISE = (
+    UserError,
+    NoFormulaError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+    AttributeError,
+)
+
+
+def attention_of(
+    model: LoadedModel,
+    run: ActivationRun,
+    kept: Capture,
+    path: str,
+    progress: Progress = no_progress,
+    *,
+    call: int = 0,
+) -> AttentionMaps:
+    """Return what the heads of the attention at ``path`` look at in ``run``.
+
+    ``call`` chooses one of the calls of a shared layer.
+
+    Raises:
+        UserError: the module is no attention, was not called, or does not show what it looks at.
+        IndexError: there was no such call.
+        Cancelled: ``progress`` said so.
+    """
+    if path not in attention_paths(model.architecture):
+        raise UserError(f"{path or 'the model'} is no attention")
+    activation = run.activation(path)
+    if activation is None:
+        raise UserError(f"{path} was not called in this run")
+    calls = len(activation.calls)
+    number = range(calls)[call]
+    # A run since then may have been on another device.
+    model.module(random_weights=True, progress=progress, device=run.device)
+    weights = _weights(model, kept, path, progress, number=number, calls=calls)
+    queries, keys, is_cross = places_of(
+        run, path, bool(model.architecture.config.get("is_encoder_decoder"))
+    )
+    if weights.dim() != 4 or weights.shape[2:] != (len(queries), len(keys)):
+        raise UserError(f"{path}: its attention is not from token to token, so it cannot be shown")
+    progress(0, 0, "Measuring the heads")
+    found = weights[0].float().cpu().numpy()
+    return AttentionMaps(
+        path=path,
+        call=number,
+        calls=calls,
+        probabilities=found,
+        query_tokens=queries,
+        key_tokens=keys,
+        entropies=head_entropies(found),
+        distances=None if is_cross else head_distances(found),
+    )
+
+
+def _weights(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
+) -> Tensor:
+    """Return the probabilities [1, A, S_q, S_k] in one of the calls."""
+    attention = model.module(random_weights=True).get_submodule(path)
+    if type(attention).__name__ in ATTENTIONS:
+        # What cannot be calculated may yet be seen.
+        with suppress(*_BUILT_OTHERWISE):
+            taken = taken_by(model, kept, path, progress, number=number, count=calls)
+            return _recomputed(model, attention, path, taken)
+    seen = _seen_eagerly(model, kept, path, progress)
+    for tensor in tensors_in(seen[number].output):
+        # XLNet's has the batch and the heads behind the tokens.
+        for weights in (tensor, tensor.permute(2, 3, 0, 1) if tensor.dim() == 4 else tensor):
+            if _are_probabilities(weights):
+                return weights
+    raise UserError(
+        f"{path}: {type(attention).__name__} does not give how much each token looks at each other"
+    )
+
+
+def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call) -> Tensor:
+    """Calculate the probabilities in float32 from what the module took.
+
+    Raises:
+        NoFormulaError: the module is built otherwise than its class says.
+    """
+    architecture = model.architecture
+    parameter = next(iter(attention.parameters()))
+    arithmetic = rounded(parameter.dtype)
+    nodes = {node.path: node for node in architecture.modules}
+    module = model.module(random_weights=True)
+    part = Setting(module, architecture, nodes, arithmetic, recomputation).part(path)
+    kind = ATTENTIONS[part.node.class_name]
+    # Masks and tables that the calculation makes itself belong to where the weights are.
+    with torch.no_grad(), parameter.device:
+        args, kwargs = arithmetic.take(call.args), arithmetic.take(dict(call.kwargs))
+        return kind.read(part, *args, **kwargs).weights(part)
+
+
+def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> list[Call]:
+    """Run the whole model again as it calculates attention step by step.
+
+    The layers cannot be called alone here: the masks that they took are those of the run's own
+    implementation.
+
+    Raises:
+        UserError: the model does not run that way.
+    """
+    module = model.module(random_weights=True)
+    settle(module, kept.inputs)
+    parameters = inspect.signature(module.forward).parameters.values()
+    takes = any(p.name == "output_attentions" or p.kind == p.VAR_KEYWORD for p in parameters)
+    inputs = {**kept.inputs, "output_attentions": True} if takes else kept.inputs
+    capture = Capture()
+    watched = {path: module.get_submodule(path)}
+    with (
+        torch.no_grad(),
+        told(module, f"{path}: its attention cannot be seen"),
+        _eager(module),
+        telling(module, progress),
+        capture.watching(watched),
+    ):
+        module(**inputs)
+    return capture.calls[path]
+
+
+@contextmanager
+def _eager(module: Any) -> Iterator[None]:
+    """Let a model calculate its attention step by step, inside the ``with``."""
+    used = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    if used in (None, EAGER):
+        yield
+        return
+    try:
+        module.set_attn_implementation(EAGER)
+        yield
+    finally:
+        module.set_attn_implementation(used)
+
+
+def _are_probabilities(tensor: Tensor) -> bool:
+    """Tell whether a tensor is [1, A, S_q, S_k] with rows that sum to 1; NaN may be among them."""
+    if tensor.dim() != 4 or tensor.shape[0] != 1 or not tensor.is_floating_point():
+        return False
+    sums = tensor.float().sum(-1)
+    return not bool(((sums - 1).abs() > 0.01).any()) and not bool((tensor < 0).any())

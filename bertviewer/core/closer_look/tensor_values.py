@@ -1,0 +1,58 @@
+"""Finds a tensor's values: in the checkpoint, or in the module where they were drawn at random."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.tensors.values import FileValues, MemoryValues, Origin, TensorValues
+from bertviewer.core.weights.reading import matrix_shape
+from bertviewer.core.weights.stored import TORCH_NAMES
+
+if TYPE_CHECKING:
+    import torch
+
+# What numpy has no type for is shared as integers, and decoded like what is stored.
+_CODES = {name: code for code, name in TORCH_NAMES.items() if "float" in name}
+
+
+def tensor_values(
+    model: LoadedModel, name: str, progress: Progress = no_progress
+) -> TensorValues | None:
+    """Return where the values of a parameter are; ``None`` for a model without weights.
+
+    What the checkpoint holds is left there. The weights of the others, which are drawn at random,
+    are those of the module: it is loaded if that has not been done yet.
+
+    Raises:
+        UserError: the model has no such tensor, or its weights cannot be loaded.
+    """
+    tensor = next((one for one in model.architecture.parameters if one.name == name), None)
+    if tensor is None:
+        raise UserError(f"{model.source.name} has no tensor {name!r}")
+    if model.remote is not None and (missing := model.remote.missing_bytes()):
+        raise UserError(f"the weights are not on this disk yet: {missing / 1e6:,.1f} MB to come")
+    for own in (name, tensor.tied_to):
+        if own is not None and (stored := model.stored(own)) is not None:
+            return FileValues(name, stored)
+    if model.architecture.source.weights == "none":
+        return None
+    module = model.module(model.architecture.source.weights == "random", progress)
+    return from_parameter(name, module.get_parameter(name))
+
+
+def from_parameter(name: str, parameter: "torch.Tensor") -> MemoryValues:
+    """Return the values of a module's parameter. Those in the computer's own memory are shared."""
+    import torch  # a parameter is there, so torch is too
+
+    tensor = parameter.detach().cpu().contiguous()
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    code = "" if dtype in ("float32", "float64") else _CODES.get(dtype, "")
+    shape = tuple(tensor.shape)
+    if code:
+        tensor = tensor.view({1: torch.uint8, 2: torch.int16}[tensor.element_size()])
+    elements = tensor.numpy().reshape(matrix_shape(shape))
+    assert np.shares_memory(elements, tensor.numpy()) or not elements.size
+    return MemoryValues(name, shape, dtype, Origin("drawn"), elements, code)

@@ -1,0 +1,1 @@
+"""Formulas of counts and sizes: symbols, polynomials, domains, and their values."""

@@ -1,0 +1,100 @@
+"""The teacher's grouping: with I = 4*D declared, a layer is ``12*D**2 + 13*D``."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from bertviewer.core.expressions.counts import changed, read_count
+from bertviewer.core.expressions.polynomials import Polynomial, total
+from bertviewer.core.expressions.symbols import Symbol, place_of, role_of, standard_letter
+
+LARGEST = 8
+"""A width that is more times another than this is no rule that a person would declare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Letters that are equal in one configuration.
+
+    Attributes:
+        letter: the one that is replaced.
+        formula: what it is replaced by: ``4*D``, ``D//A``.
+        text: the relation as a person declares it: ``I = 4*D``, ``A*K = D``.
+    """
+
+    letter: str
+    formula: str
+    text: str
+
+
+def relations(symbols: Iterable[Symbol]) -> tuple[Relation, ...]:
+    """Return the relations that hold between a configuration's letters and could be declared.
+
+    Widths that are a few times the hidden state's (I = 4*D, E = D), heads that share it out
+    (A*K = D), and as many heads for keys and values as for queries (A_kv = A). Each part of a
+    configuration has its own.
+    """
+    by_place: dict[str, list[Symbol]] = {}
+    for symbol in symbols:
+        by_place.setdefault(place_of(symbol), []).append(symbol)
+    return tuple(found for part in by_place.values() for found in _relations_in(part))
+
+
+def _relations_in(symbols: list[Symbol]) -> Iterable[Relation]:
+    by_letter = {standard_letter(symbol): symbol for symbol in symbols}
+    width, heads = by_letter.get("D"), by_letter.get("A")
+    for symbol in symbols:
+        letter = standard_letter(symbol)
+        if letter == "A_kv" and heads is not None and heads.value == symbol.value:
+            yield _equal(symbol.letter, heads.letter)
+        if width is None or symbol is width or role_of(symbol) != "width":
+            continue
+        if letter == "K":
+            if heads is not None and heads.value * symbol.value == width.value:
+                yield Relation(
+                    symbol.letter,
+                    f"{width.letter}//{heads.letter}",
+                    f"{heads.letter}*{symbol.letter} = {width.letter}",
+                )
+        elif letter and symbol.value % width.value == 0 and symbol.value // width.value <= LARGEST:
+            times = symbol.value // width.value
+            yield _equal(symbol.letter, f"{times}*{width.letter}" if times > 1 else width.letter)
+
+
+def _equal(letter: str, formula: str) -> Relation:
+    return Relation(letter, formula, f"{letter} = {formula}")
+
+
+def substituted(formula: str, declared: Iterable[Relation]) -> str:
+    """Return a count with relations put in and like terms collected.
+
+    Repeated blocks keep their brackets: ``N*(4*D**2 + 2*D*I + 9*D + I)`` becomes
+    ``N*(12*D**2 + 13*D)``. A formula without any of the letters stays as it is.
+
+    Raises:
+        FormulaError: the text is not a formula.
+    """
+    by_letter = {relation.letter: relation for relation in declared}
+    count = read_count(formula)
+    if not count.value.letters & by_letter.keys():
+        return formula
+    values = {letter: read_count(by_letter[letter].formula).value for letter in by_letter}
+    return str(changed(count, lambda polynomial: _put_in(polynomial, values)))
+
+
+def _put_in(polynomial: Polynomial, values: dict[str, Polynomial]) -> Polynomial:
+    return total(
+        _put_in_term(letters, coefficient, values)
+        for letters, coefficient in polynomial.terms.items()
+    )
+
+
+def _put_in_term(
+    letters: tuple[tuple[str, int], ...], coefficient: Fraction, values: dict[str, Polynomial]
+) -> Polynomial:
+    product = Polynomial.term(coefficient, {})
+    for letter, power in letters:
+        value = values.get(letter, Polynomial.term(Fraction(1), {letter: 1}))
+        for _ in range(abs(power)):
+            product *= value if power > 0 else value.inverse()
+    return product

@@ -1,0 +1,1 @@
+"""A source becomes an open model: structure, formulas, weights."""

@@ -1,0 +1,64 @@
+"""A model built on torch's meta device, and what is read off it: shapes, counts, heads, keys."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.building.building import build_config, build_on_meta, heads_of, plain_config
+from bertviewer.core.cache.models import SeenModel
+from bertviewer.core.loading.inspection import inspect_module
+from bertviewer.core.loading.matching import match
+from bertviewer.core.progress import Progress
+from bertviewer.core.source.demo import check_demo_weights
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.stored import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class MetaModel:
+    """What a source's model is, by transformers itself.
+
+    Attributes:
+        config: transformers' configuration.
+        architecture: it has the formulas of what was seen before, if that was the same, or none.
+        heads: the names of the tasks that its family has a model for.
+        keys: how a checkpoint fits it, ``None`` without one.
+        was_seen: whether it is the same as what was seen before.
+    """
+
+    config: Any
+    architecture: Architecture
+    heads: tuple[str, ...]
+    keys: KeyReport | None
+    was_seen: bool
+
+
+def read_meta_model(
+    source: ModelSource,
+    data: Mapping[str, Any],
+    checkpoint: Checkpoint | None,
+    seen: SeenModel | None,
+    progress: Progress,
+) -> MetaModel:
+    """Build the model of a checked configuration, and read off it what there is to know.
+
+    Raises:
+        UserError: it cannot be built, does not fit the checkpoint, or the demo's weights are not
+            the published ones.
+    """
+    if source.kind == "demo":
+        check_demo_weights(source.path)
+    config = build_config(data, source.name)
+    progress(1, 3, "Building the architecture")
+    module = build_on_meta(config, source.task, source.name)
+    progress(2, 3, "Reading modules and tensors")
+    keys = None if checkpoint is None else match(module, checkpoint)
+    # Through JSON and back, so that what is shown is equal to what an export reads again.
+    plain = plain_config(config, source.name)
+    architecture, heads = inspect_module(module, source.info(keys), plain), heads_of(config)
+    was_seen = seen is not None and seen.is_like(architecture, heads)
+    if seen is not None and was_seen:
+        architecture = replace(seen.architecture, source=architecture.source)
+    return MetaModel(config, architecture, heads, keys, was_seen)

@@ -1,0 +1,81 @@
+"""A checkpoint's weights in a module: read by this program, put in their places by transformers.
+
+transformers is given tensors and never a path. So it reads no file that was not checked: no shard
+that an index names elsewhere, no adapter beside the weights, no code.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from torch import nn
+
+from bertviewer.core.backend import torch
+from bertviewer.core.building.building import SEED
+from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.loading.matching import where
+from bertviewer.core.loading.state import FLOATS, read_state
+from bertviewer.core.progress import Progress
+from bertviewer.core.system.library_words import words_of
+from bertviewer.core.weights.keys import KeyReport
+from bertviewer.core.weights.stored import Checkpoint
+
+
+def load_pretrained(
+    like: nn.Module, config: Any, checkpoint: Checkpoint, keys: KeyReport, progress: Progress
+) -> tuple[nn.Module, tuple[str, ...]]:
+    """Return a module with a checkpoint's weights, in eval mode, and the names of random tensors.
+
+    Tensors that the checkpoint lacks are drawn at random, and the same in every run. Their names
+    are what transformers found out while it loaded, in the order of the module's.
+
+    Args:
+        like: the same module on the meta device.
+        config: its configuration, as transformers has it.
+        checkpoint: where the weights are stored.
+        keys: how the two fit together.
+        progress: is told of the bytes that have been read.
+
+    Raises:
+        UserError: a file has changed, the weights are quantised, or transformers refuses them.
+    """
+    used = [t for key, t in checkpoint.tensors.items() if key not in set(keys.unexpected)]
+    buffers = {keys.stored.get(name) for name, _ in like.named_buffers()}
+    for tensor in used:
+        if tensor.dtype not in FLOATS and tensor.name not in buffers:
+            raise UserError(
+                f"{tensor.file}: {tensor.name} is stored as {tensor.dtype}, as quantised weights "
+                "are; they can be looked at and not be run"
+            )
+    state = read_state(used, progress)
+    kind: Any = type(like)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        try:
+            module, info = kind.from_pretrained(
+                None,
+                config=config,
+                state_dict=state,
+                # The dtype that the architecture shows, and not one that the file may have.
+                dtype=config.dtype or torch.float32,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+        except (Cancelled, MemoryError):
+            raise
+        except Exception as error:
+            raise UserError(
+                f"{where(checkpoint)}: the weights cannot be loaded: {words_of(error)}"
+            ) from error
+    return module.eval(), _random(module, info["missing_keys"])
+
+
+def converted_bytes(checkpoint: Checkpoint, keys: KeyReport) -> int:
+    """Return the size of what is stored in another dtype: it is in memory twice for a moment."""
+    dtype = getattr(torch, keys.dtype)
+    return sum(t.nbytes for t in checkpoint.tensors.values() if FLOATS.get(t.dtype) != dtype)
+
+
+def _random(module: nn.Module, missing: Collection[str]) -> tuple[str, ...]:
+    """Return the learnt tensors among the missing ones, a tied one by its first name alone."""
+    return tuple(name for name, _ in module.named_parameters() if name in missing)

@@ -1,0 +1,177 @@
+"""A configuration from weights alone, where names and shapes leave no doubt what model they are.
+
+BERT, RoBERTa and ELECTRA name their layers alike, DistilBERT in its own way. The tensors of one of
+them are all there and no others, each of the shape that a handful of sizes ask for; otherwise
+nothing is said.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.loading.family_tensors import (
+    BUFFERS,
+    POSITIONS,
+    TYPES,
+    WORDS,
+    Shapes,
+    Sizes,
+    bert_tensors,
+    distilbert_tensors,
+)
+from bertviewer.core.source.configuration import MAX_LAYERS
+from bertviewer.core.text.numerals import number_text
+from bertviewer.core.weights.stored import Checkpoint
+
+NOTE_KEY = "bertviewer_note"
+"""The key that says, where no configuration was found, what was guessed in its place."""
+HEAD_SIZE = 64
+
+_PREFIXES = ("bert.", "roberta.", "electra.", "distilbert.", "")
+_OLD_NAMES = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
+_ELECTRA_HEADS = ("discriminator_predictions.", "generator_predictions.")
+
+
+def rebuilt(checkpoint: Checkpoint, name: str) -> dict[str, Any] | None:
+    """Return the configuration of a BERT or one of its kin by its tensors' names and shapes.
+
+    ``None`` if they are not exactly those of a BERT, RoBERTa, ELECTRA or DistilBERT. What no shape
+    tells is taken to be as usual, and the text under ``NOTE_KEY`` says so: the number of heads (64
+    columns each, where that divides the width), the activation, and the normalisation's epsilon,
+    which of DistilBERT is always the same.
+
+    Args:
+        checkpoint: the tensors; their values are not read.
+        name: what the model is called in that text.
+    """
+    every = {_modern(key): tensor.shape for key, tensor in checkpoint.tensors.items()}
+    prefix = next((p for p in _PREFIXES if p + WORDS in every), None)
+    if prefix is None:
+        return None
+    parts = tuple(prefix + part for part in ("embeddings", "encoder.", "transformer.", "pooler."))
+    base = {
+        key.removeprefix(prefix): shape
+        for key, shape in every.items()
+        if key.startswith(parts) and key.removeprefix(prefix) not in BUFFERS
+    }
+    config = _sized(prefix.removesuffix("."), base, every)
+    if config is None:
+        return None
+    labels = every.get("classifier.weight") or every.get("classifier.out_proj.weight")
+    if labels is not None and len(labels) == 2:
+        config["num_labels"] = labels[0]
+    return config | {NOTE_KEY: _note(name, config)}
+
+
+def note_of(config: Mapping[str, Any]) -> str:
+    """Return what there is to say of a model without a configuration; empty for any other."""
+    note = config.get(NOTE_KEY, "")
+    return note if isinstance(note, str) else ""
+
+
+def _sized(named: str, base: Shapes, every: Shapes) -> dict[str, Any] | None:
+    """Return the sizes in a configuration; ``named`` is the model type before all names, if any."""
+    sizes = _distilbert_sizes(base)
+    if sizes and base == distilbert_tensors(sizes) and named in ("distilbert", ""):
+        return _distilbert(sizes)
+    sizes = _bert_sizes(base)
+    with_pooler = "pooler.dense.weight" in base
+    if sizes and base == bert_tensors(sizes, with_pooler) and named != "distilbert":
+        return _bert(named or _told_apart(every, sizes), sizes)
+    return None
+
+
+def _modern(key: str) -> str:
+    for old, new in _OLD_NAMES:
+        if key.endswith(old):
+            return key.removesuffix(old) + new
+    return key
+
+
+def _bert_sizes(base: Shapes) -> Sizes | None:
+    found = _tables(base, WORDS, POSITIONS, TYPES, "encoder.layer.0.intermediate.dense.weight")
+    layers = _layers(base, "encoder.layer.")
+    if found is None or layers is None:
+        return None
+    (words, width), (positions, _), (types, _), (inner, hidden) = found
+    return Sizes(words, width, hidden, layers, inner, positions, types)
+
+
+def _distilbert_sizes(base: Shapes) -> Sizes | None:
+    found = _tables(base, WORDS, POSITIONS, "transformer.layer.0.ffn.lin1.weight")
+    layers = _layers(base, "transformer.layer.")
+    if found is None or layers is None:
+        return None
+    (words, width), (positions, _), (inner, _) = found
+    return Sizes(words, width, width, layers, inner, positions, 0)
+
+
+def _tables(base: Shapes, *names: str) -> list[tuple[int, ...]] | None:
+    """Return the shapes of these tensors, if all are there and are matrices."""
+    shapes = [base.get(name, ()) for name in names]
+    return None if any(len(shape) != 2 or 0 in shape for shape in shapes) else shapes
+
+
+def _layers(base: Shapes, beginning: str) -> int | None:
+    count = len({key.split(".")[2] for key in base if key.startswith(beginning)})
+    return count if count <= MAX_LAYERS else None
+
+
+def _told_apart(every: Shapes, sizes: Sizes) -> str:
+    """Tell BERT, RoBERTa and ELECTRA apart by their heads, and at last by their tables."""
+    if sizes.E != sizes.D or any(key.startswith(_ELECTRA_HEADS) for key in every):
+        return "electra"
+    # RoBERTa has one kind of segment, and two positions more than the tokens that it takes.
+    is_roberta = sizes.T == 1 and sizes.P > 2 and (sizes.P - 2) & (sizes.P - 3) == 0
+    return "roberta" if is_roberta else "bert"
+
+
+def _bert(model_type: str, sizes: Sizes) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "model_type": model_type,
+        "vocab_size": sizes.V,
+        "hidden_size": sizes.D,
+        "num_hidden_layers": sizes.L,
+        "num_attention_heads": sizes.D // _head_size(sizes.D),
+        "intermediate_size": sizes.I,
+        "max_position_embeddings": sizes.P,
+        "type_vocab_size": sizes.T,
+        "hidden_act": "gelu",
+        "layer_norm_eps": 1e-5 if model_type == "roberta" else 1e-12,
+        "pad_token_id": min(1 if model_type == "roberta" else 0, sizes.V - 1),
+    }
+    if model_type == "electra":
+        config["embedding_size"] = sizes.E
+    return config
+
+
+def _distilbert(sizes: Sizes) -> dict[str, Any]:
+    return {
+        "model_type": "distilbert",
+        "vocab_size": sizes.V,
+        "dim": sizes.D,
+        "n_layers": sizes.L,
+        "n_heads": sizes.D // _head_size(sizes.D),
+        "hidden_dim": sizes.I,
+        "max_position_embeddings": sizes.P,
+        "activation": "gelu",
+        "pad_token_id": 0,
+    }
+
+
+def _note(name: str, config: Mapping[str, Any]) -> str:
+    heads = config.get("num_attention_heads", config.get("n_heads"))
+    width = config.get("hidden_size", config.get("dim"))
+    eps = config.get("layer_norm_eps")
+    guesses = [f"{heads} heads of {_head_size(width)} columns", "the activation gelu"]
+    if eps is not None:
+        guesses.append(f"epsilon {number_text(eps)}")
+    return (
+        f"{Path(name).name} has no config.json: the sizes are those of its tensors. No tensor "
+        f"tells the rest, so it is guessed: {', '.join(guesses)}."
+    )
+
+
+def _head_size(width: int) -> int:
+    """Return 64 columns, or the next smaller number that divides the width."""
+    return next(size for size in range(min(HEAD_SIZE, width), 0, -1) if width % size == 0)

@@ -1,0 +1,1 @@
+"""Pickled checkpoints: what they hold, read and converted by a process of their own."""

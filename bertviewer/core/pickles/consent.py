@@ -1,0 +1,197 @@
+"""Pickled weights by consent: converted once, kept in the user's cache under the files' hash."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.pickles.contents import PickleContents, read_contents
+from bertviewer.core.pickles.converting import convert_pickle
+from bertviewer.core.pickles.files import pickle_files
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.saving.files import PREFIX
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.log import write_log
+from bertviewer.core.weights.finding import find_checkpoint
+from bertviewer.core.weights.stored import Checkpoint
+
+KEPT_BYTES = 20_000_000_000
+"""Converted weights are kept up to so many bytes; those not used for longest go first."""
+ABANDONED = 86_400  # seconds
+BLOCK = 4_000_000
+
+
+def consented_checkpoint(
+    source: ModelSource, allowed: bool, progress: Progress = no_progress
+) -> Checkpoint:
+    """Return the source's pickled weights as the safetensors files that were made from them.
+
+    Args:
+        source: of the kind ``pickle``; its path is a folder, a file or an index.
+        allowed: whether the person who opens it has agreed to these files being read.
+        progress: told how far hashing and converting are.
+
+    Raises:
+        UserError: it is not allowed; or a file is damaged, holds more than tensors, or the child
+            process that read it died.
+    """
+    files = pickle_files(source.path)
+    if not allowed:
+        raise UserError(refusal_of(source))
+    folder = kept_checkpoint(source.path, digest(files, progress), progress)
+    checkpoint = find_checkpoint(folder)
+    assert checkpoint is not None
+    made = sorted(checkpoint.files, key=lambda file: file.path.name)  # numbered as they were read
+    own = tuple(
+        replace(file, nbytes=pickle.stat().st_size, pickle=pickle)
+        for file, pickle in zip(made, files, strict=True)
+    )
+    return replace(checkpoint, files=own)
+
+
+def refusal_of(source: ModelSource) -> str:
+    """Return the line for a source whose weights nobody has agreed to read."""
+    instead = "" if source.config_file is None else f"; {source.config_file} opens without them"
+    return (
+        f"{pickle_files(source.path)[0]} is a pickle, which can run code when it is read; agree "
+        "when it is opened, or with --allow-pickle, and its tensors alone are read, in a process "
+        f"of their own{instead}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What somebody should know who is asked to agree.
+
+    Attributes:
+        files: what each file asks for.
+        key: the hash of them all; the consent is to these bytes and to no others.
+    """
+
+    files: tuple[PickleContents, ...]
+    key: str
+
+    @property
+    def refusal(self) -> str:
+        """Why they will not be read, whoever agrees; empty if they hold nothing but tensors."""
+        return next((file.refusal for file in self.files if file.refusal), "")
+
+
+def examine(path: Path, progress: Progress = no_progress) -> Examined:
+    """Find out what the files behind ``path`` ask for; nothing of them is carried out.
+
+    Raises:
+        UserError: one cannot be read, or is something else than saved weights.
+    """
+    files = pickle_files(path)
+    contents = []
+    for number, file in enumerate(files):
+        progress(number, len(files), f"Looking into {file.name}")
+        contents.append(read_contents(file))
+    return Examined(tuple(contents), digest(files, progress))
+
+
+def digest(files: tuple[Path, ...], progress: Progress = no_progress) -> str:
+    """Return the SHA-256 of a file's bytes; of several, that of their hashes in a row."""
+    hashes = [_sha256(file, progress) for file in files]
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def kept_checkpoint(path: Path, key: str, progress: Progress = no_progress) -> Path:
+    """Return the folder of the weights whose hash is ``key``, which are converted if need be.
+
+    Raises:
+        UserError: they cannot be converted, or the disk has no room for them.
+    """
+    cache = user_cache_path("bertviewer", appauthor=False) / "converted"
+    folder = cache / key
+    files = pickle_files(path)
+    try:
+        if _is_whole(folder):
+            return folder
+        before = [_state(file) for file in files]
+        nbytes = sum(size for size, _ in before)
+        cache.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(cache).free < nbytes:
+            raise UserError(f"{cache}: no room for {nbytes / 1e9:.1f} GB of converted weights")
+        with tempfile.TemporaryDirectory(dir=cache, prefix=PREFIX) as made:
+            work = Path(made) / key
+            work.mkdir()
+            convert_pickle(path, work, progress)
+            if [_state(file) for file in files] != before:
+                raise UserError(f"{files[0]}: it was changed while it was read")
+            try:
+                work.replace(folder)
+            except OSError:
+                # Another window may have been quicker.
+                if not _is_whole(folder):
+                    raise
+    except OSError as error:
+        raise UserError(
+            f"{cache}: weights cannot be converted: {error.strerror or error}"
+        ) from error
+    _tidy(cache, folder)
+    return folder
+
+
+def _sha256(file: Path, progress: Progress) -> str:
+    found = hashlib.sha256()
+    try:
+        size = max(file.stat().st_size, 1)
+        with file.open("rb") as opened:
+            while block := opened.read(BLOCK):
+                found.update(block)
+                progress(min(1000 * opened.tell() // size, 1000), 1000, f"Hashing {file.name}")
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror or error}") from error
+    return found.hexdigest()
+
+
+def _state(file: Path) -> tuple[int, int]:
+    state = file.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def _is_whole(folder: Path) -> bool:
+    """Tell whether a folder of converted weights is there; one that is damaged is removed."""
+    if not folder.is_dir():
+        return False
+    try:
+        if find_checkpoint(folder) is not None:
+            _mark_used(folder)
+            return True
+    except UserError as error:
+        write_log(f"converted weights are made anew: {error}")
+    shutil.rmtree(folder)
+    return False
+
+
+def _mark_used(folder: Path) -> None:
+    # A cache that may only be read is one that nobody tidies.
+    with contextlib.suppress(OSError):
+        os.utime(folder)
+
+
+def _tidy(cache: Path, newest: Path) -> None:
+    """Remove the folders not used for longest until the cache is small enough."""
+    try:
+        total = 0
+        for folder in sorted(cache.iterdir(), key=_age):
+            total += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            # What has a temporary name is being written, or was left when that was cut short.
+            is_work = folder.name.startswith(PREFIX)
+            if folder != newest and (_age(folder) > ABANDONED if is_work else total > KEPT_BYTES):
+                shutil.rmtree(folder)
+    except OSError as error:
+        write_log(f"old converted weights were not removed: {error}")
+
+
+def _age(folder: Path) -> float:
+    return time.time() - folder.stat().st_mtime

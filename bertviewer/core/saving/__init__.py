@@ -1,0 +1,1 @@
+"""Files that the program writes, and never over a model's own."""

@@ -1,0 +1,1 @@
+"""What the user asked to open: its name, its configuration, its head."""

@@ -1,0 +1,235 @@
+"""Reads a ``config.json`` with suspicion, before any library sees it."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.text import special_floats
+
+MAX_BYTES = 4_000_000
+# Far above any published model; a size past it would only exhaust the machine.
+MAX_SIZE = 50_000_000
+MAX_LAYERS = 1_000
+MAX_LABELS = 100_000
+MAX_PARAMETERS = 10**12
+MAX_DIGITS = 24
+MOST_DIGITS = 4_000
+MAX_DEPTH = 50
+
+# Keys through which a configuration could have code fetched or run.
+_CODE_KEYS = (
+    "auto_map",
+    "trust_remote_code",
+    "custom_pipelines",
+    "_attn_implementation",
+    "_attn_implementation_internal",
+    "attn_implementation",
+    "_experts_implementation",
+    "experts_implementation",
+    "quantization_config",
+    # Names of files to load the weights from, and of what to put into the model's place.
+    "transformers_weights",
+    "fusion_config",
+    "kernel_config",
+)
+# Attributes of any object: set on one, they would make it something else.
+_PYTHONS_OWN = frozenset(dir(type) + dir(object)) - {"mro"}
+# Numbers that may be anything: ids, seeds, and the lengths that tokenizers leave open.
+_NOT_SIZES = ("id", "ids", "seed", "length", "theta", "base")
+_SIZE_WORDS = ("size", "dim", "embd", "layers", "layer", "heads", "head", "positions", "inner")
+_LAYER_KEYS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "num_encoder_layers",
+               "num_decoder_layers", "encoder_layers", "decoder_layers",
+               "num_hidden_groups", "inner_group_num")  # fmt: skip
+_SIZE_KEYS = ("vocab_size", "hidden_size", "dim", "n_embd", "d_model")
+# Scores are divided by the root of a head's width.
+_HEAD_WIDTH_KEYS = ("d_kv", "head_dim", "d_head")
+_OWN_HEAD_WIDTHS = ("qk_head_dim", "v_head_dim")
+# Names of models of the library timm, which reads other places too where they say so.
+_BACKBONE_KEYS = ("backbone", "architecture")
+_DTYPE_KEYS = frozenset(("dtype", "torch_dtype"))
+_DTYPES = frozenset(
+    ("auto", "float32", "float64", "float16", "bfloat16", "float", "double", "half")
+)
+_HEAD_KEYS = ("num_attention_heads", "n_heads", "n_head", "nhead")
+
+
+def read_configuration(path: Path) -> dict[str, Any]:
+    """Return the configuration in ``path``, checked and stripped of what could run code.
+
+    Raises:
+        UserError: the file cannot be read, is not a JSON object, or asks for absurd sizes.
+    """
+    content = read_small_file(path, MAX_BYTES, "a configuration")
+    try:
+        # Bare Infinity and NaN are no JSON; transformers wrote them until it had a form for them.
+        data = json.loads(content.decode("utf-8-sig"), parse_int=_whole)
+        config = _without_code(data)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: the configuration is not a JSON object")
+    _check(path, config)
+    return dict(config)
+
+
+POSITIONS_AFTER_PADDING = frozenset(
+    {
+        *("camembert", "data2vec-text", "esm", "ibert", "layoutlmv3", "lilt", "longformer", "luke"),
+        *("markuplm", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl"),
+        "xmod",
+    }
+)
+"""Model types whose positions start after the row of the padding token."""
+
+
+def position_limit(config: Mapping[str, Any]) -> int | None:
+    """Return how many tokens the position table has room for, ``None`` if there is no table."""
+    if config.get("position_embedding_type") == "rotary":
+        return None  # ESM-2 turns queries and keys by an angle for each position
+    for key in ("max_position_embeddings", "n_positions"):
+        if isinstance(limit := config.get(key), int):
+            if config.get("model_type") in POSITIONS_AFTER_PADDING:
+                return limit - int(config.get("pad_token_id") or 0) - 1
+            return limit
+    return None
+
+
+def _without_code(value: Any, depth: int = 0) -> Any:
+    if depth > MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    if isinstance(value, dict):
+        if list(value) == [special_floats.KEY]:
+            return special_floats.decoded(value)
+        if own := next((key for key in value if key in _PYTHONS_OWN), None):
+            raise ValueError(f"{own} is a name of Python's own")
+        kept = {k: _without_code(v, depth + 1) for k, v in value.items() if k not in _CODE_KEYS}
+        for key in kept.keys() & _DTYPE_KEYS:
+            if isinstance(kept[key], str):
+                kept[key] = kept[key].removeprefix("torch.")
+        return kept
+    if isinstance(value, list):
+        return [_without_code(item, depth + 1) for item in value]
+    return value
+
+
+def _check(path: Path, config: dict[str, Any]) -> None:
+    if not isinstance(config.get("model_type"), str):
+        raise UserError(f"{path}: model_type is missing, so the architecture is not known")
+    for key, value in _numbers(config):
+        word = key.rpartition("_")[2]
+        if word in _NOT_SIZES:
+            continue
+        is_size = word in _SIZE_WORDS
+        # -1 stands for "not set", as in DeBERTa's; a layer's place may count from the end.
+        is_negative = is_size and value < -1 and not key.endswith("feature_layer")
+        if is_negative or (value > MAX_SIZE and (is_size or isinstance(value, int))):
+            raise UserError(f"{path}: {key} is {_shortened(value)}, out of bounds")
+        if is_size and not math.isfinite(value):
+            raise UserError(f"{path}: {key} is {value}, which is no size")
+        limit = MAX_LAYERS if key in _LAYER_KEYS else MAX_LABELS if key == "num_labels" else None
+        if limit is not None and value > limit:
+            raise UserError(f"{path}: {key} is {_shortened(value)}, above the limit of {limit}")
+    for key, dtype in _dtypes(config):
+        known = isinstance(dtype, str) and dtype in _DTYPES
+        if dtype is not None and not known:
+            raise UserError(f"{path}: {key} {dtype!r} is not known")
+    for key, name in _schemes(config):
+        raise UserError(f"{path}: {key} {name!r} lies elsewhere, and is not read")
+    _check_heads(path, config)
+    _check_budget(path, config)
+
+
+def _numbers(value: Any, key: str = "") -> Iterator[tuple[str, float]]:
+    """Yield every number of a configuration with its key, those of nested ones too."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _numbers(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _numbers(inner, key)
+    elif _is_number(value):
+        yield key, value
+
+
+def _schemes(config: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every name of a backbone that says where it lies, as ``local-dir:/somewhere``."""
+    for table in _tables(config):
+        for key in _BACKBONE_KEYS:
+            if isinstance(name := table.get(key), str) and ":" in name:
+                yield key, name
+
+
+def _dtypes(config: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every dtype with its key; a number in a nested table is a word's in a vocabulary."""
+    yield from ((key, config.get(key)) for key in _DTYPE_KEYS)
+    for inner in _tables(list(config.values())):
+        yield from ((k, v) for k, v in inner.items() if k in _DTYPE_KEYS and not _is_number(v))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _tables(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every nested table."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _tables(inner)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
+
+
+def _shortened(value: float) -> str:
+    """Write a number out, but not the hundreds of digits that JSON may hold."""
+    text = str(value)
+    return text if len(text) <= MAX_DIGITS else f"a number of {len(text)} digits"
+
+
+def _check_heads(path: Path, config: dict[str, Any]) -> None:
+    heads = [key for key in _HEAD_KEYS if key in config]
+    for key in heads:
+        if not _all_positive(config[key]):
+            raise UserError(f"{path}: {key} is {config[key]!r}, but at least 1 head is needed")
+    for key in (*_SIZE_KEYS, *_HEAD_WIDTH_KEYS):
+        # Null is no vocabulary, as in models of speech, or a width that follows from others.
+        if config.get(key) is None or (key in _HEAD_WIDTH_KEYS and _has_other_head_width(config)):
+            continue
+        if not _all_positive(config[key]):
+            raise UserError(f"{path}: {key} is {config[key]!r}, not a positive whole number")
+
+
+def _has_other_head_width(config: dict[str, Any]) -> bool:
+    """Tell whether keys and values have widths of their own (GLM-5 says 0 for the common one)."""
+    return all(key in config and _all_positive(config[key]) for key in _OWN_HEAD_WIDTHS)
+
+
+def _all_positive(value: Any) -> bool:
+    """Tell whether it is a whole number above 0, or a list of them, one for each stage."""
+    several = value if isinstance(value, list) and value else [value]
+    return all(isinstance(one, int) and one >= 1 for one in several)
+
+
+def _check_budget(path: Path, config: dict[str, Any]) -> None:
+    """Refuse by arithmetic what could not be built: a layer holds some 12 D² elements."""
+    sizes = [config[key] for key in _SIZE_KEYS[1:] if isinstance(config.get(key), int)]
+    layers = [config[key] for key in _LAYER_KEYS if isinstance(config.get(key), int)]
+    vocabulary = config.get("vocab_size")
+    words = vocabulary if isinstance(vocabulary, int) else 0
+    if (
+        sizes
+        and 12 * max(sizes) ** 2 * max(layers, default=1) + words * max(sizes) > MAX_PARAMETERS
+    ):
+        raise UserError(
+            f"{path}: the sizes in it ask for more than {MAX_PARAMETERS:.0e} parameters"
+        )

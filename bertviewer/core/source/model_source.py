@@ -1,0 +1,71 @@
+"""What the user asked to open, before anything is read."""
+
+from dataclasses import dataclass
+from os.path import lexists
+from pathlib import Path
+from typing import Literal
+
+from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.source.tasks import Task
+from bertviewer.core.weights.finding import has_checkpoint
+from bertviewer.core.weights.keys import KeyReport
+
+Kind = Literal["preset", "demo", "folder", "config", "weights", "pickle", "hub"]
+
+PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model to open.
+
+    Attributes:
+        kind: what ``path`` is. ``folder`` has a configuration and perhaps safetensors files;
+            ``weights`` is one safetensors file, ``pickle`` a .bin file, its index, or a folder
+            with no other weights; ``hub`` a folder of the hub's cache,
+            and nothing yet before the model is opened.
+        name: as the user wrote it.
+        path: the folder or file behind it.
+        task: the head that is asked for.
+        pickle_allowed: whether the user agreed to read a pickle.
+    """
+
+    kind: Kind
+    name: str
+    path: Path
+    task: Task
+    pickle_allowed: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds what lies beside the model, as its tokenizer does."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    @property
+    def config_file(self) -> Path | None:
+        """The file of the configuration, ``None`` if weights stand alone."""
+        if self.kind in ("preset", "config"):
+            return self.path
+        file = self.folder / "config.json"
+        # Whatever is there under this name is the configuration, and told if it is none.
+        return file if lexists(file) or self.kind not in ("weights", "pickle") else None
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether a checkpoint is there to load, which may still be bad."""
+        if self.kind == "pickle":
+            return self.pickle_allowed
+        return self.kind not in ("preset", "config") and has_checkpoint(self.path)
+
+    def info(self, keys: KeyReport | None) -> SourceInfo:
+        """Return what an architecture says of its source before weights are read.
+
+        ``keys`` is how a checkpoint fits the model, ``None`` for a model without weights.
+        """
+        return SourceInfo(
+            kind=self.kind,
+            name=self.name,
+            task=self.task.name,
+            weights="none" if keys is None else "pretrained",
+            random_tensors=() if keys is None else keys.missing,
+        )

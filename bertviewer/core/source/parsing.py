@@ -1,0 +1,77 @@
+"""What a name that a person wrote stands for: the demo, a preset, the hub, a folder or a file."""
+
+from os.path import lexists
+from pathlib import Path
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.source.demo import demo_folder
+from bertviewer.core.source.hub_name import SCHEME, parse_hub_name
+from bertviewer.core.source.model_source import PICKLES, Kind, ModelSource
+from bertviewer.core.source.presets import find_preset, preset_names
+from bertviewer.core.source.tasks import find_task
+from bertviewer.core.weights.finding import SUFFIX, has_checkpoint
+
+PICKLE_SUFFIX = ".bin"
+
+
+def parse_source(name: str, task: str = "base") -> ModelSource:
+    """Find out what ``name`` means: ``demo``, a preset, a folder or a file.
+
+    Raises:
+        UserError: it is none of these, or the task is unknown.
+    """
+    found = find_task(task)
+    if not name.strip():
+        raise UserError("the model's name is empty")
+    if name == "demo":
+        return ModelSource("demo", name, demo_folder(), found)
+    if (preset := find_preset(name)) is not None:
+        return ModelSource("preset", name, preset, found)
+    if name.startswith(SCHEME):
+        parse_hub_name(name)
+        return ModelSource("hub", name, Path(), found)
+    try:
+        path = Path(name).expanduser()
+        if path.is_dir():
+            return ModelSource(_folder_kind(path, name), name, path, found)
+        if path.is_file():
+            return ModelSource(_file_kind(path, name), name, path, found)
+        if lexists(path):
+            raise UserError(f"{name}: neither a file nor a folder")
+    except (OSError, ValueError, RuntimeError) as error:
+        cause = (isinstance(error, OSError) and error.strerror) or error
+        raise UserError(f"{name!r}: {cause}") from error
+    raise UserError(
+        f"unknown model {name!r}: no file or folder, and no preset "
+        f"({', '.join(('demo', *preset_names()))})"
+    )
+
+
+def _folder_kind(folder: Path, name: str) -> Kind:
+    has_config = lexists(folder / "config.json")
+    if has_checkpoint(folder):
+        return "folder" if has_config else "weights"
+    if any(lexists(folder / pickle) for pickle in PICKLES):
+        return "pickle"
+    if not has_config:
+        raise UserError(f"{name}: the folder has no config.json and no weights")
+    return "folder"
+
+
+def _file_kind(file: Path, name: str) -> Kind:
+    if file.suffix == SUFFIX:
+        return "weights"
+    if file.suffix == PICKLE_SUFFIX or file.name in PICKLES:
+        return "pickle"
+    if file.suffix == ".json":
+        return "config"
+    raise UserError(f"{name}: not a model folder, and neither a config.json nor weights")
+
+
+def default_source_name() -> str:
+    """Return the model that opens when none is named: the demo if it is installed."""
+    try:
+        demo_folder()
+    except UserError:
+        return "bert-base-uncased"
+    return "demo"

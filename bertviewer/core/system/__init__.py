@@ -1,0 +1,1 @@
+"""The process, its memory and log, and the libraries that it loads."""

@@ -1,0 +1,180 @@
+"""Text to tokens: which tokenizer a model has, and how many tokens it takes."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+from bertviewer.core.activations.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.activations.text import check_text
+from bertviewer.core.activations.token_count import TokenCount
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.errors import UserError
+from bertviewer.core.progress import Progress, no_progress
+from bertviewer.core.source.configuration import position_limit
+from bertviewer.core.source.demo import demo_folder
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.system.memory import check_attention_memory
+from bertviewer.core.tokenizer.decoder_input import shifted
+from bertviewer.core.tokenizer.files import has_tokenizer, lacks_tokenizer, shares_vocabulary
+from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.core.tokenizer.stand_in import StandInTokenizer
+
+
+class Tokenizer(Protocol):
+    """Turns a sentence into tokens; ``kind`` says whether they are the model's own."""
+
+    kind: TokenizerKind
+
+    def tokenize(self, sentence: Sentence, progress: Progress = no_progress) -> tuple[Token, ...]:
+        """Return the tokens, special ones included, cut to the limit if the sentence asks for it.
+
+        Raises:
+            UserError: the text cannot be read, or the limit leaves no room for it.
+            Cancelled: by ``progress``.
+        """
+
+    def text_of(self, number: int) -> str:
+        """Return the token of that id as the vocabulary writes it, "#id" if it has none."""
+
+
+def find_tokenizer(
+    source: ModelSource, config: Mapping[str, Any], progress: Progress = no_progress
+) -> Tokenizer:
+    """Return a tokenizer for a model, or a stand-in for a configuration without vocabulary.
+
+    Each call gives one of its own: only one thread may use it. Of an encoder-decoder without a
+    head a second sentence is for the decoder; under a head the encoder reads both, as it was
+    trained.
+
+    Raises:
+        UserError: the folder has weights and no tokenizer, or a broken one, or there is no
+            vocabulary.
+        Cancelled: by ``progress``.
+    """
+    folder = source.folder
+    apart = source.task.name == "base" and bool(config.get("is_encoder_decoder"))
+    if has_tokenizer(source):
+        return ModelTokenizer(folder, config, progress, reads_apart=apart)
+    if lacks_tokenizer(source):
+        place = "hub's cache" if source.kind == "hub" else "folder"
+        raise UserError(f"{source.name}: the {place} has no tokenizer, so no sentence can be run")
+    if not isinstance(config.get("vocab_size"), int):
+        raise UserError(
+            f"{source.name}: vocab_size is not in the configuration, so there is no stand-in for "
+            "the tokenizer, and no sentence can be run"
+        )
+    if shares_vocabulary(source):
+        try:
+            return ModelTokenizer(demo_folder(), config, progress)
+        except UserError:
+            return StandInTokenizer(config)
+    return StandInTokenizer(config, reads_apart=apart)
+
+
+def reads_text(architecture: Architecture) -> bool:
+    """Tell whether the model takes token ids: those of pictures and of speech do not."""
+    return _takes("input_ids", architecture)
+
+
+def with_decoder(
+    tokenizer: Tokenizer, tokens: Sequence[Token], architecture: Architecture
+) -> tuple[Token, ...]:
+    """Return the tokens that a model sees: where it has a decoder, what that one reads as well.
+
+    Raises:
+        UserError: the configuration does not say what a decoder begins with.
+    """
+    config = architecture.config
+    has_decoder = bool(config.get("is_encoder_decoder"))
+    # A classifier of T5's tokens is of the encoder alone.
+    if not has_decoder or not _takes("decoder_input_ids", architecture):
+        return tuple(tokens)
+    if any(token.segment == 1 for token in tokens):
+        return tuple(tokens)
+    return (*tokens, *shifted(tokens, config, tokenizer.text_of))
+
+
+def _takes(name: str, architecture: Architecture) -> bool:
+    """Tell whether the model's forward has an argument of that name; if unknown, it has."""
+    root = architecture.root
+    # A model that was seen before is opened without its class.
+    is_known = root.class_module.startswith(("transformers.models.", "bertviewer.core."))
+    module = import_module(root.class_module) if is_known else None
+    kind = getattr(module, root.class_name, None)
+    forward = getattr(kind, "forward", None)
+    return forward is None or name in inspect.signature(forward).parameters
+
+
+def count_tokens(
+    tokenizer: Tokenizer,
+    sentence: Sentence,
+    config: Mapping[str, Any],
+    progress: Progress = no_progress,
+) -> TokenCount:
+    """Return how many tokens a sentence has, and what the vocabulary lacks of it.
+
+    Raises:
+        UserError: the text is bad.
+        Cancelled: by ``progress``.
+    """
+    check_text(sentence)
+    tokens = tokenizer.tokenize(sentence, progress)
+    readings = _readings(tokens, config)
+    longest = max(map(len, readings))
+    unknown = tuple(token.written or token.text for token in tokens if token.is_unknown)
+    return TokenCount(longest, position_limit(config), unknown, is_longer=len(readings) > 1)
+
+
+def check_tokens(tokens: Sequence[Token], config: Mapping[str, Any]) -> None:
+    """Refuse tokens that the model's tables have no rows for, before any of them is looked up.
+
+    Raises:
+        UserError: no tokens, too many of them, or an id at or past the embedding's rows.
+    """
+    limit = position_limit(config)
+    for reading in _readings(tokens, config):
+        if not reading:
+            raise UserError("the sentence holds no tokens")
+        if limit is not None and len(reading) > limit:
+            raise UserError(
+                f"the sentence is too long: it has {len(reading):,} tokens, and the model takes "
+                f"at most {limit:,}"
+            )
+    rows = config.get("vocab_size")
+    for token in tokens:
+        if isinstance(rows, int) and not 0 <= token.id < rows:
+            raise UserError(
+                f"the token {token.text!r} has the id {token.id}, but the embedding has only "
+                f"{rows:,} rows; the tokenizer belongs to another model"
+            )
+
+
+def check_score_memory(tokens: Sequence[Token], config: Mapping[str, Any], name: str) -> None:
+    """Refuse tokens that no table limits, as in T5, if their attention does not fit into memory.
+
+    ``name`` is the model's, for the message.
+
+    Raises:
+        UserError: it does not.
+    """
+    if position_limit(config) is None and isinstance(heads := _heads(config), int):
+        for reading in _readings(tokens, config):
+            check_attention_memory(len(reading), heads, name)
+
+
+def _heads(config: Mapping[str, Any]) -> Any:
+    """Return how many heads add a bias to the scores of every two tokens; ``None`` if none do.
+
+    T5 and its kin do. Without one, attention is fused and keeps no scores; LongT5's is local.
+    """
+    has_bias = "relative_attention_num_buckets" in config and "local_radius" not in config
+    return config.get("num_heads") if has_bias else None
+
+
+def _readings(tokens: Sequence[Token], config: Mapping[str, Any]) -> list[list[Token]]:
+    """Return the tokens that are read together: encoder and decoder read a segment each."""
+    segments = {token.segment for token in tokens}
+    if not config.get("is_encoder_decoder") or len(segments) < 2:
+        return [list(tokens)]
+    return [[token for token in tokens if token.segment == segment] for segment in (0, 1)]

@@ -1,0 +1,145 @@
+"""Configurations that transformers builds, and those that it does not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from bertviewer.core.building.building import auto_class, build_config, build_random, heads_of
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.source.tasks import TASKS, find_task
+
+TINY = {
+    "model_type": "bert",
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "albert", "num_hidden_groups": 20, "inner_group_num": 20, "hidden_size": 8},
+        {"model_type": "resnet", "depths": [1000, 1, 1, 1]},
+    ],
+    ids=lambda config: config["model_type"],
+)
+def test_numbers_of_layers_that_multiply(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bertviewer.core.building.building.MOST_MODULES", 1000)
+    more = {"num_attention_heads": 2, "num_hidden_layers": 20} if "hidden_size" in config else {}
+    (tmp_path / "config.json").write_text(json.dumps({**config, **more}))
+    with pytest.raises(UserError, match="more than 1,000 modules, too many to show"):
+        open_model(parse_source(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model_type": "no-such-family"}, "model_type 'no-such-family' is not known"),
+        ({"hidden_act": "nope"}, "hidden_act 'nope' is not known"),
+        ({"num_attention_heads": 3}, "not a multiple of the number of attention heads"),
+        ({"hidden_dropout_prob": "much"}, "hidden_dropout_prob"),
+        ({"model_type": "llama", "rope_scaling": {"type": "no"}}, "type 'no' is not known"),
+        ({"model_type": "t5", "d_kv": 0}, "d_kv is 0, not a positive whole number"),
+        ({"model_type": "llama", "head_dim": 0}, "head_dim is 0, not a positive whole number"),
+    ],
+)
+def test_what_cannot_be_built_is_one_line(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(TINY | change))
+    with pytest.raises(UserError, match=message) as raised:
+        open_model(parse_source(str(path)))
+    assert str(path) in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_weights_that_cannot_be_drawn_are_one_line() -> None:
+    # On the meta device nothing is drawn, so such a model can be opened.
+    config = build_config(TINY | {"initializer_range": -1.0}, "tiny")
+    with pytest.raises(UserError, match=r"^tiny: no random weights can be drawn: RuntimeError: n"):
+        build_random(config, find_task("base"), "tiny")
+
+
+def test_random_weights_come_from_the_seed_alone() -> None:
+    config, task = build_config(TINY, "tiny"), find_task("base")
+    torch.manual_seed(123)
+    expected = torch.rand(3)
+    torch.manual_seed(123)
+    first = build_random(config, task, "tiny").state_dict()
+    assert torch.equal(torch.rand(3), expected)
+    second = build_random(config, task, "tiny").state_dict()
+    other = build_random(config, task, "tiny", seed=1).state_dict()
+    name = "encoder.layer.0.attention.self.query.weight"
+    assert torch.equal(first[name], second[name])
+    assert not torch.equal(first[name], other[name])
+
+
+def test_heads_of_a_family() -> None:
+    every = {task.name for task in TASKS}
+    assert set(heads_of(transformers.BertConfig())) == every
+    gpt2 = heads_of(transformers.GPT2Config())
+    assert "pretraining" in gpt2
+    assert "masked-lm" not in gpt2
+    assert heads_of(build_config({"model_type": "transformer-base"}, "x")) == ("base",)
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "has"),
+    [
+        (
+            "gpt2",
+            "masked-lm",
+            "heads for: sequence-classification, pretraining (the next token), "
+            "token-classification, question-answering",
+        ),
+        (
+            "roberta",
+            "next-sentence",
+            "heads for: masked-lm, sequence-classification, pretraining, token-classification, "
+            "question-answering",
+        ),
+        ("vit", "masked-lm", "no head at all"),
+    ],
+)
+def test_a_head_that_is_not_there_is_told_with_those_that_are(
+    family: str, task: str, has: str
+) -> None:
+    config = transformers.AutoConfig.for_model(family)
+    with pytest.raises(UserError) as raised:
+        auto_class(config, find_task(task), "mine")
+    assert str(raised.value) == f"mine: {family} has no head for the task {task!r}; it has {has}"
+
+
+STATES = {
+    "mamba2": {"num_heads": 4, "head_dim": 4, "hidden_size": 8, "state_size": 4, "n_groups": 1},
+    "bamba": {
+        **{"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2},
+        **{"num_key_value_heads": 1, "mamba_n_heads": 8, "mamba_d_head": 4, "mamba_d_state": 4},
+    },
+}
+
+
+@pytest.mark.parametrize("family", STATES)
+def test_a_bare_infinity_is_read_and_not_written(family: str, tmp_path: Path) -> None:
+    """As versions of transformers before 5 wrote the limits of Mamba-2's time steps."""
+    sizes = {"vocab_size": 30, "num_hidden_layers": 1, **STATES[family]}
+    config = {"model_type": family, "time_step_limit": [0.0, float("inf")], **sizes}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert "Infinity]" in (tmp_path / "config.json").read_text()
+    for _ in range(2):  # built, and then from what is remembered of it
+        model = open_model(parse_source(str(tmp_path)))
+        assert model.architecture.config["time_step_limit"] == [0.0, float("inf")]
+        written = json.dumps(model.architecture.to_json(), allow_nan=False)
+        assert '[0.0, {"__float__": "Infinity"}]' in written

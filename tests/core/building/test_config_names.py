@@ -1,0 +1,94 @@
+"""Keys that have the name of something that a configuration's class has: opened, or one line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertviewer.core.backend import transformers
+from bertviewer.core.building.building import build_config, plain_config
+from bertviewer.core.building.config_names import hidden_name
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.source.parsing import parse_source
+from tests.core.building.test_building import TINY
+
+VALUES: tuple[Any, ...] = (5, "x", [], {}, None, True)
+NESTED = {"clip": "text_config", "blip": "vision_config", "encodec": "", "t5": "", "bamba": ""}
+
+
+def refusal(folder: Path, config: dict[str, Any]) -> str:
+    """Open a configuration; return why not, "" if it opens."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(config))
+    try:
+        open_model(parse_source(str(path)), keep=False)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("key", ["to_dict", "dict_dtype_to_str", "save_pretrained", "validate"])
+@pytest.mark.parametrize("value", [5, None])
+def test_a_method(key: str, value: object, tmp_path: Path) -> None:
+    said = f"the key '{key}' has the name of something that BertConfig itself has"
+    assert said in refusal(tmp_path, TINY | {key: value})
+
+
+def test_what_every_access_goes_through(tmp_path: Path) -> None:
+    assert "the key 'attribute_map'" in refusal(tmp_path, TINY | {"attribute_map": 5})
+
+
+def test_a_value_that_the_class_works_out(tmp_path: Path) -> None:
+    assert "the key 'use_return_dict'" in refusal(tmp_path, TINY | {"use_return_dict": True})
+
+
+def test_in_a_nested_configuration(tmp_path: Path) -> None:
+    for inner in ({"to_dict": 5}, {"model_type": "clip_text_model", "to_dict": 5}):
+        said = refusal(tmp_path, {"model_type": "clip", "text_config": inner})
+        assert "the key 'to_dict' has the name of something that CLIPTextConfig" in said
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model_type": "dpt", "backbone": "org/name"}, "backbone 'org/name': it asks for some"),
+        ({"model_type": "upernet", "backbone": "/etc"}, "backbone '/etc': it asks for something"),
+        (
+            {"model_type": "detr", "backbone": "org/name", "use_timm_backbone": False},
+            "only the model's own files are read",
+        ),
+        ({"model_type": "detr", "backbone": "resnet50"}, "it needs the library timm, which is not"),
+        ({"model_type": "layoutlmv2"}, "it needs the library detectron2, which is not there"),
+    ],
+)
+def test_what_lies_elsewhere_or_is_missing_is_told_without_advice(
+    config: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    line = refusal(tmp_path, config)
+    assert said in line
+    for advice in ("install", "HF_", "http", "environment", "network"):
+        assert advice not in line
+
+
+@pytest.mark.parametrize("model_type", NESTED)
+def test_any_name_of_a_class_with_any_value(model_type: str) -> None:
+    """A sample of ``python -m tests.fuzz names``, which takes every family."""
+    kind = transformers.CONFIG_MAPPING[model_type]
+    for number, key in enumerate(dir(kind)):
+        values: dict[str, Any] = {key: VALUES[number % len(VALUES)]}
+        if nested := NESTED[model_type]:
+            values = {nested: values}
+        try:
+            config = build_config({**values, "model_type": model_type}, "a test")
+        except UserError:
+            continue
+        plain_config(config, "a test")
+
+
+def test_no_class_hides_its_own_methods() -> None:
+    for model_type in ("bert", "clip", "t5", "bamba", "encodec", "timm_backbone", "rag"):
+        kind = transformers.CONFIG_MAPPING[model_type]
+        if model_type != "rag":  # which is made of two others
+            assert hidden_name(kind()) == ""

@@ -1,0 +1,52 @@
+"""Small models with weights from a seed, run as the window runs them: layers' arguments kept."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.run.running import run_sentence
+from tests.core.checking.small_models import SENTENCE, run, small_model
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A model, a run of it, and what was kept of that."""
+
+    model: LoadedModel
+    run: ActivationRun
+    kept: Capture
+
+    @property
+    def module(self) -> Any:
+        return self.model.module(random_weights=True)
+
+    def plain(self, **more: Any) -> Any:
+        """Call the model plainly with what the run gave it."""
+        with torch.no_grad():
+            return self.module(**{**self.kept.inputs, **more})
+
+
+def opened(
+    family: str, task: str = "base", sentence: Sentence = SENTENCE, **changes: Any
+) -> Opened:
+    """Open a small model and run a sentence."""
+    model = small_model(family, task, **changes)
+    run(model, sentence)  # moves the weights away from those of the initialisation
+    return ran(model, sentence)
+
+
+def ran(model: LoadedModel, sentence: Sentence = SENTENCE) -> Opened:
+    """Run a sentence as the window does."""
+    kept = Capture("units")
+    return Opened(model, run_sentence(model, sentence, True, capture=kept), kept)
+
+
+@cache
+def known(family: str, task: str = "base") -> Opened:
+    """Return a model and its run for tests that leave both as they are."""
+    return opened(family, task)

@@ -1,0 +1,184 @@
+"""The letters of a configuration."""
+
+import keyword
+
+import pytest
+
+from bertviewer.core.expressions.letters import LETTERS
+from bertviewer.core.expressions.symbols import (
+    MOST_OTHERS,
+    MOST_SYMBOLS,
+    is_standard,
+    others_of,
+    place_of,
+    role_of,
+    standard_letter,
+    symbols_of,
+)
+
+
+def letters(config: dict[str, object]) -> dict[str, int]:
+    return {symbol.letter: symbol.value for symbol in symbols_of(config)}
+
+
+def test_bert_has_the_standard_letters() -> None:
+    config = {
+        "vocab_size": 21128,
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "max_position_embeddings": 512,
+        "type_vocab_size": 2,
+        "id2label": {0: "a", 1: "b", 2: "c"},
+    }
+    assert letters(config) == {
+        "V": 21128,
+        "L": 512,
+        "T": 2,
+        "C": 3,
+        "N": 12,
+        "A": 12,
+        "D": 768,
+        "I": 3072,
+    }
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"n_embd": 8, "n_layer": 2, "n_head": 4, "n_inner": None}, {"D": 8, "N": 2, "A": 4}),
+        (
+            {"dim": 8, "n_layers": 2, "n_heads": 4, "hidden_dim": 5},
+            {"D": 8, "N": 2, "A": 4, "I": 5},
+        ),
+        ({"embedding_size": 3, "hidden_size": 8}, {"E": 3, "D": 8}),
+    ],
+)
+def test_families_name_the_same_thing_differently(
+    config: dict[str, object], expected: dict[str, int]
+) -> None:
+    assert letters(config) == expected
+
+
+def test_what_is_no_size_is_left_out() -> None:
+    config = {
+        "pad_token_id": 3,
+        "bos_token_id": 1,
+        "eos_token_ids": 7,
+        "seed": 42,
+        "layer_index": 4,
+        "tie_word_embeddings": True,
+        "chunk_size_feed_forward": 9,
+        "type_vocab_size": 0,
+        "max_relative_positions": -1,
+        "initializer_range": 0.02,
+        "rope_parameters": {"factor": 8},
+    }
+    assert letters(config) == {}
+
+
+def test_two_stacks_have_two_depths() -> None:
+    assert letters({"encoder_layers": 3, "decoder_layers": 4, "num_hidden_layers": 3}) == {
+        "N_e": 3,
+        "N_d": 4,
+    }
+    assert letters({"num_layers": 3, "num_decoder_layers": 4}) == {"N_e": 3, "N_d": 4}
+    assert letters({"num_encoder_layers": 3, "num_decoder_layers": 4}) == {"N_e": 3, "N_d": 4}
+
+
+def test_other_keys_become_unique_identifiers() -> None:
+    config = {"lambda": 2, "2d size": 3, "V": 4, "a-b": 5, "a_b": 6, "vocab_size": 7}
+    symbols = symbols_of(config)
+    names = [symbol.letter for symbol in symbols]
+    assert len(set(names)) == len(config)
+    assert all(name.isidentifier() and not keyword.iskeyword(name) for name in names)
+    assert [symbol.key for symbol in symbols if symbol.letter == "V"] == ["vocab_size"]
+
+
+def test_a_strangers_file_has_only_so_many() -> None:
+    config = {"hidden_size": 8, **{f"k{number}": number % 10 for number in range(10_000)}}
+    assert len(symbols_of(config)) == MOST_SYMBOLS
+    assert len(others_of(config)) == MOST_OTHERS
+    assert symbols_of(config)[0].letter == "D"
+
+
+def test_a_second_key_of_the_same_meaning_keeps_its_name() -> None:
+    assert letters({"d_model": 4, "hidden_size": 8}) == {"D": 8, "d_model": 4}
+
+
+def test_roles() -> None:
+    roles = {
+        s.key: role_of(s)
+        for s in symbols_of({"num_labels": 3, "extra_layers": 1, "q_groups": 2, "size": 4})
+    }
+    assert roles == {
+        "num_labels": "size",
+        "extra_layers": "layers",
+        "q_groups": "heads",
+        "size": "width",
+    }
+
+
+def test_standard_letters_are_told_from_own_keys() -> None:
+    assert [is_standard(s) for s in symbols_of({"vocab_size": 3, "buckets": 1})] == [True, False]
+
+
+def test_the_table_is_consistent() -> None:
+    keys = [key for letter in LETTERS for key in letter.keys]
+    assert len(set(keys)) == len(keys)
+    # A letter in two rows means the same kind of thing in order.
+    assert [x.letter for x in LETTERS if x.letter == "E"] == ["E", "E"]
+
+
+def test_experts_have_their_letter_unless_embeddings_took_it() -> None:
+    assert letters({"num_local_experts": 8}) == {"E": 8}
+    assert letters({"num_experts": 8, "embedding_size": 4}) == {"E": 4, "num_experts": 8}
+
+
+def test_a_part_of_a_configuration_is_an_index() -> None:
+    config = {
+        "hidden_size": 2,
+        "text_config": {"hidden_size": 3, "num_key_value_heads": 4, "mlp_size": 5},
+        "audio": {"model_type": "x", "inner_config": {"hidden_size": 6}},
+        "rope_parameters": {"factor": 8},
+    }
+    found = symbols_of(config)
+    assert {s.key: s.letter for s in found} == {
+        "hidden_size": "D",
+        "text_config.hidden_size": "D_text",
+        "text_config.num_key_value_heads": "A_kv_text",
+        "text_config.mlp_size": "mlp_size_text",
+        "audio.inner_config.hidden_size": "D_audio_inner",
+    }
+    assert [s.meaning for s in found if s.letter == "D_text"] == [
+        "features of a hidden state (text_config)"
+    ]
+    assert {s.letter: role_of(s) for s in found}["A_kv_text"] == "heads"
+    assert {s.letter: place_of(s) for s in found}["D_audio_inner"] == "audio.inner_config"
+    assert {s.letter: standard_letter(s) for s in found}["A_kv_text"] == "A_kv"
+
+
+def test_lists_of_sizes() -> None:
+    config = {
+        "hidden_sizes": [8, 16],
+        "conv_dim": [512, 512, 512],
+        "depths": [2, 2, 6],
+        "out_indices": [1, 2],
+        "layer_types": ["a", "b"],
+        "cross_layers": [3, 5],
+        "dilations": [],
+        "long": list(range(1, 40)),
+    }
+    found = symbols_of(config)
+    assert {s.key: s.value for s in found} == {
+        "hidden_sizes.0": 8,
+        "hidden_sizes.1": 16,
+        "conv_dim": 512,
+        "depths.0": 2,
+        "depths.1": 2,
+        "depths.2": 6,
+    }
+    assert [s.letter for s in found][:2] == ["hidden_sizes_0", "hidden_sizes_1"]
+    assert {role_of(s) for s in found if s.key.startswith("depths")} == {"layers"}
+    assert {place_of(s) for s in found} == {""}
