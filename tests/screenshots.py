@@ -41,8 +41,8 @@ def take(folder: str) -> None:
         QTabWidget,
     )
 
+    from bertviewer.charts.place import Place
     from bertviewer.core.source.parsing import parse_source
-    from bertviewer.plots.place import Place
     from bertviewer.ui.application import configure, make_window
     from bertviewer.ui.formula_tab import FormulaTab
     from bertviewer.ui.lane import Lane

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bertviewer.charts.flow.dot import dot_of
+from bertviewer.charts.flow.layout import draw
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.flow.reading import FlowReader
@@ -16,8 +18,6 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.text.special_floats import encoded
-from bertviewer.plots.flow.dot import dot_of
-from bertviewer.plots.flow.layout import draw
 from tests.small_models import configurations
 
 

@@ -147,7 +147,7 @@ def _flow(options: argparse.Namespace) -> None:
     elif options.format == "text":
         print_text(flow_text(flow, architecture))
     elif options.format == "dot":
-        from bertviewer.plots.flow.dot import dot_of
+        from bertviewer.charts.flow.dot import dot_of
 
         print_text(dot_of(flow))
     else:

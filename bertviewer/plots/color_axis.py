@@ -5,8 +5,8 @@ from math import ceil, copysign, floor, log10, sqrt
 
 from PySide6.QtGui import QFontMetricsF
 
+from bertviewer.charts.levels import Levels
 from bertviewer.plots.color_scale import ColorScale
-from bertviewer.plots.levels import Levels
 from bertviewer.plots.number_axis import LEAST, LINE, MOST, NumberAxis, round_step
 
 LEAST_GAP = 1 / 15

@@ -4,11 +4,11 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtGui import QPen
 
+from bertviewer.charts.levels import Levels
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_axis import ColorAxis
 from bertviewer.plots.color_scale import ColorScale
 from bertviewer.plots.colors import SHADES
-from bertviewer.plots.levels import Levels
 
 WIDTH, GAP = 12, 5  # pixels
 _FRAME = ("left", "right", "top", "bottom")

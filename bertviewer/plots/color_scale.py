@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
+from bertviewer.charts.levels import Levels, Values
 from bertviewer.plots.colors import SHADES, ColorTable
-from bertviewer.plots.levels import Levels, Values
 from bertviewer.plots.magnitude import power_of
 
 

@@ -8,7 +8,7 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtGui import QColor
 
-from bertviewer.plots.levels import Values
+from bertviewer.charts.levels import Values
 from bertviewer.plots.theme import PlotTheme
 
 SHADES = 256

@@ -1,10 +1,8 @@
-"""A plot as a file's bytes, and a chart's data as CSV.
+"""A plot as a file's bytes.
 
 Files have the plot as it is on the screen, with what is marked, but in the colours for paper.
 """
 
-import csv
-import io
 import re
 from base64 import b64decode
 from pathlib import Path
@@ -15,7 +13,6 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
 from bertviewer.plots.paper import Drawing, alone, lay_out, on_paper, plot_pdf
-from bertviewer.plots.table import Cell, Tabular
 from bertviewer.plots.theme import LIGHT
 
 _PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
@@ -77,25 +74,3 @@ def _unwrapped(drawing: bytes) -> bytes:
         return drawing
     # As large as the page: a size without a unit would be in pixels.
     return _SIZE.sub(rb"\1pt\2pt", b64decode(found[1]), count=1)
-
-
-def csv_text(data: Tabular) -> str:
-    """Return the data of a chart or a table as CSV after RFC 4180, in Unicode with CRLF line ends.
-
-    Numbers have all digits that it takes to read the same number back. An empty cell has no
-    value; NaN and Inf are ``nan`` and ``inf``. Texts stand as they are: a token such as ``=`` is
-    not disarmed for spreadsheets, for then the data would no longer be the data.
-    """
-    header, rows = data.table()
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(header)
-    writer.writerows([written(cell) for cell in row] for row in rows)
-    return text.getvalue()
-
-
-def written(cell: Cell) -> str:
-    """Return a cell's text, with all digits of a number."""
-    if cell is None:
-        return ""
-    return cell if isinstance(cell, str) else repr(cell)

@@ -5,16 +5,16 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.chosen import chosen
+from bertviewer.charts.levels import Levels, levels_of
+from bertviewer.charts.place import Place
 from bertviewer.plots.cells import Cells
-from bertviewer.plots.chart import GridChart
-from bertviewer.plots.chosen import chosen
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale
 from bertviewer.plots.colors import color_table, tinted
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.label_axis import LabelAxis
-from bertviewer.plots.levels import Levels, levels_of
-from bertviewer.plots.place import Place
 from bertviewer.plots.plot import Plot, Side
 
 DIVIDER_Z = 5

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
+from bertviewer.charts.token_naming import shortened
 from bertviewer.plots.axis import Axis
 
 GAP = 6
@@ -147,8 +148,3 @@ def _spacing(texts: Sequence[str]) -> int:
 
 def _is_round(number: int) -> bool:
     return number in (1, 2, 5) or (number % 10 == 0 and (number < 100 or number % 50 == 0))
-
-
-def shortened(text: str, length: int) -> str:
-    """Return ``text``, its end cut off where it is longer than ``length`` characters."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from PySide6.QtGui import QBrush, QColor, QPen
 
-from bertviewer.plots.chart import Line
+from bertviewer.charts.chart import Line
 from bertviewer.plots.legend import Entry
 from bertviewer.plots.theme import PlotTheme
 

@@ -8,9 +8,11 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem, QWidget
 
+from bertviewer.charts.chart import Line, LineChart
+from bertviewer.charts.chosen import closest
+from bertviewer.charts.levels import widened
+from bertviewer.charts.place import Place
 from bertviewer.core.text.numerals import number_text
-from bertviewer.plots.chart import Line, LineChart
-from bertviewer.plots.chosen import closest
 from bertviewer.plots.colors import tinted
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
@@ -19,8 +21,6 @@ from bertviewer.plots.legend_entries import legend_entries
 from bertviewer.plots.legend_plot import LegendPlot
 from bertviewer.plots.log_scale import PowerAxis, log_height
 from bertviewer.plots.magnitude import power_of
-from bertviewer.plots.place import Place
-from bertviewer.plots.theme import widened
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
 SYMBOL_SIZE, RING_SIZE = 7, 13  # pixels

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chosen import chosen
+from bertviewer.charts.chosen import chosen
 from bertviewer.plots.grid_plot import GridPlot
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPen, QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import GridChart, HistogramChart, LineChart
-from bertviewer.plots.place import Place
+from bertviewer.charts.chart import GridChart, HistogramChart, LineChart
+from bertviewer.charts.place import Place
 from bertviewer.plots.theme import LIGHT, PlotTheme
 
 Side = Literal["left", "right"]

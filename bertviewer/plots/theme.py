@@ -1,6 +1,5 @@
 """The colours of plots, for light and dark windows and for paper."""
 
-import sys
 from dataclasses import dataclass
 
 
@@ -24,22 +23,6 @@ class PlotTheme:
     series: tuple[str, ...]
     colormap: str
     diverging: tuple[str, ...]
-
-
-LEAST_SPAN = 1e-3
-"""An axis covers at least this part of its values' size.
-
-Without it a quantity that is constant by construction, as the std after a layer norm is, would
-fill the plot with rounding errors.
-"""
-
-
-def widened(low: float, high: float) -> tuple[float, float]:
-    """Return a range around both values that does not magnify noise; never an empty one."""
-    least = LEAST_SPAN * max(abs(low), abs(high)) or 1.0
-    missing = max(0.0, least - (high - low))
-    most = sys.float_info.max
-    return max(-most, low - missing / 2), min(most, high + missing / 2)
 
 
 # The series' colours are Okabe and Ito's, which people with colour blindness tell apart; those

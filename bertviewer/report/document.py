@@ -8,6 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from bertviewer import __version__
+from bertviewer.charts.layers import layer_chart
+from bertviewer.charts.token_naming import shortened
+from bertviewer.charts.token_norms import names_of_states, norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import figure
 from bertviewer.core.analysis.second_text import second_start
@@ -19,11 +22,8 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.label_axis import shortened
-from bertviewer.plots.layers import layer_chart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import plot_pdf
-from bertviewer.plots.token_norms import names_of_states, norms_chart
 from bertviewer.report.check import check_data
 from bertviewer.report.costs import cost_data, memory_rows, terms_data
 from bertviewer.report.formats import RUN_FIGURES, number, provenance, tokenizer_note, totals

@@ -1,12 +1,12 @@
 """The flow of a module as a drawing on paper or in a web page: the one that the window draws."""
 
+from bertviewer.charts.flow.drawing import Drawing
+from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.flow.svg import svg_of
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.plots.application import windowless_application
-from bertviewer.plots.flow.drawing import Drawing
-from bertviewer.plots.flow.layout import draw
-from bertviewer.plots.flow.painting import pdf_of, text_width
-from bertviewer.plots.flow.svg import svg_of
+from bertviewer.plots.flow_painting import pdf_of, text_width
 
 
 def flow_svg(flow: Flow, architecture: Architecture) -> str:

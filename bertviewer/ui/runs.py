@@ -5,9 +5,9 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
 
+from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
-from bertviewer.plots.place import Place
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.watched_run import WatchedRun
 

@@ -2,8 +2,8 @@
 
 from PySide6.QtCore import QObject, Signal
 
+from bertviewer.charts.place import Place
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.plots.place import Place
 
 
 class Selection(QObject):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from bertviewer.charts.attentions import Attended, HeadFigures
+    from bertviewer.charts.layers import Measured
     from bertviewer.core.activations.activation_run import Sentence
     from bertviewer.core.activations.check_step import Check
     from bertviewer.core.activations.statistics import Statistics
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from bertviewer.core.tensors.token_index import TokenIndex
     from bertviewer.core.tensors.values import TensorValues
     from bertviewer.core.weights.reading import Span
-    from bertviewer.plots.attentions import Attended, HeadFigures
-    from bertviewer.plots.layers import Measured
     from bertviewer.report.document import DrawnRun
     from bertviewer.ui.watched_run import WatchedRun
 
@@ -243,8 +243,8 @@ def attention(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> Attended:
     """Calculate what the heads of an attention look at."""
+    from bertviewer.charts.attentions import Attended
     from bertviewer.core.closer_look.attention import attention_of
-    from bertviewer.plots.attentions import Attended
 
     run = watched.run
     maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
@@ -255,7 +255,7 @@ def head_figures(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> HeadFigures:
     """Calculate an attention, and keep just a figure or two of each head."""
-    from bertviewer.plots.attentions import HeadFigures
+    from bertviewer.charts.attentions import HeadFigures
 
     maps = attention(layer, model, watched, progress).maps
     return HeadFigures(maps.entropies, maps.distances)

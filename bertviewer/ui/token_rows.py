@@ -1,6 +1,5 @@
 """The tokens of a run as rows: what each one is, and which word it is a piece of."""
 
-import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
+from bertviewer.charts.token_naming import shortened, visible
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.words import word_text, words_of
 from bertviewer.core.text.numerals import count_text
@@ -123,21 +123,6 @@ class TokenRows(TableModel):
                 _in_tip(token.written), token.text
             )
         return f"{tip}\n{lack}"
-
-
-def visible(text: str) -> str:
-    """Return a token's text on one line: its control characters by name, spaces alone as ␣."""
-    if text and not text.strip(" "):
-        return "␣" * len(text)
-    return "".join(
-        repr(letter)[1:-1] if unicodedata.category(letter) in ("Cc", "Zl", "Zp") else letter
-        for letter in text
-    )
-
-
-def shortened(text: str, length: int) -> str:
-    """Return at most so many characters, and a sign that there are more."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _in_tip(text: str) -> str:

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.plots.place import Place
+from bertviewer.charts.place import Place
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.token_rows import JOIN_ROLE, TOKEN, TokenRows
 from bertviewer.ui.workspace import Workspace

@@ -6,6 +6,8 @@ from statistics import median
 from time import perf_counter
 from typing import TypeVar
 
+from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.flow.svg import svg_of
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.building.building import build_config, build_on_meta
@@ -16,9 +18,7 @@ from bertviewer.core.flow.tracing_models import LENGTHS
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.application import windowless_application
-from bertviewer.plots.flow.layout import draw
-from bertviewer.plots.flow.painting import text_width
-from bertviewer.plots.flow.svg import svg_of
+from bertviewer.plots.flow_painting import text_width
 
 TIMES = 9
 

@@ -14,9 +14,9 @@ import numpy as np
 from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
+from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.plots.chart import GridChart, Line, LineChart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.application import configure, make_window

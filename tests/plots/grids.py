@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import GridChart
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.place import Place
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.place import Place
-from bertviewer.plots.token_norms import norms_chart
-from tests.plots.looking import make_run
+from tests.charts.runs import make_run
 
 
 def square(values: Sequence[Sequence[float]], is_signed: bool = False) -> GridChart:

@@ -4,7 +4,7 @@ import numpy as np
 from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import HeadsChart
+from bertviewer.charts.chart import HeadsChart
 from bertviewer.plots.head_grid import HeadGrid
 
 

@@ -4,10 +4,10 @@ import pyqtgraph as pg
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import Line, LineChart
+from bertviewer.charts.chart import Line, LineChart
+from bertviewer.charts.place import Place
 from bertviewer.plots.curve import Curve
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
 
 
 def places(name: str, count: int = 4) -> tuple[Place, ...]:

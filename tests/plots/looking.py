@@ -1,36 +1,15 @@
 """How tests look at a plot: its pixels, its colours, and what a mouse over it tells."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
-from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.plots.plot import Plot
 
 LOWEST, HIGHEST = "#440154", "#fde725"
 """Viridis' two ends."""
-NORMS = ((1.0, 1.25, 1.5), (2.0, 2.123456789, 2.5), (3.0, 3.5, 9.0))
-TEXTS = ("[CLS]", "it's", "[SEP]")
-
-
-def make_run(
-    texts: Sequence[str] = TEXTS, norms: Sequence[Sequence[float | None]] = NORMS
-) -> ActivationRun:
-    return ActivationRun(
-        source=SourceInfo("preset", "x", "base", "random"),
-        sentence=Sentence("it's"),
-        tokenizer="stand-in",
-        tokens=tuple(Token(number, text, 0) for number, text in enumerate(texts)),
-        modules=(),
-        token_norms=tuple(map(tuple, norms)),
-        seconds_forward=0.0,
-        seconds_total=0.0,
-    )
 
 
 def scene(plot: Plot, x: float, y: float) -> QPointF:

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtGui import QFontMetricsF
 
+from bertviewer.charts.levels import Levels, widened
 from bertviewer.core.text.numerals import MINUS
 from bertviewer.plots.color_axis import ColorAxis
 from bertviewer.plots.color_scale import ColorScale
 from bertviewer.plots.colors import SHADES, color_table
-from bertviewer.plots.levels import Levels
 from bertviewer.plots.number_axis import LINE, NumberAxis
-from bertviewer.plots.theme import LIGHT, widened
+from bertviewer.plots.theme import LIGHT
 
 pytestmark = pytest.mark.usefixtures("qapp")
 

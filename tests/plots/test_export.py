@@ -1,6 +1,5 @@
 """Plots as files: each opens as what it is, and the plot on the screen stays as it was."""
 
-import csv
 import io
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -13,8 +12,7 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots import export
-from bertviewer.plots.chart import (
+from bertviewer.charts.chart import (
     Bars,
     Chart,
     GridChart,
@@ -23,12 +21,13 @@ from bertviewer.plots.chart import (
     Line,
     LineChart,
 )
+from bertviewer.charts.place import Place
+from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import Drawing, lay_out
-from bertviewer.plots.place import Place
 from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.looking import colors_of, numbers
 
@@ -181,43 +180,3 @@ def test_the_theme_returns_when_writing_fails(show: Show, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="no space"):
         export.pdf(plot)
     assert plot.theme == DARK
-
-
-def rows_of(chart: Chart) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(export.csv_text(chart), newline="")))
-
-
-def test_csv_has_every_digit() -> None:
-    value = 0.1 + 0.2
-    single = np.array([[1 / 3]], dtype=np.float32)
-    assert rows_of(LineChart((Line("x", (value, None)),), "Layer", "std", ("0", "1"))) == [
-        ["Layer", "x, std"],
-        ["0", "0.30000000000000004"],
-        ["1", ""],
-    ]
-    (_, (_, text)) = rows_of(GridChart(single, ("r",), ("c",)))
-    assert float(text) == float(single[0, 0])
-
-
-def test_csv_of_what_is_no_number() -> None:
-    chart = GridChart(np.array([[np.nan, np.inf, -np.inf]]), ("r",), ("a", "b", "c"))
-    assert rows_of(chart)[1] == ["r", "nan", "inf", "-inf"]
-
-
-def test_csv_keeps_texts_as_they_are() -> None:
-    texts = ("=1+1", "+a", "-", "@x", 'say "hi"', "a,b", "two\r\nlines", " blank ", "注意", "")
-    chart = GridChart(np.zeros((1, len(texts))), ("r",), texts, y_title="Layer")
-    assert tuple(rows_of(chart)[0]) == ("Layer", *texts)
-    text = export.csv_text(chart)
-    assert '"say ""hi"""' in text
-    assert '"two\r\nlines"' in text
-    assert text.endswith("\r\n")
-
-
-def test_csv_of_counts() -> None:
-    assert rows_of(HISTOGRAM) == [
-        ["Value, from", "Value, to", "B"],
-        ["0.0", "1.0", "3"],
-        ["1.0", "2.0", "4"],
-        ["NaN", "", "2"],
-    ]

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.chart import Bars, GridChart, HistogramChart, Line
+from bertviewer.charts.comparison import grid_difference
+from bertviewer.charts.levels import levels_of, widened
 from bertviewer.plots import export
-from bertviewer.plots.chart import Bars, GridChart, HistogramChart, Line
-from bertviewer.plots.comparison import grid_difference
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.levels import levels_of
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.magnitude import power_of
 from bertviewer.plots.plot import Plot
-from bertviewer.plots.theme import widened
 from tests.plots.lines import chart, curves
 from tests.plots.looking import HIGHEST, LOWEST, color, scene
 

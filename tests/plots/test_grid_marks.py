@@ -8,13 +8,14 @@ import pytest
 from PySide6.QtCore import QPoint, QRectF
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.place import Place
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.place import Place
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
-from bertviewer.plots.token_norms import norms_chart
+from tests.charts.runs import make_run
 from tests.plots.grids import grid_in, square
-from tests.plots.looking import make_run, pixel
+from tests.plots.looking import pixel
 
 
 @pytest.fixture

@@ -10,14 +10,15 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.place import Place
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.paper import lay_out
-from bertviewer.plots.place import Place
 from bertviewer.plots.plot import Side
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
-from bertviewer.plots.token_norms import norms_chart
+from tests.charts.runs import make_run
 from tests.plots.grids import grid_in, square
 from tests.plots.looking import (
     HIGHEST,
@@ -28,7 +29,6 @@ from tests.plots.looking import (
     colors_of,
     hover,
     leave,
-    make_run,
     pixel,
     scene,
 )

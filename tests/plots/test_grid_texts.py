@@ -7,15 +7,13 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.place import Place
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.place import Place
-from bertviewer.plots.token_norms import norms_chart
+from tests.charts.runs import make_run
 from tests.plots.grids import grid_in, square
-from tests.plots.looking import (
-    make_run,
-    scene,
-)
+from tests.plots.looking import scene
 
 
 @pytest.fixture

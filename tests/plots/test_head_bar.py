@@ -9,14 +9,14 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QFont, QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.chart import GridChart, HeadsChart
+from bertviewer.charts.levels import Levels
 from bertviewer.plots import export
-from bertviewer.plots.chart import GridChart, HeadsChart
 from bertviewer.plots.color_scale import ColorScale
 from bertviewer.plots.colors import color_table
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_bar import BEFORE, HeadBar
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.levels import Levels
 from bertviewer.plots.paper import Drawing, lay_out
 from bertviewer.plots.theme import LIGHT
 from tests.plots.looking import HIGHEST, LOWEST, numbers

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import HeadsChart
+from bertviewer.charts.chart import HeadsChart
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.heads import at, color, head_grid_in

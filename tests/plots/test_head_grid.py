@@ -9,9 +9,9 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import HeadsChart
+from bertviewer.charts.chart import HeadsChart
+from bertviewer.charts.place import Place
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.place import Place
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from tests.plots.heads import at, color, head_grid_in, one_key_each
 from tests.plots.looking import HIGHEST, LOWEST, click, colors, colors_of, hover, leave

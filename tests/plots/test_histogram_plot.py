@@ -5,9 +5,9 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import Bars, HistogramChart
+from bertviewer.charts.chart import Bars, HistogramChart
+from bertviewer.charts.place import Place
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.place import Place
 from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.looking import click, color, colors, hover, leave, pixel, scene
 

@@ -9,12 +9,13 @@ import pytest
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import GridChart
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.token_naming import shortened
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.label_axis import LabelAxis, shortened
+from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.paper import plot_pdf
-from bertviewer.plots.token_norms import norms_chart
-from tests.plots.looking import make_run
+from tests.charts.runs import make_run
 
 TEXTS = ("one", "another", "third")
 

@@ -8,7 +8,7 @@ from PySide6.QtGui import QBrush, QFont, QPen
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import Line
+from bertviewer.charts.chart import Line
 from bertviewer.plots.legend import MOST_HEIGHT, Entry, Legend
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.theme import LIGHT

@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import Line, LineChart
-from bertviewer.plots.comparison import line_difference, overlaid
+from bertviewer.charts.chart import Line, LineChart
+from bertviewer.charts.comparison import line_difference, overlaid
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.theme import DARK
 from tests.plots.lines import chart, lines_in

@@ -8,15 +8,16 @@ import pytest
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import Line
-from bertviewer.plots.comparison import line_difference, overlaid
-from bertviewer.plots.layers import series_chart
+from bertviewer.charts.chart import Line
+from bertviewer.charts.comparison import line_difference, overlaid
+from bertviewer.charts.layers import series_chart
+from bertviewer.charts.place import Place
+from bertviewer.charts.token_paths import Traced, path_charts
 from bertviewer.plots.legend import Legend
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
-from bertviewer.plots.token_paths import Traced, path_charts
+from tests.charts.runs import make_run
 from tests.plots.lines import OUTPUT, chart, curves, lines_in, places
-from tests.plots.looking import make_run, scene
+from tests.plots.looking import scene
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import Line, LineChart
+from bertviewer.charts.chart import Line, LineChart
+from bertviewer.charts.place import Place
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
 from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.lines import OUTPUT, PART, chart, curves, lines_in, marked, places, rings
 from tests.plots.looking import colors, pixel, scene

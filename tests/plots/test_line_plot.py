@@ -5,10 +5,10 @@ from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QGraphicsPathItem, QWidget
 
-from bertviewer.plots.chart import Line
+from bertviewer.charts.chart import Line
+from bertviewer.charts.place import Place
 from bertviewer.plots.export import png
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from tests.plots.lines import chart, curves, lines_in, places
 from tests.plots.looking import colors, pixel, scene

@@ -8,9 +8,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import Line
+from bertviewer.charts.chart import Line
+from bertviewer.charts.place import Place
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
 from tests.plots.lines import chart, lines_in, places
 from tests.plots.looking import click, hover, leave, pixel, scene
 

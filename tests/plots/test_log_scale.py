@@ -6,12 +6,12 @@ import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.plots.chart import Bars, HistogramChart, Line, LineChart
-from bertviewer.plots.comparison import line_difference
+from bertviewer.charts.chart import Bars, HistogramChart, Line, LineChart
+from bertviewer.charts.comparison import line_difference
+from bertviewer.charts.place import Place
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.log_scale import LOWEST, PowerAxis, log_height
-from bertviewer.plots.place import Place
 from tests.plots.looking import color, scene
 
 COUNTS = HistogramChart((0.0, 1.0, 2.0, 3.0), (Bars("B", (1, 1000, 0)),), is_log=True)

@@ -6,9 +6,9 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import GridChart
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.place import Place
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.plots.place import Place
 from tests.plots.looking import click, pixel
 
 TEXTS = ("a", "b", "c", "d")

@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.chart import Line
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.plots.chart import Line
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.formula_view import FormulaView

@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QApplication, QLabel, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
-from bertviewer.plots.place import Place
 from bertviewer.ui.appearance import APPEARANCES, apply_appearance
 from bertviewer.ui.selection import Selection
-from bertviewer.ui.token_rows import ID, JOIN_ROLE, NUMBER, TOKEN, TokenRows, visible
+from bertviewer.ui.token_rows import ID, JOIN_ROLE, NUMBER, TOKEN, TokenRows
 from bertviewer.ui.token_table import INDENT, TICK, TokenTable
 from bertviewer.ui.workspace import Workspace
 from tests.core.analysis.runs import run_of
@@ -131,23 +131,6 @@ class TestRows:
         rows.set_run(run_of([Token(5, "cat", 0, 0), Token(5, "cat", 1, 0)]))
         assert column(rows, TOKEN, Role(JOIN_ROLE)) == [(False, False)] * 2
         assert rows.summary() == "2 tokens, 2 words"
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("cat", "cat"),
-        ("a b", "a b"),
-        ("  ", "␣␣"),
-        ("\n", "\\n"),
-        ("\x00", "\\x00"),
-        ("\u2028", "\\u2028"),
-        ("👨‍👩‍👧", "👨‍👩‍👧"),
-        ("", ""),
-    ],
-)
-def test_every_token_can_be_seen(text: str, shown: str) -> None:
-    assert visible(text) == shown
 
 
 class TestTable:

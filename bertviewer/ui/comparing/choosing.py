@@ -5,10 +5,10 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.opening import PATTERNS

@@ -6,15 +6,15 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
+from bertviewer.charts.attentions import HeadFigures, Measure, figures_chart
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.plots.attentions import HeadFigures, Measure, figures_chart
-from bertviewer.plots.chart import GridChart
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui import tasks
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.view import View
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bertviewer.plots.chart import Chart, GridChart, HeadsChart, HistogramChart, LineChart
-from bertviewer.plots.comparison import (
+from bertviewer.charts.chart import Chart, GridChart, HeadsChart, HistogramChart, LineChart
+from bertviewer.charts.comparison import (
     Pairs,
     grid_difference,
     heads_difference,

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bertviewer.charts.attentions import Attended, token_pairs
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.progress import Progress
-from bertviewer.plots.attentions import Attended, token_pairs
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.watched_run import Task, WatchedRun
 

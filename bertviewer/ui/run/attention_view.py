@@ -4,10 +4,10 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.charts.attentions import Attended, heads_chart
+from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
-from bertviewer.plots.attentions import Attended, heads_chart
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.all_heads import AllHeads

@@ -9,15 +9,15 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
+from bertviewer.charts.chart import Chart
+from bertviewer.charts.file_names import file_name
+from bertviewer.charts.table import Tabular, csv_text
+from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving import files
 from bertviewer.plots import export
-from bertviewer.plots.chart import Chart
-from bertviewer.plots.file_names import file_name
 from bertviewer.plots.paper import Drawing
-from bertviewer.plots.table import Tabular
 from bertviewer.ui.dialogs import show_error
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 PICTURES: dict[str, Callable[[Drawing], bytes]] = {
@@ -87,7 +87,7 @@ def save_picture(plot: Drawing, path: Path, workspace: Workspace) -> None:
 
 def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) -> None:
     """Write the data of a chart or a table as CSV."""
-    save(parent, path, lambda: export.csv_text(data).encode(), workspace)
+    save(parent, path, lambda: csv_text(data).encode(), workspace)
 
 
 def _copy_picture(plot: Drawing, _chart: Chart, _title: str, _workspace: Workspace) -> None:
@@ -95,7 +95,7 @@ def _copy_picture(plot: Drawing, _chart: Chart, _title: str, _workspace: Workspa
 
 
 def _copy_data(_plot: Drawing, chart: Chart, _title: str, _workspace: Workspace) -> None:
-    QApplication.clipboard().setText(export.csv_text(chart))
+    QApplication.clipboard().setText(csv_text(chart))
 
 
 def _choose_picture(plot: Drawing, chart: Chart, title: str, workspace: Workspace) -> None:

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.plots.chart import Chart
-from bertviewer.plots.place import Place
+from bertviewer.charts.chart import Chart
+from bertviewer.charts.place import Place
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label

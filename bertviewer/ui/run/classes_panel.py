@@ -3,17 +3,17 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
+from bertviewer.charts.class_charts import answer_chart, label_grid
+from bertviewer.charts.class_tables import answer_table, best_line, class_table, token_class_table
+from bertviewer.charts.figures import FigureTable
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
-from bertviewer.plots.class_charts import answer_chart, label_grid
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.class_tables import answer_table, best_line, class_table, token_class_table
 from bertviewer.ui.run.figure_view import FigureView
-from bertviewer.ui.run.figures import FigureTable
 from bertviewer.ui.workspace import Workspace
 
 Said = tuple[ActivationRun, ClassScores]

@@ -5,8 +5,8 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont
 
+from bertviewer.charts.figures import Figure, FigureTable
 from bertviewer.ui.module_tree import SHARE_ROLE
-from bertviewer.ui.run.figures import Figure, FigureTable
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
 

@@ -19,13 +19,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.plots import export
-from bertviewer.plots.place import Place
-from bertviewer.plots.table import Cell
+from bertviewer.charts.figures import FigureTable
+from bertviewer.charts.place import Place
+from bertviewer.charts.table import Cell, csv_text, written
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.run.chart_menu import choose_data
 from bertviewer.ui.run.figure_rows import FigureRows
-from bertviewer.ui.run.figures import FigureTable
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.workspace import Workspace
@@ -189,7 +188,7 @@ class FigureView(QWidget):
         _put([header, *rows])
 
     def _copy_csv(self) -> None:
-        QApplication.clipboard().setText(export.csv_text(self.shown))
+        QApplication.clipboard().setText(csv_text(self.shown))
 
     def _save(self) -> None:
         # Called as it is in the program: predictionTable.
@@ -201,7 +200,7 @@ def _put(rows: Sequence[Sequence[Cell]]) -> None:
     """Copy rows for a spreadsheet, tabs between the cells."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerows(map(export.written, row) for row in rows)
+    writer.writerows(map(written, row) for row in rows)
     QApplication.clipboard().setText(text.getvalue().rstrip("\n"))
 
 

@@ -5,7 +5,7 @@ from math import log
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from bertviewer.plots.attentions import head_chart
+from bertviewer.charts.attentions import head_chart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.run.attention_pair import AttentionPair
 from bertviewer.ui.run.chart_panel import ChartPanel

@@ -6,15 +6,15 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
 
+from bertviewer.charts.chart import HistogramChart
+from bertviewer.charts.histograms import common_range, histogram_chart
+from bertviewer.charts.statistics_table import statistics_table
 from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.analysis.histogram_data import Histogram
-from bertviewer.plots.chart import HistogramChart
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.histograms import common_range, histogram_chart
 from bertviewer.ui import tasks
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.figure_view import FigureView
-from bertviewer.ui.run.statistics_table import statistics_table
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.workspace import Workspace

@@ -7,12 +7,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
 
-from bertviewer.core.analysis.layer_parts import Series, layer_series, part_names
-from bertviewer.core.analysis.token_classes import token_classes
-from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.plots.chart import LineChart
-from bertviewer.plots.features import feature_chart
-from bertviewer.plots.layers import (
+from bertviewer.charts.chart import LineChart
+from bertviewer.charts.features import feature_chart
+from bertviewer.charts.layers import (
     BAND,
     SPREAD,
     not_finite,
@@ -20,6 +17,9 @@ from bertviewer.plots.layers import (
     series_chart,
     token_class_chart,
 )
+from bertviewer.core.analysis.layer_parts import Series, layer_series, part_names
+from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.layer_controls import ALL, LayerControls

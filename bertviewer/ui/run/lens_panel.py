@@ -12,17 +12,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from bertviewer.charts.lens import LensFigure, lens_chart
+from bertviewer.charts.place import Place
+from bertviewer.charts.prediction_tables import followed_tokens, lens_table
+from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.plots.lens import LensFigure, lens_chart
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.figure_view import FigureView
-from bertviewer.ui.run.prediction_tables import followed_tokens, lens_table
 from bertviewer.ui.run.turning_splitter import TurningSplitter
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 Predicted = tuple[ActivationRun, Predictions]

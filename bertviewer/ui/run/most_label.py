@@ -3,11 +3,11 @@
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.attentions import Attended
+from bertviewer.charts.token_naming import token_name
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.most_attended import Shares, most_attended, most_attending
-from bertviewer.plots.attentions import Attended
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.run.token_naming import token_name
 from bertviewer.ui.tips import plain_tip
 
 MOST = 5

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.features import feature_grid
+from bertviewer.charts.part_norms import has_norms, part_norms_chart
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.analysis.layer_parts import Series, layer_series
-from bertviewer.plots.chart import GridChart
-from bertviewer.plots.features import feature_grid
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.part_norms import has_norms, part_norms_chart
-from bertviewer.plots.token_norms import norms_chart
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.part_measures import PartMeasures

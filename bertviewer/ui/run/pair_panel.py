@@ -5,17 +5,16 @@ from typing import Literal
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QToolButton, QWidget
 
+from bertviewer.charts.chart import LineChart
+from bertviewer.charts.place import Place
+from bertviewer.charts.similarities import pair_chart, word_chart
+from bertviewer.charts.token_naming import LONGEST, shortened, token_name, visible
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
 from bertviewer.core.text.text_direction import isolated
-from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
-from bertviewer.plots.similarities import pair_chart, word_chart
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.token_naming import LONGEST, token_name
-from bertviewer.ui.token_rows import shortened, visible
 from bertviewer.ui.workspace import Workspace
 
 Mode = Literal["tokens", "word"]

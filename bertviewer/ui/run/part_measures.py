@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.plots.layers import Measured
+from bertviewer.charts.layers import Measured
 from bertviewer.ui import tasks
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.wanted import Wanted

@@ -4,8 +4,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from bertviewer.plots.chart import Chart, GridChart, HeadsChart
-from bertviewer.plots.comparison import common_title
+from bertviewer.charts.chart import Chart, GridChart, HeadsChart
+from bertviewer.charts.comparison import common_title
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot

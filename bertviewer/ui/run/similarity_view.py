@@ -4,10 +4,10 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QWidget
 
+from bertviewer.charts.place import Place
+from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.plots.place import Place
-from bertviewer.plots.similarities import similarity_chart
 from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.pair_panel import PairPanel

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.charts.chart import LineChart
+from bertviewer.charts.token_naming import token_name, token_title
+from bertviewer.charts.token_norms import names_of_states
+from bertviewer.charts.token_paths import PathCharts, Traced, path_charts
+from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
 from bertviewer.core.text.numerals import with_minus
-from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.token_norms import names_of_states
-from bertviewer.plots.token_paths import PathCharts, Traced, path_charts
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.token_naming import token_name, token_title
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 MOST_PINS = 5

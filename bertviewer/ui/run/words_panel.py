@@ -6,6 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.charts.place import Place
+from bertviewer.charts.prediction_tables import actual_summary, candidates_table
+from bertviewer.charts.token_naming import token_name
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import (
     Predictions,
@@ -15,14 +18,11 @@ from bertviewer.core.analysis.prediction_data import (
 )
 from bertviewer.core.analysis.special_tokens import MASKS
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
-from bertviewer.ui.run.prediction_tables import actual_summary, candidates_table
-from bertviewer.ui.run.token_naming import token_name
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.wanted import Wanted
 

@@ -5,13 +5,13 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 
+from bertviewer.charts.histograms import histogram_chart
+from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.histograms import histogram_chart
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.figure_view import FigureView
-from bertviewer.ui.run.statistics_table import tensor_statistics_table
 from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.subject import Subject

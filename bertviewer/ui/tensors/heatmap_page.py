@@ -4,9 +4,9 @@ from typing import Any
 
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from bertviewer.charts.tensor_charts import map_chart
 from bertviewer.core.tensors.reduction import TensorMap
 from bertviewer.core.weights.reading import Span
-from bertviewer.plots.tensor_charts import map_chart
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui import tasks

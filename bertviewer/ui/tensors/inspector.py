@@ -5,10 +5,10 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.charts.place import Place
 from bertviewer.core.architecture.architecture import Architecture, TensorInfo
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
 from bertviewer.core.tensors.token_index import TokenIndex
-from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.tensors.asking import Asking
 from bertviewer.ui.tensors.part_choice import PartChoice

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
+from bertviewer.charts.table import Cell, Table
 from bertviewer.core.tensors.survey_data import Norms
-from bertviewer.plots.table import Cell, Table
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tensors.subject import Subject

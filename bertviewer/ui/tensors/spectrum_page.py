@@ -5,15 +5,15 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QWidget
 
+from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number, words
+from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
 from bertviewer.plots.spectrum_plot import SpectrumPlot
-from bertviewer.plots.tensor_charts import spectrum_chart
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.figure_view import FigureView
-from bertviewer.ui.run.figures import Figure, FigureColumn, FigureTable, number, words
 from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.subject import Subject

@@ -9,8 +9,8 @@ import torch
 import transformers
 from PySide6.QtWidgets import QComboBox, QLabel
 
+from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.core.source.demo import demo_folder
-from bertviewer.plots.chart import GridChart, HeadsChart
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.attention_view import AttentionView
 from bertviewer.ui.run.chart_panel import ChartPanel

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import GridChart, Line, LineChart
+from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel

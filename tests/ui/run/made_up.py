@@ -1,9 +1,7 @@
-"""Runs that no model made, and a view that shows them: quick to test views with."""
+"""A view that shows runs that no model made, and their tree: quick to test views with."""
 
-from dataclasses import replace
 from typing import Any, cast
 
-import numpy as np
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -13,25 +11,7 @@ from bertviewer.ui.run.view import View
 from bertviewer.ui.tasks import Ran
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
-from tests.core.analysis.runs import run_of, tokens_of
-
-LAYERS = 3
-
-
-def made_up(text: str, pair: str = "", seed: int = 0, size: int = 8) -> ActivationRun:
-    """Return a run of these words between [CLS] and [SEP], with random hidden states.
-
-    Tokens of the same text have the same id, whatever is around them.
-    """
-    first, second = ["[CLS]", *text.split(), "[SEP]"], [*pair.split(), "[SEP]"] if pair else []
-    texts = [*first, *second]
-    tokens = tokens_of(*texts, segments="0" * len(first) + "1" * len(second))
-    tokens = [replace(token, id=sum(map(ord, token.text))) for token in tokens]
-    numbers = np.random.default_rng(seed)
-    states = [numbers.standard_normal((len(texts), size)) for _ in range(LAYERS + 1)]
-    run = run_of(tokens, *states, pair=pair or None)
-    paths = (("embeddings",), *((f"layer.{n}",) for n in range(LAYERS)))
-    return replace(run, state_paths=paths)
+from tests.charts.runs import LAYERS
 
 
 def made_up_tree() -> TreeRow:

@@ -6,10 +6,10 @@ from pathlib import Path
 from PySide6.QtWidgets import QLabel, QTableView
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.figures import FigureTable
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.figure_view import FigureView
-from bertviewer.ui.run.figures import FigureTable
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import bring_view, find
 

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import Line
+from bertviewer.charts.chart import Line
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.run.similarity_view import SimilarityView

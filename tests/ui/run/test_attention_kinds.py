@@ -11,12 +11,12 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from tests.core.formulas.formula_models import TINY

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 
+from bertviewer.charts.chosen import chosen
+from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
-from bertviewer.plots.chosen import chosen
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.plots.place import Place
 from bertviewer.ui import tasks
 from bertviewer.ui.main_window import MainWindow
 from tests.plots.looking import click, pixel

@@ -10,10 +10,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import GridChart, LineChart
+from bertviewer.charts.chart import GridChart, LineChart
+from bertviewer.charts.place import Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel

@@ -10,10 +10,10 @@ import transformers
 from PySide6.QtWidgets import QCheckBox, QLabel, QTableView, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.chart import HistogramChart
+from bertviewer.charts.levels import Values
 from bertviewer.core.source.demo import demo_folder
-from bertviewer.plots.chart import HistogramChart
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.levels import Values
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel

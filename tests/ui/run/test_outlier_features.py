@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QMenu, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.place import Place
 from bertviewer.core.analysis.outliers import outlier_features
-from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.outlier_bar import OutlierBar

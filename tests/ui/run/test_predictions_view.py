@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QTableView, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.plots.chart import LineChart
+from bertviewer.charts.chart import LineChart
+from bertviewer.charts.place import Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.words_panel import WordsPanel

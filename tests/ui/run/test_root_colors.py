@@ -8,9 +8,10 @@ from PySide6.QtCore import QSettings
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QCheckBox
 
+from bertviewer.charts.chart import GridChart, HeadsChart
+from bertviewer.charts.table import csv_text
 from bertviewer.core.errors import UserError
 from bertviewer.plots import export
-from bertviewer.plots.chart import GridChart, HeadsChart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui import tasks
@@ -69,12 +70,12 @@ def test_both_plots_have_them_and_lose_them_again(shown: MainWindow, settle: Set
 def test_what_is_told_and_taken_along_are_the_weights(shown: MainWindow, settle: Settle) -> None:
     grid, plot = find(shown, HeadGrid, "headGrid"), find(shown, GridPlot, "headPlot")
     middle = grid.head_rect(3).center()
-    tables = [export.csv_text(chart) for chart in every(shown)]
+    tables = [csv_text(chart) for chart in every(shown)]
     told = grid.text_at(middle), plot.text_at(pixel(plot, 2.5, 2.5).toPointF())
     pictures = [export.png(plot), export.png(grid)]
     box(shown).click()
     settle()
-    assert [export.csv_text(chart) for chart in every(shown)] == tables
+    assert [csv_text(chart) for chart in every(shown)] == tables
     assert (grid.text_at(middle), plot.text_at(pixel(plot, 2.5, 2.5).toPointF())) == told
     assert all(told)
     cells = list(csv.reader(io.StringIO(tables[1])))

@@ -6,11 +6,12 @@ import pytest
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import token_pair_path
-from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
+from tests.charts.runs import made_up
 from tests.ui.finding import find
-from tests.ui.run.made_up import Sight, made_up
+from tests.ui.run.made_up import Sight
 from tests.ui.run.similarity_sight import (
     OTHER,
     TEXT,

@@ -11,8 +11,8 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QApplication, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.chart import GridChart
 from bertviewer.plots import export
-from bertviewer.plots.chart import GridChart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.lane import Lane

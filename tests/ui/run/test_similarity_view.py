@@ -7,17 +7,18 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
-from bertviewer.plots.chart import GridChart
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel
+from tests.charts.runs import LAYERS, made_up
 from tests.core.analysis.runs import demo_run, plain_cosine
 from tests.ui.finding import bring_view, find, is_drawn
-from tests.ui.run.made_up import LAYERS, Sight, made_up
+from tests.ui.run.made_up import Sight
 from tests.ui.run.similarity_sight import (
     OTHER,
     TEXT,

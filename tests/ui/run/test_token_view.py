@@ -8,19 +8,20 @@ import pytest
 from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.chart import LineChart
+from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
-from bertviewer.plots.chart import LineChart
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.token_view import MOST_PINS, TokenView
 from bertviewer.ui.workspace import Workspace
+from tests.charts.runs import made_up
 from tests.core.analysis.runs import demo_run, plain_cosine
 from tests.ui.finding import bring_view, find, is_drawn
-from tests.ui.run.made_up import Sight, made_up
+from tests.ui.run.made_up import Sight
 
 NAMES = ("normPath", "startPath", "beforePath")
 TEXT = "the bank by the river was closed"

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import load_file
 
+from bertviewer.charts.place import Place
 from bertviewer.core.tensors.heads import HeadLayout
-from bertviewer.plots.place import Place
 from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors.part_choice import PartChoice

@@ -1,0 +1,1 @@
+"""Figures as plain data, without Qt: charts, tables, flows laid out, and what makes them."""

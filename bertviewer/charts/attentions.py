@@ -1,0 +1,170 @@
+"""What the heads of an attention look at, as charts: all of them, one, those of all layers."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QCoreApplication
+
+from bertviewer.charts.chart import GridChart, HeadsChart
+from bertviewer.charts.comparison import Pairs
+from bertviewer.charts.levels import Levels, Values, levels_of
+from bertviewer.charts.place import Place
+from bertviewer.charts.token_norms import token_names
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.attention_layers import AttentionLayer
+from bertviewer.core.analysis.attention_maps import AttentionMaps
+from bertviewer.core.analysis.second_text import second_start
+
+Measure = Literal["entropy", "distance"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attended:
+    """A run, and what the heads of one of its attentions look at."""
+
+    run: ActivationRun
+    maps: AttentionMaps
+    layer: AttentionLayer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadFigures:
+    """A figure for each head of one attention: what is left of it when nobody looks at it."""
+
+    entropies: NDArray[np.float64]
+    distances: NDArray[np.float64] | None
+
+    def of(self, measure: Measure) -> NDArray[np.float64] | None:
+        """Return one figure for each head, ``None`` where it has no meaning."""
+        return self.entropies if measure == "entropy" else self.distances
+
+
+def heads_chart(attended: Attended, is_root: bool = False) -> HeadsChart:
+    """Return all heads, with the entropy H in nats and the mean distance d in tokens of each.
+
+    Colours follow the square roots of the shares if ``is_root``.
+    """
+    maps, names = attended.maps, token_names(attended.run.tokens)
+    return HeadsChart(
+        values=maps.probabilities,
+        captions=tuple(_caption(maps, head) for head in range(len(maps.probabilities))),
+        queries=tuple(names[token] for token in maps.query_tokens),
+        keys=tuple(names[token] for token in maps.key_tokens),
+        value_title=QCoreApplication.translate("charts", "Attention"),
+        subject=attended.layer.name,
+        is_root=is_root,
+        levels=_levels(maps.probabilities),
+        second_query=_second(attended.run, maps.query_tokens),
+        second_key=_second(attended.run, maps.key_tokens),
+    )
+
+
+def head_chart(attended: Attended, head: int, is_root: bool = False) -> GridChart:
+    """Return what each query token (rows) takes from each key token (columns) in one head.
+
+    A row stands for its query token. Columns stand for tokens only where those are of another
+    text than the queries. Colours follow the square roots of the shares if ``is_root``.
+    """
+    run, maps = attended.run, attended.maps
+    names = token_names(run.tokens)
+    queries, keys = maps.query_tokens, maps.key_tokens
+    values = maps.probabilities[head]
+    query, key = (
+        QCoreApplication.translate("charts", "query {0}"),
+        QCoreApplication.translate("charts", "key {0}"),
+    )
+    return GridChart(
+        values=values,
+        rows=tuple(run.tokens[token].text for token in queries),
+        columns=tuple(run.tokens[token].text for token in keys),
+        row_places=tuple(Place(token=token) for token in queries),
+        column_places=tuple(Place(token=token) for token in keys) if maps.is_cross else (),
+        x_title=QCoreApplication.translate("charts", "Key"),
+        y_title=QCoreApplication.translate("charts", "Query"),
+        value_title=QCoreApplication.translate("charts", "Attention"),
+        subject=_of_head(attended, head),
+        is_root=is_root,
+        is_top_down=True,
+        levels=_levels(values),
+        row_names=tuple(query.format(names[token]) for token in queries),
+        column_names=tuple(key.format(names[token]) for token in keys),
+        second_row=_second(run, queries),
+        second_column=_second(run, keys),
+    )
+
+
+def figures_chart(
+    layers: Sequence[AttentionLayer],
+    figures: Mapping[AttentionLayer, HeadFigures],
+    measure: Measure,
+) -> GridChart:
+    """Return a figure of each head (columns) in each attention (rows), the first one below.
+
+    An attention without figures has an empty row. Columns stand for heads; rows for nothing,
+    because the calls of a shared layer are one module.
+    """
+    rows = [figures[layer].of(measure) if layer in figures else None for layer in layers]
+    count = max((len(row) for row in rows if row is not None), default=0)
+    values = np.full((len(layers), count), np.nan)
+    for number, row in enumerate(rows):
+        if row is not None:
+            values[number, : len(row)] = row
+    name = QCoreApplication.translate("charts", "head {0}")
+    return GridChart(
+        values=values,
+        rows=tuple(layer.label for layer in layers),
+        columns=tuple(map(str, range(count))),
+        column_places=tuple(Place(head=head) for head in range(count)),
+        x_title=QCoreApplication.translate("charts", "Head"),
+        y_title=QCoreApplication.translate("charts", "Layer"),
+        value_title=_measured(measure),
+        row_names=tuple(layer.name for layer in layers),
+        column_names=tuple(name.format(head) for head in range(count)),
+    )
+
+
+def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
+    """Return which of the tokens ``a`` of run A is which of the tokens ``b``, by their indices."""
+    places_in_a = {token: index for index, token in enumerate(a)}
+    places_in_b = {token: index for index, token in enumerate(b)}
+    return [
+        (places_in_a[mine], places_in_b[other])
+        for mine, other in pairs
+        if mine in places_in_a and other in places_in_b
+    ]
+
+
+def _second(run: ActivationRun, tokens: Sequence[int]) -> int | None:
+    """Return where a second text begins among some of the tokens, if another one is before it."""
+    start = second_start(run.tokens)
+    place = None if start is None else bisect_left(tokens, start)
+    return place if place and place < len(tokens) else None
+
+
+def _of_head(attended: Attended, head: int) -> str:
+    name = QCoreApplication.translate("charts", "head {0}").format(head)
+    return f"{attended.layer.name}, {name}"
+
+
+def _measured(measure: Measure) -> str:
+    if measure == "entropy":
+        return QCoreApplication.translate("charts", "Entropy, nats")
+    return QCoreApplication.translate("charts", "Distance, tokens")
+
+
+def _caption(maps: AttentionMaps, head: int) -> str:
+    """Return the figures in as few letters as do: the heatmaps are small."""
+    entropy = f"H {maps.entropies[head]:.1f}"
+    if maps.distances is None:
+        return entropy
+    distance = maps.distances[head]
+    return f"{entropy}  d {distance:.{0 if distance >= 9.95 else 1}f}"
+
+
+def _levels(values: Values) -> Levels:
+    """Return the range from 0 to the largest share: colours of shares begin at nothing."""
+    return 0.0, levels_of(values)[1]

@@ -1,0 +1,269 @@
+"""What a chart shows, as plain data: lines, grids and histograms, and what each point stands for.
+
+Every chart has ``table()``, its data as a header and rows: that is its CSV.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+from PySide6.QtCore import QCoreApplication
+
+from bertviewer.charts.headers import column_header, corner_header
+from bertviewer.charts.levels import Levels, Values
+from bertviewer.charts.place import Place
+from bertviewer.charts.table import Cell, Table
+from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.text_direction import bare
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A value and a place for each x, with gaps where a value is ``None``.
+
+    Attributes:
+        label: its name in the legend.
+        values: its points.
+        places: what each point stands for, as many as there are values, or none at all.
+        low, high: the edges of a band around the line.
+        min, max: thin lines below and above.
+        style: a dashed line is one to compare with.
+        color: the number of its colour; lines of the same thing share one. ``None`` is its place
+            among the chart's lines.
+        measure: what its values are where the chart's y title does not say it, as "mean".
+        reach: how far the band reaches to either side, in words, as "std".
+        name: its label where there is room for words; "" is the label.
+        run, thing: which run it is of, and what, where its label tells both.
+    """
+
+    label: str
+    values: tuple[float | None, ...]
+    places: tuple[Place, ...] = ()
+    low: tuple[float | None, ...] | None = None
+    high: tuple[float | None, ...] | None = None
+    min: tuple[float | None, ...] | None = None
+    max: tuple[float | None, ...] | None = None
+    style: Literal["solid", "dashed"] = "solid"
+    color: int | None = None
+    measure: str = ""
+    reach: str = ""
+    name: str = ""
+    run: str = ""
+    thing: str = ""
+
+    def columns(self) -> tuple[tuple[str, tuple[float | None, ...]], ...]:
+        """Return what there is of the line, each with its name: values, band, min and max."""
+        edges = [f"{self.measure} {sign} {self.reach}" for sign in "−+"]
+        low, high = edges if self.reach else ("low", "high")
+        optional = ((low, self.low), (high, self.high), ("min", self.min), ("max", self.max))
+        found = ((name, part) for name, part in optional if part is not None)
+        return (self.measure, self.values), *found
+
+
+@dataclass(frozen=True, slots=True)
+class LineChart:
+    """Lines over the positions 0, 1, … of which ``ticks`` has the labels.
+
+    A line may be shorter than the axis. ``is_log`` draws values from 1 on a logarithmic axis.
+    ``tick_names`` are the positions where there is room for words; () is the labels. ``bounds`` are
+    the least and the most that a value can be, whatever it is here: of a cosine −1 and 1. Values
+    that are counts are ``is_whole``.
+    """
+
+    lines: tuple[Line, ...]
+    x_title: str
+    y_title: str
+    ticks: tuple[str, ...]
+    is_log: bool = False
+    tick_names: tuple[str, ...] = ()
+    bounds: tuple[float, float] = (-inf, inf)
+    is_whole: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The positions in words."""
+        return self.tick_names or self.ticks
+
+    def color(self, index: int) -> int:
+        """Return the number of a line's colour."""
+        color = self.lines[index].color
+        return index if color is None else color
+
+    def table(self) -> Table:
+        """Return a row for each x, with a column for each line and each edge of a band."""
+        columns = [
+            (column_header(line.name or line.label, name or self.y_title), values)
+            for line in self.lines
+            for name, values in line.columns()
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (bare(tick), *(values[x] if x < len(values) else None for _, values in columns))
+            for x, tick in enumerate(self.names)
+        ]
+        return (self.x_title, *(name for name, _ in columns)), rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridChart:
+    """Values as coloured cells; one that is not finite stays empty.
+
+    Attributes:
+        values: [rows, columns].
+        rows, columns: the labels of both.
+        row_places, column_places: what each of them stands for, or none at all.
+        x_title, y_title, value_title: what the columns, the rows and the values are.
+        is_signed: colours are symmetric about 0.
+        is_root: colours follow the square roots of the values, with their signs.
+        is_top_down: row 0 is at the top, as in a matrix; otherwise at the bottom.
+        levels: the range of the colours; ``None`` is that of the values.
+        row_names, column_names: both where there is room for words; () is the labels.
+        split: from this column on the rows stand for ``split_places``, as where the tokens of a
+            decoder follow those of an encoder.
+        split_places: what each row stands for from there on.
+        second_row: the row at which a second text begins, which a line sets off.
+        second_column: the column likewise.
+        subject: which layer, head or part of the model it is of, in words, where titles do not say.
+    """
+
+    values: Values
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_places: tuple[Place, ...] = ()
+    column_places: tuple[Place, ...] = ()
+    x_title: str = ""
+    y_title: str = ""
+    value_title: str = ""
+    is_signed: bool = False
+    is_root: bool = False
+    is_top_down: bool = False
+    levels: Levels | None = None
+    row_names: tuple[str, ...] = ()
+    column_names: tuple[str, ...] = ()
+    split: int | None = None
+    split_places: tuple[Place, ...] = ()
+    subject: str = ""
+    second_row: int | None = None
+    second_column: int | None = None
+
+    def place(self, row: int, column: int) -> Place:
+        """Return what a cell stands for: its row's place, completed by its column's."""
+        is_split = self.split is not None and column >= self.split
+        places = self.split_places if is_split else self.row_places
+        place = places[row] if places else Place()
+        return place.merged(self.column_places[column]) if self.column_places else place
+
+    def text(self, row: int, column: int) -> str:
+        """Return a cell's row, column and exact value in words."""
+        names = (self.row_names or self.rows)[row], (self.column_names or self.columns)[column]
+        return f"{', '.join(names)}: {number_text(self.values[row, column])}"
+
+    def table(self) -> Table:
+        """Return the grid as it is: the names of the rows, and a column for each column."""
+        names = map(bare, self.row_names or self.rows)
+        rows = [(name, *values) for name, values in zip(names, self.values.tolist(), strict=True)]
+        corner = corner_header(self.y_title, self.x_title, self.value_title, self.subject)
+        return (corner, *map(bare, self.column_names or self.columns)), rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadsChart:
+    """A grid of small grids: what each query token takes from each key token, head by head.
+
+    Attributes:
+        values: [A, S, S'], the share that query token i takes from key token j.
+        captions: a few words about each head.
+        queries, keys: the tokens in words.
+        value_title: what the values are.
+        is_signed: colours are symmetric about 0.
+        is_root: colours follow the square roots of the values, with their signs.
+        levels: the range of the colours; ``None`` is that of the values, and 0.
+        subject: which layer it is of, in words.
+        second_query: the query token at which a second text begins, which a line sets off.
+        second_key: the key token likewise.
+    """
+
+    values: Values
+    captions: tuple[str, ...]
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    value_title: str = ""
+    is_signed: bool = False
+    is_root: bool = False
+    levels: Levels | None = None
+    subject: str = ""
+    second_query: int | None = None
+    second_key: int | None = None
+
+    def text(self, head: int, query: int, key: int) -> str:
+        """Return a cell's head, tokens and exact value in words."""
+        value = number_text(self.values[head, query, key])
+        text = QCoreApplication.translate("charts", "head {0}, query {1}, key {2}: {3}")
+        return text.format(head, self.queries[query], self.keys[key], value)
+
+    def table(self) -> Table:
+        """Return a row for each query token of each head, with a column for each key token."""
+        rows = [
+            (head, bare(query), *values)
+            for head, grid in enumerate(self.values)
+            for query, values in zip(self.queries, grid.tolist(), strict=True)
+        ]
+        corner = corner_header("Query", "Key", self.value_title, self.subject)
+        return ("Head", corner, *map(bare, self.keys)), rows
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """How many values lie in each bin; parts of one, or differences of them, where so made.
+
+    Attributes:
+        label: its name in the legend.
+        counts: one for each bin.
+        nan_count: values that are NaN, in no bin.
+        inf_count: values that are infinite, in no bin.
+        mean, std: mean and standard deviation of the finite values, to be marked.
+    """
+
+    label: str
+    counts: tuple[float, ...]
+    nan_count: float = 0
+    inf_count: float = 0
+    mean: float | None = None
+    std: float | None = None
+
+    @property
+    def total(self) -> float:
+        """All values, those in no bin too."""
+        return sum(self.counts) + self.nan_count + self.inf_count
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramChart:
+    """One or two series of counts over the same bins: bin i is from edge i to edge i + 1.
+
+    ``is_log`` draws them on a logarithmic axis.
+    """
+
+    edges: tuple[float, ...]
+    series: tuple[Bars, ...]
+    x_title: str = ""
+    y_title: str = ""
+    is_log: bool = False
+
+    def table(self) -> Table:
+        """Return a row for each bin, and one for NaN and one for Inf where there are any."""
+        bins = zip(self.edges[:-1], self.edges[1:], strict=True)
+        rows: list[tuple[Cell, ...]] = [
+            (low, high, *(bars.counts[index] for bars in self.series))
+            for index, (low, high) in enumerate(bins)
+        ]
+        for name, counts in (
+            ("NaN", [bars.nan_count for bars in self.series]),
+            ("Inf", [bars.inf_count for bars in self.series]),
+        ):
+            if any(counts):
+                rows.append((name, None, *counts))
+        edges = (column_header(self.x_title, edge) for edge in ("from", "to"))
+        return (*edges, *(column_header(b.label, self.y_title) for b in self.series)), rows
+
+
+Chart = LineChart | GridChart | HeadsChart | HistogramChart

@@ -1,0 +1,113 @@
+"""The feed-forward's shape: it widens, bends and narrows, and a gate multiplies."""
+
+from collections.abc import Sequence
+
+from bertviewer.charts.flow.drawing import NORMAL, SMALL, Label, Measure, Placed, Rect
+from bertviewer.charts.flow.lettering import cut_in_middle, named
+from bertviewer.charts.flow.words import ARROW, Words, widths_text
+from bertviewer.core.architecture.flow import Node
+
+NARROW, WIDE, GATED_WIDE = 56.0, 128.0, 148.0
+"""How high the shape is at its ends and in the middle."""
+
+LEAST_WIDTH, BAR, GATE_ROOM, BETWEEN = 84.0, 22.0, 34.0, 2.0
+HALF_GAP = 3.0
+_MOST_NAME = 120.0
+
+
+def is_feed_forward(node: Node) -> bool:
+    """Tell whether a node is a feed-forward whose two or three layers are known."""
+    return node.operation in ("feed-forward", "gated feed-forward") and len(layers_of(node)) > 1
+
+
+def layers_of(node: Node) -> tuple[Node, ...]:
+    """Return the linear layers of a feed-forward, a gate before what it gates."""
+    layers = [each for each in node.nodes or () if each.operation == "linear"]
+    if len(layers) != 3:
+        return tuple(layers)
+    bent = {
+        edge.source
+        for edge in node.edges
+        if any(
+            each.id == edge.target and each.operation == "activation" for each in node.nodes or ()
+        )
+    }
+    return (*sorted(layers[:2], key=lambda layer: layer.id not in bent), layers[2])
+
+
+def feed_forward(node: Node, words: Words, measure: Measure) -> Placed:
+    """Return the shape of a feed-forward, plain or gated."""
+    layers = layers_of(node)
+    name = str(node.details.get("activation") or _inner_activation(node))
+    if node.operation == "gated feed-forward":
+        return _gated(node, words, layers, name, measure)
+    height = WIDE
+    first, last = layers[0], layers[-1]
+    left, right = (_width(each, measure) for each in (first, last))
+    splits = (left, left + BETWEEN, left + BETWEEN + BAR, left + 2 * BETWEEN + BAR)
+    width = splits[-1] + right
+    labels = (
+        *_named(first, left / 2 + 4, height / 2, measure),
+        _bar(name, splits[1] + BAR / 2, height / 2, height - 12, measure),
+        *_named(last, splits[-1] + right / 2 - 4, height / 2, measure),
+    )
+    rect = Rect(0, 0, width, height)
+    return Placed(node, "feed-forward", words.part, rect, labels, splits=splits)
+
+
+def _gated(node: Node, words: Words, layers: Sequence[Node], name: str, measure: Measure) -> Placed:
+    height = GATED_WIDE
+    down = layers[-1]
+    left = max(_width(each, measure) for each in layers[:-1])
+    right = _width(down, measure)
+    splits = (left, left + BETWEEN, left + BETWEEN + BAR, left + BETWEEN + BAR + GATE_ROOM)
+    upper, lower = height * 0.27, height * 0.73
+    if len(layers) == 3:
+        written = (
+            *_named(layers[0], left / 2 + 5, upper + 8, measure),
+            *_named(layers[1], left / 2 + 5, lower - 8, measure),
+        )
+    else:
+        # One layer makes both, side by side.
+        written = (
+            *_named(layers[0], left / 2 + 5, upper + 8, measure, "1"),
+            *_named(layers[0], left / 2 + 5, lower - 8, measure, "2"),
+        )
+    labels = (
+        *written,
+        _bar(name, splits[1] + BAR / 2, (height / 2 - HALF_GAP) / 2, height / 2 - 14, measure),
+        *_named(down, splits[-1] + right / 2 - 4, height / 2, measure),
+    )
+    rect = Rect(0, 0, splits[-1] + right, height)
+    return Placed(node, "gated feed-forward", words.part, rect, labels, splits=splits)
+
+
+def _width(layer: Node, measure: Measure) -> float:
+    name = cut_in_middle(layer.name, _MOST_NAME, measure, "strong", NORMAL)
+    sizes = measure(widths_text(layer, ARROW), "mono", SMALL)
+    return max(LEAST_WIDTH, measure(name, "strong", NORMAL) + 30, sizes + 28)
+
+
+def _named(
+    layer: Node, x: float, y: float, measure: Measure, subscript: str = ""
+) -> tuple[Label, ...]:
+    name = cut_in_middle(layer.name, _MOST_NAME, measure, "strong", NORMAL)
+    sizes = widths_text(layer, ARROW, 2 if subscript else 1)
+    if not sizes:
+        return named(name, subscript, x, y, measure)
+    size = Label(sizes, x, y + 8, "mono", SMALL, ink="muted")
+    return *named(name, subscript, x, y - 8, measure), size
+
+
+def _bar(name: str, x: float, y: float, room: float, measure: Measure) -> Label:
+    size = NORMAL - 1
+    if measure(name, "strong", size) > room:
+        # "GELU (tanh)" is one of GELU's forms; which one is told where one points at it.
+        name = name.partition(" (")[0]
+    text = cut_in_middle(name, room, measure, "strong", size)
+    return Label(text, x, y, "strong", size, is_turned=True)
+
+
+def _inner_activation(node: Node) -> str:
+    found = (each for each in node.nodes or () if each.operation == "activation")
+    return next((str(each.details.get("activation") or each.name) for each in found), "")

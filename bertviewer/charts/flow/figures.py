@@ -1,0 +1,229 @@
+"""How large a node's shape is and what stands in it, before it has a place."""
+
+from dataclasses import dataclass, replace
+from math import ceil
+
+from bertviewer.charts.flow.drawing import (
+    NORMAL,
+    SMALL,
+    Form,
+    Label,
+    Measure,
+    Placed,
+    Rect,
+    Style,
+)
+from bertviewer.charts.flow.feed_forwards import feed_forward, is_feed_forward
+from bertviewer.charts.flow.hangers import POSITION_BIAS
+from bertviewer.charts.flow.lettering import cut_in_middle, named
+from bertviewer.charts.flow.words import NORMS, SIGNS, Words
+from bertviewer.core.architecture.flow import Node
+
+DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 34.0
+SIDE_PILL, PILL_HEIGHT, NORM_HEIGHT, BOX_HEIGHT, LOW_BOX = 22.0, 28.0, 30.0, 46.0, 34.0
+LEAST_BOX, MOST_TEXT, LINE = 84.0, 170.0, 17.0
+CARD = 5.0
+"""How far a card of a deck stands out behind the one before it."""
+
+TILE_GAP, TILES_WIDE, TILES_HIGH, MARGIN, CAPTION = 4.0, 196.0, 122.0, 9.0, 24.0
+MOST_TILES = 160
+_LAYERS = ("linear", "embedding", "convolution", POSITION_BIAS)
+ABOVE_LINE = 22.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A node's shape with its upper left corner at 0, and the room that it takes.
+
+    ``line`` is where the tensors' line meets it; ``above`` and ``below`` are counted from there,
+    texts beside the shape included.
+    """
+
+    placed: Placed
+    width: float
+    line: float
+    above: float
+    below: float
+
+    @classmethod
+    def of(cls, placed: Placed) -> "Figure":
+        """Return the figure of a shape that has no texts beside it."""
+        half = placed.rect.height / 2
+        return cls(placed, placed.rect.width, half, half, half)
+
+
+def figure_of(node: Node, words: Words, measure: Measure) -> Figure:
+    """Return a node's figure."""
+    if node.kind in ("input", "output"):
+        return _end(node, words, measure)
+    if node.repeat is not None:
+        return _deck(node, words, measure)
+    if node.kind in ("constant", "parameter"):
+        return _pill(node, words, measure, "dashed pill" if node.kind == "constant" else "pill")
+    if node.operation == "attention":
+        return _attention(node, words, measure)
+    if is_feed_forward(node):
+        return Figure.of(feed_forward(node, words, measure))
+    if node.operation == "experts":
+        return _deck(node, words, measure)
+    if node.operation in NORMS:
+        return _norm(node, words, measure)
+    if node.operation in SIGNS and node.kind != "module":
+        return _sign(node, words)
+    if node.operation in _LAYERS:
+        return Figure.of(_box(node, words, measure))
+    if node.operation in ("rotary", "activation") or node.kind == "operation":
+        return _pill(node, words, measure, "pill")
+    return Figure.of(_box(node, words, measure))
+
+
+def side_pill(node: Node, words: Words, measure: Measure) -> Figure:
+    """Return the small pill of what hangs beside a node: masks, tables, further outputs."""
+    form: Form = "pill"
+    if node.kind == "output":
+        form = "exit"
+    elif node.kind in ("constant", "input"):
+        form = "dashed pill"
+    return _pill(node, words, measure, form, SIDE_PILL)
+
+
+def _end(node: Node, words: Words, measure: Measure) -> Figure:
+    text = cut_in_middle(words.title, MOST_TEXT, measure, "caption", SMALL + 0.5)
+    is_input = node.kind == "input"
+    room = DOT if is_input else ARROW_ROOM
+    label = Label(
+        text,
+        0.0 if is_input else room,
+        DOT / 2 - 17,
+        "caption",
+        SMALL + 0.5,
+        "start" if is_input else "end",
+        "muted",
+    )
+    placed = Placed(
+        node, "input" if is_input else "output", words.part, Rect(0, 0, room, DOT), (label,)
+    )
+    width = max(room, measure(text, "caption", SMALL + 0.5))
+    return Figure(placed, width, DOT / 2, ABOVE_LINE, DOT)
+
+
+def _sign(node: Node, words: Words) -> Figure:
+    sign = SIGNS[node.operation or ""]
+    labels = () if sign in "+×" else (Label(sign, SIGN / 2, SIGN / 2, "strong"),)
+    return Figure.of(Placed(node, "sign", words.part, Rect(0, 0, SIGN, SIGN), labels))
+
+
+def _norm(node: Node, words: Words, measure: Measure) -> Figure:
+    size = NORMAL - 0.5
+    width = measure(words.title, "strong", size) + 20
+    label = Label(words.title, width / 2, NORM_HEIGHT / 2, "strong", size)
+    rect = Rect(0, 0, width, NORM_HEIGHT)
+    return Figure.of(Placed(node, "norm", "norm", rect, (label,)))
+
+
+def _pill(
+    node: Node, words: Words, measure: Measure, form: Form, height: float = PILL_HEIGHT
+) -> Figure:
+    size = SMALL + 0.5
+    text = cut_in_middle(words.title, MOST_TEXT, measure, "text", size)
+    is_small = form == "dashed pill" or height < PILL_HEIGHT
+    width = measure(text, "text", size) + (24 if is_small else 28)
+    label = Label(text, width / 2, height / 2, "text", size, ink="muted" if is_small else "text")
+    return Figure.of(Placed(node, form, words.part, Rect(0, 0, width, height), (label,)))
+
+
+def _box(node: Node, words: Words, measure: Measure, form: Form = "box") -> Placed:
+    """Return a title, and a remark below it, in a box."""
+    title = cut_in_middle(words.title, MOST_TEXT, measure, "strong", NORMAL)
+    name = named(title, words.subscript, 0, 0, measure)
+    width = sum(measure(label.text, "strong", label.size) for label in name)
+    if not words.remark:
+        rect = Rect(0, 0, max(LEAST_BOX, width + 24), LOW_BOX)
+        labels = tuple(label.moved(rect.width / 2, rect.height / 2) for label in name)
+        return Placed(node, form, words.part, rect, labels)
+    style: Style = "mono" if words.remark[:1].isdigit() else "caption"
+    remark = cut_in_middle(words.remark, MOST_TEXT, measure, style, SMALL)
+    width = max(width, measure(remark, style, SMALL))
+    rect = Rect(0, 0, max(LEAST_BOX, width + 24), BOX_HEIGHT)
+    x, y = rect.width / 2, rect.height / 2
+    labels = tuple(label.moved(x, y - LINE / 2) for label in name)
+    below = Label(remark, x, y + LINE / 2, style, SMALL, ink="muted")
+    return Placed(node, form, words.part, rect, (*labels, below))
+
+
+def _deck(node: Node, words: Words, measure: Measure) -> Figure:
+    """Equal layers, or experts: cards behind one another, and how many there are."""
+    copies = 4 if node.operation == "experts" else min(4, node.repeat.count if node.repeat else 1)
+    out = CARD * (copies - 1)
+    front = _box(node, words, measure)
+    rect = front.rect
+    height = max(rect.height + 12, 58.0)
+    count = "" if node.repeat is None else f"×{node.repeat.count}"
+    chip = measure(count, "strong", NORMAL) + 14 if count else 0.0
+    width = max(rect.width, 96.0) + chip
+    shift = ((width - chip - rect.width) / 2, out + (height - rect.height) / 2)
+    labels = [label.moved(*shift) for label in front.labels]
+    if count:
+        labels.append(
+            Label(count, width - 12, out + height / 2, "strong", anchor="end", ink="part")
+        )
+    whole = Rect(0, 0, width + out, height + out)
+    placed = replace(front, form="deck", rect=whole, labels=tuple(labels), copies=copies)
+    # Lines meet the front card: its middle is the figure's.
+    return Figure(placed, whole.width, height / 2 + out, height / 2 + out, height / 2)
+
+
+def _attention(node: Node, words: Words, measure: Measure) -> Figure:
+    heads = node.details.get("heads")
+    count = heads if isinstance(heads, int) and heads > 0 else 1
+    drawn = min(count, MOST_TILES)
+    gap = TILE_GAP if drawn <= 24 else 2.5
+    across, tile = _grid(drawn, gap)
+    down = ceil(drawn / across)
+    caption = _heads_text(node, count)
+    inner = max(across * tile + (across - 1) * gap, measure(caption, "caption", SMALL))
+    # As high as Q, K and V are together, so that they go straight into it.
+    top = MARGIN + (TILES_HIGH - down * tile - (down - 1) * gap) / 2
+    left = MARGIN + (inner - across * tile - (across - 1) * gap) / 2
+    tiles = tuple(
+        Rect(
+            left + (number % across) * (tile + gap),
+            top + (number // across) * (tile + gap),
+            tile,
+            tile,
+        )
+        for number in range(drawn)
+    )
+    bottom = MARGIN + TILES_HIGH
+    rect = Rect(0, 0, inner + 2 * MARGIN, bottom + CAPTION)
+    label = Label(caption, MARGIN, bottom + CAPTION / 2 + 0.5, "caption", SMALL, "start", "muted")
+    causal = bool(node.details.get("causal"))
+    placed = Placed(node, "attention", words.part, rect, (label,), tiles=tiles, is_causal=causal)
+    return Figure.of(placed)
+
+
+def _grid(count: int, gap: float) -> tuple[int, float]:
+    """Return how many tiles stand side by side, and their size: the largest that fit.
+
+    Rows that are all full go before slightly larger tiles.
+    """
+    sizes = {
+        across: min(
+            (TILES_WIDE - gap * (across - 1)) / across,
+            (TILES_HIGH - gap * (ceil(count / across) - 1)) / ceil(count / across),
+        )
+        for across in range(1, count + 1)
+    }
+    largest = max(sizes.values())
+    full = [across for across in sizes if not count % across and sizes[across] > 0.8 * largest]
+    across = max(full or sizes, key=lambda number: sizes[number])
+    return across, sizes[across]
+
+
+def _heads_text(node: Node, count: int) -> str:
+    text = "1 head" if count == 1 else f"{count} heads"
+    shared = node.details.get("key_value_heads")
+    if isinstance(shared, int) and shared != count:
+        return f"{text}, {shared} for K and V"
+    size = node.details.get("head_size")
+    return f"{text} of {size}" if size else text

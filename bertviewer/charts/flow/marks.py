@@ -1,0 +1,73 @@
+"""A drawing as lines, filled shapes and texts with their colours: all that a painter must know."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bertviewer.charts.flow.drawing import Drawing, Label, Placed
+from bertviewer.charts.flow.shapes import Shape, line_shapes, node_shapes
+from bertviewer.charts.flow.theme import FlowTheme
+from bertviewer.core.architecture.flow import Edge, Node
+from bertviewer.core.expressions.shape_text import shape_text
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with its colour, and that of nothing else."""
+
+    label: Label
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What belongs together: a node or an edge, with what is told where one points at it."""
+
+    kind: str
+    key: str
+    tip: str
+    shapes: tuple[Shape, ...]
+    texts: tuple[Text, ...] = ()
+
+
+def marks_of(drawing: Drawing, theme: FlowTheme) -> Iterator[Mark]:
+    """Yield all marks of a drawing, what is behind first."""
+    order = ("side", "data", "residual")
+    for line in sorted(drawing.lines, key=lambda each: order.index(each.weight)):
+        key = f"{line.edge.source} {line.edge.target}"
+        yield Mark("edge", key, edge_tip(line.edge), tuple(line_shapes(line, theme)))
+    for placed in drawing.nodes:
+        texts = tuple(Text(label, _ink(label, placed, theme)) for label in placed.labels)
+        shapes = tuple(node_shapes(placed, theme))
+        yield Mark("node", placed.node.id, node_tip(placed.node), shapes, texts)
+    rest = (*drawing.title, *drawing.labels)
+    yield Mark("text", "", "", (), tuple(Text(each, _plain_ink(each, theme)) for each in rest))
+
+
+def node_tip(node: Node) -> str:
+    """Return what is told of a node beside its name."""
+    facts = [node.path or node.name]
+    if node.repeat is not None:
+        facts[0] += f" ({node.repeat.first} to {node.repeat.last})"
+    facts += [text for text in (node.class_name, node.operation) if text]
+    if node.shape:
+        facts.append(shape_text(node.shape))
+    if node.symbolic_shape:
+        facts.append(shape_text(node.symbolic_shape))
+    if node.macs:
+        facts.append(f"{node.macs:,} multiply-adds")
+    return "\n".join(facts)
+
+
+def edge_tip(edge: Edge) -> str:
+    """Return what is told of an edge."""
+    shapes = " = ".join(shape_text(shape) for shape in (edge.shape, edge.symbolic_shape) if shape)
+    facts = (edge.role or "", shapes, ", ".join(edge.movement))
+    return "\n".join(fact for fact in facts if fact)
+
+
+def _ink(label: Label, placed: Placed, theme: FlowTheme) -> str:
+    return theme.parts[placed.part] if label.ink == "part" else _plain_ink(label, theme)
+
+
+def _plain_ink(label: Label, theme: FlowTheme) -> str:
+    return theme.text if label.ink == "text" else theme.muted

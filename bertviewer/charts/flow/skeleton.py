@@ -1,0 +1,81 @@
+"""A flow's nodes in columns: what is right of another comes after it.
+
+An edge that passes columns has a place in each of them, so that nothing else can stand there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bertviewer.charts.flow.columns import columns_of
+from bertviewer.charts.flow.spine import spine_of
+from bertviewer.core.architecture.flow import Edge, Node
+
+PASSING = 8.0
+"""Half of the room that a line needs which passes a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The room that a node takes: ``above`` and ``below`` from where its line meets it."""
+
+    width: float
+    above: float
+    below: float
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What stands in a column: a node, or an edge that passes.
+
+    Attributes:
+        number: its own.
+        column: counted from the left.
+        key: the node's id, empty for an edge.
+        room: what it takes.
+    """
+
+    number: int
+    column: int
+    key: str
+    room: Room
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """Items and how they hang together.
+
+    Attributes:
+        items: by number.
+        chains: of each edge the items that it goes along, its two nodes included.
+        edges: in the same order.
+        spine: the nodes of the main line.
+    """
+
+    items: tuple[Item, ...]
+    chains: tuple[tuple[int, ...], ...]
+    edges: tuple[Edge, ...]
+    spine: tuple[str, ...]
+
+
+def skeleton_of(
+    nodes: Sequence[Node], edges: Sequence[Edge], rooms: Mapping[str, Room]
+) -> Skeleton:
+    """Return nodes and edges in columns.
+
+    Raises:
+        CycleError: they go in a circle.
+    """
+    spine = spine_of(nodes, edges)
+    columns = columns_of(nodes, edges, spine, {key: room.width for key, room in rooms.items()})
+    numbers = {node.id: number for number, node in enumerate(nodes)}
+    items = [
+        Item(number, columns[node.id], node.id, rooms[node.id]) for number, node in enumerate(nodes)
+    ]
+    chains = []
+    for edge in edges:
+        chain = [numbers[edge.source]]
+        for column in range(columns[edge.source] + 1, columns[edge.target]):
+            chain.append(len(items))
+            items.append(Item(len(items), column, "", Room(0, PASSING, PASSING)))
+        chains.append((*chain, numbers[edge.target]))
+    return Skeleton(tuple(items), tuple(chains), tuple(edges), spine)

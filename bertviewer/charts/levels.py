@@ -1,0 +1,52 @@
+"""Ranges of values: what a colour map covers, and what values of a kind can be at all."""
+
+import sys
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.floating[Any]]
+Levels = tuple[float, float]
+"""The values of a colour map's two ends."""
+
+COSINES = (-1.0, 1.0)
+PARTS = (0.0, 1.0)
+"""Probabilities, and parts of a whole."""
+SIZES = (0.0, inf)
+"""Norms, deviations, counts."""
+
+LEAST_SPAN = 1e-3
+"""An axis covers at least this part of its values' size.
+
+Without it a quantity that is constant by construction, as the std after a layer norm is, would
+fill the plot with rounding errors.
+"""
+
+
+def widened(low: float, high: float) -> tuple[float, float]:
+    """Return a range around both values that does not magnify noise; never an empty one."""
+    least = LEAST_SPAN * max(abs(low), abs(high)) or 1.0
+    missing = max(0.0, least - (high - low))
+    most = sys.float_info.max
+    return max(-most, low - missing / 2), min(most, high + missing / 2)
+
+
+def levels_of(values: Values, is_signed: bool = False) -> Levels:
+    """Return the range of the finite values, about 0 if they are signed; never an empty one."""
+    low, high = _range(values)
+    if is_signed:
+        largest = max(abs(low), abs(high)) or 1.0
+        return -largest, largest
+    return widened(low, high)
+
+
+def _range(values: Values) -> Levels:
+    if values.size:
+        # Mostly there is no infinity, and then nothing has to be picked out of many values.
+        low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
+        if np.isfinite(low) and np.isfinite(high):
+            return low, high
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)

@@ -1,0 +1,309 @@
+"""The layout: what has to be true of every drawing, and how well-known layers stand."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertviewer.charts.flow.drawing import Drawing, Placed
+from bertviewer.charts.flow.layout import draw
+from bertviewer.core.architecture.flow import Edge, Flow, Node
+from tests.charts.flow import flows
+from tests.charts.flow.checks import check, measure
+
+Pieces = tuple[list[Node], list[Edge], list[str], list[str]]
+"""Nodes and edges, and those where data come in and go out."""
+
+
+def at(drawing: Drawing, key: str) -> Placed:
+    return next(each for each in drawing.nodes if each.node.id == key)
+
+
+def middle(placed: Placed) -> tuple[float, float]:
+    rect = placed.rect
+    return rect.x + rect.width / 2, rect.y + rect.height / 2
+
+
+class Builder:
+    """Makes random flows of parts one after another, side by side, and passed by."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.nodes: list[Node] = []
+        self.edges: list[Edge] = []
+
+    def flow(self, depth: int) -> Flow:
+        first = self.add(flows.node("in", "input"))
+        last = self.part([first], depth)
+        out = self.add(flows.node("out", "output"))
+        self.join(last, out)
+        if self.random.random() < 0.5:
+            self.hang("mask", "constant")
+        if self.random.random() < 0.3:
+            self.hang("table", "parameter")
+        if self.random.random() < 0.3:
+            inner = [each.id for each in self.nodes[1:] if each.id not in (out, "mask", "table")]
+            second = self.add(flows.node("second", "input", name="encoder hidden states"))
+            self.join([second], self.random.choice([*inner, out]))
+        return Flow("some.path", "Some", tuple(self.nodes), tuple(self.edges))
+
+    def add(self, node: Node) -> str:
+        self.nodes.append(node)
+        return node.id
+
+    def join(self, ends: list[str], target: str, role: str | None = None) -> None:
+        for end in ends:
+            if end != target:
+                self.edges.append(Edge(end, target, role=role))
+
+    def hang(self, name: str, kind: str) -> None:
+        inner = [each for each in self.nodes if each.kind in ("module", "group", "operation")]
+        if inner:
+            made = self.add(flows.node(name, "constant" if kind == "constant" else "parameter"))
+            for target in self.random.sample(inner, min(len(inner), self.random.randint(1, 3))):
+                self.join([made], target.id, "mask")
+
+    def one(self, ends: list[str]) -> list[str]:
+        number = len(self.nodes)
+        kind = self.random.choice(("linear", "norm", "attention", "module", "pill", "ffn"))
+        key = f"{kind}{number}"
+        makers: dict[str, Callable[[], Node]] = {
+            "linear": lambda: flows.linear(key),
+            "norm": lambda: flows.norm(key),
+            "attention": lambda: flows.attention(key, self.random.choice((1, 4, 12, 40, 300))),
+            "module": lambda: flows.node(key, path=f"a.{key}", class_name="Any"),
+            "pill": lambda: flows.node(key, "operation", "softmax"),
+            "ffn": lambda: flows.feed_forward(key, f"{key}.up", f"{key}.down", "GELU"),
+        }
+        self.join(ends, self.add(makers[kind]()))
+        return [key]
+
+    def part(self, ends: list[str], depth: int) -> list[str]:
+        shape = self.random.choice(("one", "series", "parallel", "residual", "crossed"))
+        if depth <= 0 or shape == "one":
+            return self.one(ends)
+        if shape == "series":
+            for _ in range(self.random.randint(2, 4)):
+                ends = self.part(ends, depth - 1)
+            return ends
+        lanes = [
+            end for _ in range(self.random.randint(2, 3)) for end in self.part(ends, depth - 1)
+        ]
+        if shape == "crossed":
+            lanes = [end for _ in range(2) for end in self.one(lanes)]
+        key = f"+{len(self.nodes)}"
+        self.add(flows.plus(key))
+        self.join(lanes, key)
+        if shape == "residual":
+            self.join(ends, key, "residual")
+        return [key]
+
+
+@given(st.integers(0, 2**32), st.integers(0, 4))
+def test_every_drawing_is_clear(seed: int, depth: int) -> None:
+    flow = Builder(seed).flow(depth)
+    check(draw(flow, measure), flow)
+
+
+@pytest.mark.parametrize("name", flows.ALL)
+def test_well_known_flows_are_clear(name: str) -> None:
+    check(draw(flows.ALL[name], measure), flows.ALL[name])
+
+
+@pytest.mark.parametrize("canvas", [300.0, 700.0, 5000.0])
+@pytest.mark.parametrize("name", flows.ALL)
+def test_any_canvas_will_do(name: str, canvas: float) -> None:
+    check(draw(flows.ALL[name], measure, canvas=canvas), flows.ALL[name])
+
+
+def test_the_same_flow_gives_the_same_drawing() -> None:
+    assert draw(flows.t5_decoder_block(), measure) == draw(flows.t5_decoder_block(), measure)
+
+
+@pytest.mark.parametrize("name", ["bert layer", "gpt2 block", "llama layer", "t5 decoder block"])
+def test_the_residual_is_one_level_line(name: str) -> None:
+    flow = flows.ALL[name]
+    drawing = draw(flow, measure, canvas=5000)
+    thick = [line for line in drawing.lines if line.weight == "residual"]
+    assert {point[1] for line in thick for point in line.points} == {thick[0].points[0][1]}
+    # From the first node to the last without a gap.
+    assert min(x for line in thick for x, _ in line.points) == at(drawing, "in").rect.right
+    assert max(x for line in thick for x, _ in line.points) == at(drawing, "out").rect.right
+    for edge in flow.edges:
+        if edge.role == "residual":
+            assert any(line.edge is edge for line in thick)
+
+
+def test_norms_stand_where_they_are() -> None:
+    after, before = draw(flows.bert_layer(), measure), draw(flows.gpt2_block(), measure)
+    line = middle(at(after, "+1"))[1]
+    assert middle(at(after, "attention.output.LayerNorm"))[1] == line
+    assert middle(at(after, "output.LayerNorm"))[1] == line
+    assert middle(at(before, "ln_1"))[1] > line
+    assert middle(at(before, "ln_2"))[1] > line
+
+
+def test_queries_keys_and_values_go_straight_in_and_share_no_end() -> None:
+    drawing = draw(flows.bert_layer(), measure)
+    ends = {
+        line.edge.role: line.points
+        for line in drawing.lines
+        if line.edge.role in ("query", "key", "value")
+    }
+    assert all(len(points) == 2 for points in ends.values())
+    heights = [ends[role][-1][1] for role in ("query", "key", "value")]
+    assert heights == sorted(set(heights))
+
+
+def test_one_layer_for_all_three_still_has_three_ends() -> None:
+    drawing = draw(flows.gpt2_block(), measure)
+    ends = {line.points[-1] for line in drawing.lines if line.edge.target == "attention"}
+    assert len(ends) == 3
+    assert at(drawing, "attn.c_attn").labels[0].text == "Q K V"
+
+
+def test_branches_hang_at_one_height() -> None:
+    drawing = draw(flows.gpt2_block(), measure)
+    assert middle(at(drawing, "ln_1"))[1] == middle(at(drawing, "ln_2"))[1]
+
+
+def test_a_cross_attention_reads_what_comes_from_elsewhere() -> None:
+    drawing = draw(flows.t5_decoder_block(), measure, canvas=5000)
+    second, key = at(drawing, "encoder"), at(drawing, "layer.1.EncDecAttention.k")
+    assert second.rect.right < key.rect.x
+    # Not where the decoder's own states come in, far to the left.
+    assert second.rect.x > middle(at(drawing, "+1"))[0]
+    columns = {middle(at(drawing, f"layer.1.EncDecAttention.{name}"))[0] for name in "qkv"}
+    assert len(columns) == 1
+
+
+def test_rotations_share_their_angles() -> None:
+    drawing = draw(flows.llama_layer(), measure)
+    upper, angles, lower = (at(drawing, key) for key in ("rotary q", "cos and sin", "rotary k"))
+    assert upper.rect.bottom < angles.rect.y
+    assert angles.rect.bottom < lower.rect.y
+    assert len([each for each in drawing.nodes if each.node.id == "cos and sin"]) == 1
+
+
+def test_what_comes_of_masks_is_pale() -> None:
+    drawing = draw(flows.bert_layer(), measure)
+    weights = {line.edge.role: line.weight for line in drawing.lines}
+    assert weights["mask"] == "side"
+    assert at(drawing, "mask").form == "dashed pill"
+    assert at(drawing, "mask").rect.y > at(drawing, "attention").rect.bottom
+
+
+def test_equal_layers_are_a_deck() -> None:
+    drawing = draw(flows.whole_bert(), measure)
+    deck = at(drawing, "encoder.layer")
+    assert deck.form == "deck"
+    assert "×12" in [label.text for label in deck.labels]
+    assert at(drawing, "pooler").part == "head"
+
+
+def test_encoder_and_decoder_are_two_strips() -> None:
+    drawing = draw(flows.whole_encoder_decoder(), measure)
+    upper, lower = at(drawing, "encoder.block"), at(drawing, "decoder.block")
+    assert upper.rect.bottom < lower.rect.y
+    assert [label.text for label in drawing.labels] == ["encoder", "decoder"]
+    crossing = next(line for line in drawing.lines if line.edge.role == "key")
+    assert crossing.points[-1] == (middle(lower)[0], lower.rect.y)
+
+
+def test_an_encoder_is_named_where_its_reader_is_in_another_row() -> None:
+    flow = flows.whole_encoder_decoder()
+    drawing = draw(flow, measure, canvas=420)
+    again = [each for each in drawing.nodes if each.node.id == "encoder.final_layer_norm"]
+    assert [each.is_again for each in again] == [False, True]
+    assert again[1].labels[0].text == "encoder"
+
+
+@pytest.mark.parametrize("heads", [1, 2, 7, 12, 16, 40, 128, 1000])
+def test_heads_stay_small(heads: int) -> None:
+    placed = at(draw(flows.bert_layer(heads), measure), "attention")
+    assert len(placed.tiles) == min(heads, 160)
+    assert placed.rect.width < 220
+    assert placed.rect.height < 160
+    for tile in placed.tiles:
+        assert placed.rect.x < tile.x
+        assert tile.right < placed.rect.right
+        assert placed.rect.y < tile.y
+        assert tile.bottom < placed.rect.bottom
+        assert tile.width > 4
+
+
+def test_a_hundred_different_layers_take_rows() -> None:
+    flow = flows.many_layers(100)
+    drawing = draw(flow, measure)
+    check(drawing, flow)
+    assert drawing.width <= 1480
+    assert len({each.rect.y for each in drawing.nodes if each.form == "box"}) > 5
+
+
+def test_a_row_holds_more_than_an_input() -> None:
+    flow = flows.bert_layer()
+    drawing = draw(flow, measure, canvas=300)
+    check(drawing, flow)
+    line = middle(at(drawing, "in"))[1]
+    assert at(drawing, "attention.self.query").rect.x > at(drawing, "in").rect.right
+    assert middle(at(drawing, "+1"))[1] == line
+    assert middle(at(drawing, "output.LayerNorm"))[1] == middle(at(drawing, "+2"))[1]
+
+
+def test_too_many_operations_are_listed() -> None:
+    names = [f"step{number}" for number in range(40)]
+    nodes = [flows.node(name, "operation", "exp") for name in names]
+    flow = flows.flow("mixer", "Mixer", nodes, flows.edges(" > ".join(names)))
+    drawing = draw(flow, measure)
+    check(drawing, flow)
+    texts = [label.text for each in drawing.nodes for label in each.labels]
+    assert texts[0].split() == ["0", "step0", "[1×8×768]"]
+    assert texts[39].split() == ["39", "step39(38)", "[1×8×768]"]
+
+
+def test_a_circle_is_listed() -> None:
+    nodes = [flows.node("a", path="a"), flows.node("b", path="b")]
+    flow = flows.flow("odd", "Odd", nodes, flows.edges("a > b > a"))
+    check(draw(flow, measure), flow)
+
+
+def test_an_empty_flow_has_its_title() -> None:
+    drawing = draw(Flow("x", "Nothing", (), ()), measure, parameters=1)
+    assert [label.text for label in drawing.title] == ["x", "Nothing · 1 parameter"]
+
+
+def test_titles_say_what_it_is() -> None:
+    title = draw(flows.bert_layer(), measure, parameters=7_087_872).title
+    assert [label.text for label in title] == [
+        "encoder.layer.0",
+        "BertLayer · 7,087,872 parameters · [1×8×768] → [1×8×768]",
+    ]
+
+
+def test_long_paths_are_cut_in_the_middle() -> None:
+    path = "first." + "middle." * 60 + "last"
+    flow = flows.bert_layer()
+    drawing = draw(Flow(path, flow.class_name, flow.nodes, flow.edges), measure)
+    name = drawing.title[0].text
+    assert name.startswith("first.")
+    assert name.endswith("last")
+    assert "…" in name
+    end = drawing.title[1]
+    assert end.x + measure(end.text, end.style, end.size) <= drawing.width
+
+
+def test_further_outputs_leave_beside_the_line() -> None:
+    flow = flows.bert_layer()
+    cache = flows.node("present", "output", name="present key")
+    flow = Flow(
+        flow.path,
+        flow.class_name,
+        (*flow.nodes, cache),
+        (*flow.edges, Edge("attention.self.key", "present")),
+    )
+    drawing = draw(flow, measure)
+    check(drawing, flow)
+    assert at(drawing, "present").form == "exit"
+    assert at(drawing, "present").rect.y > at(drawing, "attention.self.key").rect.bottom

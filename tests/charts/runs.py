@@ -1,0 +1,45 @@
+"""Runs that no model made: quick to test charts and views with."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.architecture.source_info import SourceInfo
+from tests.core.analysis.runs import run_of, tokens_of
+
+NORMS = ((1.0, 1.25, 1.5), (2.0, 2.123456789, 2.5), (3.0, 3.5, 9.0))
+LAYERS = 3
+TEXTS = ("[CLS]", "it's", "[SEP]")
+
+
+def make_run(
+    texts: Sequence[str] = TEXTS, norms: Sequence[Sequence[float | None]] = NORMS
+) -> ActivationRun:
+    return ActivationRun(
+        source=SourceInfo("preset", "x", "base", "random"),
+        sentence=Sentence("it's"),
+        tokenizer="stand-in",
+        tokens=tuple(Token(number, text, 0) for number, text in enumerate(texts)),
+        modules=(),
+        token_norms=tuple(map(tuple, norms)),
+        seconds_forward=0.0,
+        seconds_total=0.0,
+    )
+
+
+def made_up(text: str, pair: str = "", seed: int = 0, size: int = 8) -> ActivationRun:
+    """Return a run of these words between [CLS] and [SEP], with random hidden states.
+
+    Tokens of the same text have the same id, whatever is around them.
+    """
+    first, second = ["[CLS]", *text.split(), "[SEP]"], [*pair.split(), "[SEP]"] if pair else []
+    texts = [*first, *second]
+    tokens = tokens_of(*texts, segments="0" * len(first) + "1" * len(second))
+    tokens = [replace(token, id=sum(map(ord, token.text))) for token in tokens]
+    numbers = np.random.default_rng(seed)
+    states = [numbers.standard_normal((len(texts), size)) for _ in range(LAYERS + 1)]
+    run = run_of(tokens, *states, pair=pair or None)
+    paths = (("embeddings",), *((f"layer.{n}",) for n in range(LAYERS)))
+    return replace(run, state_paths=paths)

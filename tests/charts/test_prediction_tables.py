@@ -1,0 +1,120 @@
+"""Tables of predictions: the figures are those of the core, and of torch."""
+
+from dataclasses import replace
+
+import pytest
+
+from bertviewer.charts.figures import FigureTable
+from bertviewer.charts.place import Place
+from bertviewer.charts.prediction_tables import (
+    actual_summary,
+    candidates_table,
+    followed_tokens,
+    lens_table,
+)
+from bertviewer.core.analysis.prediction_data import Predictions
+from bertviewer.core.closer_look.predictions import predictions_at
+from tests.core.closer_look.model_runs import Opened, known
+
+TOKEN = "Token predicted at sat (2)"
+
+
+def at(it: Opened, position: int) -> Predictions:
+    return predictions_at(it.model, it.run, it.kept, position)
+
+
+def column(table: FigureTable, title: str) -> list[object]:
+    header, rows = table.table()
+    return [row[header.index(title)] for row in rows]
+
+
+def test_the_likeliest_tokens_and_the_actual_one() -> None:
+    it = known("bert", "masked-lm")
+    found = at(it, 2)
+    table = candidates_table(it.run, found)
+    logits = it.plain()["logits"][0, 2].double()
+    best = logits.topk(10).indices.tolist()
+    actual = it.run.tokens[2]
+    extra = [] if actual.id in best else [actual.id]
+    chances = logits.softmax(-1)
+    assert column(table, "Probability") == pytest.approx(
+        [float(chances[n]) for n in (*best, *extra)], rel=1e-4
+    )
+    assert column(table, "Logit") == pytest.approx(
+        [float(logits[n]) for n in (*best, *extra)], rel=1e-4, abs=1e-5
+    )
+    ranks = [1 + int((logits > logits[n]).sum()) for n in (*best, *extra)]
+    assert column(table, "Rank") == ranks
+    bold = [row[1].value for row in table.rows if row[1].is_bold]
+    assert bold == [actual.text]
+    assert f"{ranks[-1]:,}" in actual_summary(it.run, found) or not extra
+
+
+def test_run_a_beside_it() -> None:
+    it = known("bert", "masked-lm")
+    b, a = at(it, 2), at(it, 4)
+    table = candidates_table(it.run, b, a, is_compared=True)
+    logits = it.plain()["logits"][0].double().softmax(-1)
+    ids = [one.id for one in b.guess.top]
+    mine, others = column(table, "B, Probability"), column(table, "A, Probability")
+    assert mine[:10] == pytest.approx([float(logits[2, n]) for n in ids], rel=1e-4)
+    assert others[:10] == pytest.approx([float(logits[4, n]) for n in ids], rel=1e-4)
+    less = column(table, "B − A, Probability")
+    for x, y, z in zip(mine, others, less, strict=True):
+        assert isinstance(x, float)
+        assert isinstance(y, float)
+        assert z == x - y
+    # What is likely in A alone is there too.
+    assert {one.text for one in a.guess.top} <= set(column(table, TOKEN))
+    without = candidates_table(it.run, b, None, is_compared=True)
+    assert set(column(without, "A, Probability")) == {None}
+    titles = [one.title for one in table.columns]
+    assert titles == ["Rank", "Token", "B", "A", "B − A", "Logit"]
+    names, _ = table.table()
+    assert (names[0], names[-1]) == ("B, Rank", "B, Logit")
+
+
+def test_the_lens_has_the_last_layer_first() -> None:
+    it = known("bert", "masked-lm")
+    found = at(it, 2)
+    table = lens_table(it.run, found)
+    states = len(it.run.hidden_states)
+    layers = [*map(str, reversed(range(states - 1))), "emb"]
+    assert column(table, f"Layer × Rank: {TOKEN}") == layers
+    for row, guess in zip(table.rows, reversed(found.layers), strict=True):
+        assert [cell.value for cell in row[1:]] == [one.text for one in guess.top[:5]]
+        assert [cell.share for cell in row[1:]] == [one.probability for one in guess.top[:5]]
+        followed = [one.id == it.run.tokens[2].id for one in guess.top[:5]]
+        assert [cell.is_bold for cell in row[1:]] == followed
+    assert lens_table(it.run, found, "A").table()[0][0] == f"Layer × Rank: A, {TOKEN}"
+    assert table.places[0] == Place(it.run.state_path(states - 1, 2))
+
+
+def test_the_lens_names_a_state_that_is_after_the_final_norm() -> None:
+    it = known("gpt2", "pretraining")
+    cell = lens_table(it.run, at(it, 1)).rows[0][0]
+    last = len(it.run.hidden_states) - 2
+    name = f"{last}, after ln_f"
+    assert (cell.value, cell.text, cell.tip) == (name, str(last), f"layer {name}")
+
+
+def test_without_layers_there_is_no_lens() -> None:
+    it = known("bert", "masked-lm")
+    assert lens_table(it.run, replace(at(it, 2), layers=())).rows == ()
+
+
+def test_which_tokens_are_followed() -> None:
+    it = known("gpt2", "pretraining")
+    found = at(it, 1)
+    first, *rest = followed_tokens(it.run, found, 2)
+    assert first.id == it.run.tokens[2].id
+    assert "actual" in first.label
+    assert [one.id for one in rest] == [one.id for one in found.guess.top if one.id != first.id][:2]
+    tokens = list(it.run.tokens)
+    tokens[2] = replace(tokens[2], text="##م")
+    arabic = replace(it.run, tokens=tuple(tokens))
+    assert followed_tokens(arabic, found, 0)[0].label == "\u2066##م\u2069 (actual)"
+    assert actual_summary(arabic, found).startswith("Actual: \u2066##م\u2069, rank ")
+    last = at(it, len(it.run.tokens) - 1)
+    assert [one.id for one in followed_tokens(it.run, last, 1)] == [last.guess.top[0].id]
+    assert actual_summary(it.run, last) == ""

@@ -1,0 +1,52 @@
+"""What tokens are called, also those that run from right to left."""
+
+from dataclasses import replace
+
+import pytest
+
+from bertviewer.charts.token_naming import token_name, token_title, visible
+from tests.charts.runs import made_up
+
+ARABIC, IN_LINE = "##م", "\u2066##م\u2069"
+
+
+def test_a_name_has_the_place_and_that_in_run_a() -> None:
+    run = made_up("the bank")
+    assert token_name(run, 2) == token_name(run, 2, 2) == "bank (2)"
+    assert token_name(run, 2, 3) == "bank (2, A 3)"
+
+
+def test_what_runs_from_right_to_left_keeps_to_its_place() -> None:
+    run = made_up(f"the {ARABIC}")
+    # Without the signs "(2)" would be drawn before the letters, and mirrored.
+    assert token_name(run, 2) == f"{IN_LINE} (2)"
+    assert token_title(run, 2).startswith(f"{IN_LINE} (token 2")
+
+
+def test_a_word_of_pieces_keeps_to_its_place() -> None:
+    run = made_up(f"س {ARABIC}")
+    tokens = (run.tokens[0], *(replace(t, word=0) for t in run.tokens[1:3]), run.tokens[3])
+    title = token_title(replace(run, tokens=tokens), 2)
+    assert title == f"{IN_LINE} (token 2, in word 0: \u2068سم\u2069)"
+
+
+def test_a_long_name_is_cut_inside() -> None:
+    run = made_up("م" * 40)
+    assert token_name(run, 1) == f"\u2068{'م' * 15}…\u2069 (1)"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("cat", "cat"),
+        ("a b", "a b"),
+        ("  ", "␣␣"),
+        ("\n", "\\n"),
+        ("\x00", "\\x00"),
+        ("\u2028", "\\u2028"),
+        ("👨‍👩‍👧", "👨‍👩‍👧"),
+        ("", ""),
+    ],
+)
+def test_every_token_can_be_seen(text: str, shown: str) -> None:
+    assert visible(text) == shown

@@ -1,0 +1,106 @@
+"""A run's token norms as a chart, against the run itself."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bertviewer.charts.place import Place
+from bertviewer.charts.token_norms import names_of_states, norms_chart, state_ticks
+from bertviewer.core.activations.activation_run import ModuleActivation, Token
+from bertviewer.core.activations.statistics import NOTHING
+from tests.charts.runs import NORMS, make_run
+
+
+def test_the_runs_own_norms() -> None:
+    chart = norms_chart(make_run())
+    assert np.array_equal(chart.values, np.array(NORMS))
+    assert chart.rows == ("emb", "0", "1")
+    assert chart.row_names == ("embeddings", "layer 0", "layer 1")
+    assert chart.columns == ("[CLS]", "it's", "[SEP]")
+    assert (chart.x_title, chart.y_title, chart.value_title) == ("Token", "Layer", "Norm")
+    assert chart.place(2, 1) == Place(token=1)
+    assert not chart.is_signed
+
+
+def test_what_is_not_finite_is_nan() -> None:
+    chart = norms_chart(make_run(norms=((None, 1.0, 2.0),)))
+    assert np.isnan(chart.values[0, 0])
+    assert chart.values[0, 1:].tolist() == [1.0, 2.0]
+
+
+def test_rows_stand_for_the_modules_that_gave_them() -> None:
+    paths = (("embeddings",), ("encoder.layer.0",), ("encoder.layer.1",))
+    chart = norms_chart(replace(make_run(), state_paths=paths))
+    assert chart.place(1, 2) == Place("encoder.layer.0", token=2)
+    assert chart.split is None
+
+
+def pair(paths: tuple[tuple[str, ...], ...]) -> tuple[Place, ...]:
+    """Return what the last row stands for, where the last token is of a second segment."""
+    run = make_run()
+    tokens = (*run.tokens[:2], Token(7, "[SEP]", 1))
+    chart = norms_chart(replace(run, tokens=tokens, state_paths=paths))
+    return tuple(chart.place(2, column) for column in range(3))
+
+
+def test_encoder_and_decoder_tokens_have_their_own_modules() -> None:
+    paths = tuple((f"encoder.{n}", f"decoder.{n}") for n in range(3))
+    first, second, third = pair(paths)
+    assert (first, second) == (Place("encoder.2", token=0), Place("encoder.2", token=1))
+    assert third == Place("decoder.2", token=2)
+
+
+def test_a_pair_that_one_stack_reads_has_one_module_a_row() -> None:
+    places = pair((("embeddings",), ("layer.0",), ("layer.1",)))
+    assert places == tuple(Place("layer.1", token=n) for n in range(3))
+
+
+def test_a_second_text_is_set_off() -> None:
+    run = make_run()
+    assert norms_chart(run).second_column is None
+    tokens = (*run.tokens[:2], Token(7, "[SEP]", 1))
+    chart = norms_chart(replace(run, tokens=tokens))
+    assert (chart.second_row, chart.second_column) == (None, 2)
+    assert chart.table() == norms_chart(run).table()
+
+
+def test_nothing_in_a_run() -> None:
+    assert norms_chart(make_run(norms=())).values.size == 0
+    assert norms_chart(make_run((), ())).values.size == 0
+
+
+def test_a_state_after_the_final_norm_says_so() -> None:
+    def names(*paths: tuple[str, ...]) -> tuple[str, ...]:
+        return names_of_states(replace(make_run(), state_paths=paths))
+
+    plain = ("embeddings", "layer 0", "layer 1")
+    assert names(("wte",), ("h.0",), ("ln_f",)) == (*plain[:2], "layer 1, after ln_f")
+    both = names(("a", "b"), ("a.0", "b.0"), ("encoder.norm", "decoder.norm"))
+    assert both[-1] == "layer 1, after norm"
+    # Layers themselves, one layer for all states, and states of which no module is known.
+    assert names(("embeddings",), ("layer.0",), ("layer.1",)) == plain
+    assert names(("embeddings",), ("layers.0.a",), ("layers.0.a",)) == plain
+    assert names(("",), ("",), ("",)) == names() == plain
+    assert names_of_states(make_run(norms=())) == ()
+    assert state_ticks(replace(make_run(), state_paths=((), (), ("ln_f",)))) == (
+        "emb",
+        "0",
+        "1, after ln_f",
+    )
+
+
+def test_what_holds_the_only_layer_is_no_norm() -> None:
+    run = make_run(norms=((1.0,) * 3,) * 2)
+    shape = 1, 3, 2
+    layer = ModuleActivation("encoder.layer.0", "Layer", shape, shape, (NOTHING,), None)
+    given = replace(run, modules=(layer,), state_paths=(("embeddings",), ("encoder",)))
+    assert names_of_states(given) == ("embeddings", "layer 0")
+
+
+def test_names_from_right_to_left_keep_to_their_places() -> None:
+    chart = norms_chart(make_run(("[CLS]", "##م", "[SEP]")))
+    assert chart.text(1, 1).startswith("layer 0, \u2066##م\u2069 (token 1): ")
+    assert chart.columns[1] == "##م"
+    assert chart.table()[0] == ("Layer × Token: Norm", *(
+        f"{text} (token {n})" for n, text in enumerate(chart.columns)
+    ))  # fmt: skip

@@ -1,0 +1,84 @@
+"""Painting by Qt: the same picture as the SVG, and a page as large as the drawing."""
+
+import io
+
+import pypdf
+import pytest
+from PySide6.QtGui import QColor, QImage, QPainter
+from pytestqt.qtbot import QtBot
+
+from bertviewer.charts.flow.drawing import Drawing
+from bertviewer.charts.flow.layout import draw
+from bertviewer.charts.flow.theme import DARK, LIGHT, FlowTheme
+from bertviewer.plots.flow_painting import paint, pdf_of, text_width
+from tests.charts.flow import flows
+
+pytestmark = pytest.mark.usefixtures("qtbot")
+
+
+def painted(drawing: Drawing, theme: FlowTheme) -> QImage:
+    image = QImage(int(drawing.width), int(drawing.height), QImage.Format.Format_RGB32)
+    image.fill(QColor(theme.background))
+    painter = QPainter(image)
+    paint(drawing, painter, theme)
+    painter.end()
+    return image
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_it_paints_what_was_laid_out(theme: FlowTheme) -> None:
+    drawing = draw(flows.bert_layer(), text_width)
+    image = painted(drawing, theme)
+    at = {each.node.id: each.rect for each in drawing.nodes}
+    for key, part in (("attention.self.query", "attention"), ("+1", None)):
+        rect = at[key]
+        inside = image.pixelColor(int(rect.x + 4), int(rect.y + rect.height / 2)).name()
+        assert inside == (theme.fill("attention") if part else theme.background)
+    line = next(each for each in drawing.lines if each.weight == "residual")
+    x, y = line.points[0]
+    assert image.pixelColor(int(x + 20), int(y)).name() == theme.flow
+    assert image.pixelColor(1, 1).name() == theme.background
+
+
+def test_nothing_is_painted_beside_the_canvas(qtbot: QtBot) -> None:
+    del qtbot
+    drawing = draw(flows.whole_encoder_decoder(), text_width)
+    image = QImage(int(drawing.width) + 100, int(drawing.height) + 100, QImage.Format.Format_RGB32)
+    image.fill(QColor("#123456"))
+    painter = QPainter(image)
+    painter.translate(50, 50)
+    paint(drawing, painter)
+    painter.end()
+    for x in range(image.width()):
+        for y in (*range(50), *range(image.height() - 50, image.height())):
+            assert image.pixel(x, y) == QColor("#123456").rgb()
+
+
+def test_names_fit_into_their_boxes() -> None:
+    drawing = draw(flows.llama_layer(), text_width)
+    for placed in drawing.nodes:
+        if placed.form in ("box", "norm", "pill", "dashed pill", "deck"):
+            for label in placed.labels:
+                if label.anchor == "middle":
+                    half = text_width(label.text, label.style, label.size) / 2
+                    assert placed.rect.x < label.x - half
+                    assert label.x + half < placed.rect.right
+
+
+def test_a_page_is_as_large_as_the_drawing() -> None:
+    drawing = draw(flows.bert_layer(), text_width)
+    (page,) = pypdf.PdfReader(io.BytesIO(pdf_of(drawing))).pages
+    assert float(page.mediabox.width) == pytest.approx(drawing.width * 0.75, abs=0.6)
+    assert float(page.mediabox.height) == pytest.approx(drawing.height * 0.75, abs=0.6)
+    text = " ".join(page.extract_text().split())
+    for word in ("encoder.layer.0", "BertLayer", "Norm", "12 heads of 64", "768→3072", "GELU"):
+        assert word in text
+    assert not page.images
+
+
+def test_widths_grow_with_size_and_text() -> None:
+    assert text_width("", "text", 12) == 0
+    assert text_width("norm", "text", 24) == pytest.approx(2 * text_width("norm", "text", 12))
+    assert text_width("norms", "mono", 12) > text_width("norm", "mono", 12)
+    # A control character is written as an escape.
+    assert text_width("\x00", "text", 12) == text_width("\\x00", "text", 12)

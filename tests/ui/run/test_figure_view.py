@@ -1,0 +1,197 @@
+"""Tables of figures on the screen: what is shown, and what is copied."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication, QFileDialog, QTableView, QWidget
+from pytestqt.modeltest import ModelTester
+from pytestqt.qtbot import QtBot
+
+from bertviewer.charts.figures import (
+    Figure,
+    FigureColumn,
+    FigureTable,
+    of_both_runs,
+    probability,
+    score,
+    words,
+)
+from bertviewer.charts.place import Place
+from bertviewer.ui.lane import Lane
+from bertviewer.ui.run.figure_rows import FigureRows
+from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.workspace import Workspace
+from tests.ui.finding import find
+
+THIRD = 1 / 3
+TABLE = FigureTable(
+    (FigureColumn("Token"), FigureColumn("P", "bar"), FigureColumn("Logit", "number")),
+    (
+        (words("<s>", is_bold=True), probability(THIRD), score(-2.0625)),
+        (words("a\tb"), probability(None), score(10.0)),
+    ),
+    (Place(token=4), Place(token=7)),
+)
+LENS = FigureTable(
+    (FigureColumn("Layer"), FigureColumn("1", "shade"), FigureColumn("2", "shade")),
+    ((words("0"), Figure("a", "a", 1.0), Figure("b", "b", 0.0)),),
+    (Place(path="layer.0"),),
+)
+
+
+def test_rows_are_a_model(qtmodeltester: ModelTester, qapp: QApplication) -> None:
+    rows = FigureRows()
+    rows.show_table(TABLE)
+    qtmodeltester.check(rows)
+    rows.show_table(LENS)
+    assert rows.columnCount() == 3
+    assert rows.headerData(1, Qt.Orientation.Horizontal) == "1"
+
+
+def test_a_short_title_tells_in_its_tip_and_in_data_what_it_is(qapp: QApplication) -> None:
+    rows = FigureRows()
+    b, a, less = of_both_runs("<s> end", "bar", "End ")
+    rows.show_table(FigureTable((FigureColumn("#"), b, a, less), ()))
+    across = Qt.Orientation.Horizontal
+    assert rows.headerData(1, across) == "End B"
+    assert "B, &lt;s&gt; end" in rows.headerData(1, across, Qt.ItemDataRole.ToolTipRole)
+    assert rows.headerData(0, across, Qt.ItemDataRole.ToolTipRole) is None
+    assert rows.shown.table()[0] == ("#", "B, <s> end", "A, <s> end", "B − A, <s> end")
+    assert [column.kind for column in (b, a, less)] == ["bar", "bar", "number"]
+
+
+def test_a_tip_is_no_markup(qapp: QApplication) -> None:
+    rows = FigureRows()
+    rows.show_table(FigureTable((FigureColumn("x"),), ((words("<s>", tip="<s>, id 0"),),)))
+    assert "&lt;s&gt;" in rows.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+
+
+@pytest.fixture
+def view(lane: Lane, qtbot: QtBot) -> FigureView:
+    view = FigureView(Workspace(lane), "figures", "Figures")
+    qtbot.addWidget(view)
+    view.resize(400, 200)
+    view.show()
+    view.show_table(TABLE)
+    return view
+
+
+@pytest.fixture
+def act(view: FigureView) -> Callable[[str], str]:
+    def act(title: str) -> str:
+        table = find(view, QTableView, "figures")
+        next(action for action in table.actions() if action.text() == title).trigger()
+        return QApplication.clipboard().text()
+
+    return act
+
+
+def test_what_is_copied(view: FigureView, act: Callable[[str], str]) -> None:
+    whole = f'Token\tP\tLogit\n<s>\t{THIRD!r}\t-2.0625\n"a\tb"\t\t10.0'
+    assert act("Copy all") == whole
+    assert act("Copy") == whole.partition("\n")[2]
+    view.mark(1)
+    assert act("Copy") == '"a\tb"\t\t10.0'
+    rows = list(csv.reader(act("Copy data as CSV").splitlines()))
+    assert rows == [["Token", "P", "Logit"], ["<s>", repr(THIRD), "-2.0625"], ["a\tb", "", "10.0"]]
+
+
+def test_a_file_is_called_after_the_table(
+    lane: Lane, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = FigureView(Workspace(lane), "predictionTable", "Predictions")
+    qtbot.addWidget(view)
+    view.show_table(TABLE)
+    proposed: list[str] = []
+
+    def choose(_parent: QWidget, _title: str, proposal: str, _kinds: str) -> tuple[str, str]:
+        proposed.append(proposal)
+        return str(tmp_path / proposal), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    table = find(view, QTableView, "predictionTable")
+    next(action for action in table.actions() if action.text() == "Save data as CSV…").trigger()
+    assert proposed == ["prediction-table.csv"]
+    assert (tmp_path / "prediction-table.csv").read_text().startswith("Token,P,Logit")
+
+
+def test_going_to_a_row_tells_its_place_and_marking_it_does_not(
+    view: FigureView, qtbot: QtBot
+) -> None:
+    told: list[Place] = []
+    view.chosen.connect(told.append)
+    view.mark(0)
+    assert told == []
+    table = find(view, QTableView, "figures")
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert told == [Place(token=7)]
+    view.mark(None)
+    assert table.selectionModel().selectedRows() == []
+    assert told == [Place(token=7)]
+
+
+def test_shades_are_as_deep_as_the_share_and_stay_in_a_selected_row(view: FigureView) -> None:
+    view.show_table(LENS)
+    table = find(view, QTableView, "figures")
+
+    def shade(column: int) -> QColor:
+        rect = table.visualRect(table.model().index(0, column))
+        image = table.viewport().grab().toImage()
+        return image.pixelColor(rect.right() - 4, rect.center().y())
+
+    palette = view.palette()
+    base, full = (palette.color(r) for r in (QPalette.ColorRole.Base, QPalette.ColorRole.Highlight))
+    for selected in (None, 0):
+        view.mark(selected)
+        assert shade(2) == base
+        deep = shade(1)
+        assert deep.red() == pytest.approx((base.red() + full.red()) / 2, abs=2)
+
+
+def test_words_keep_room_beside_numbers(view: FigureView) -> None:
+    table = find(view, QTableView, "figures")
+    assert sum(table.columnWidth(n) for n in range(3)) == pytest.approx(
+        table.viewport().width(), abs=6
+    )
+    view.resize(120, 200)
+    assert table.columnWidth(0) >= table.fontMetrics().horizontalAdvance("a\tb")
+
+
+def test_many_columns_of_words_scroll_before_their_words_are_cut_short(view: FigureView) -> None:
+    table = find(view, QTableView, "figures")
+    width = table.fontMetrics().horizontalAdvance
+    word = next("n" * letters for letters in range(20) if width("n" * letters) > 45)
+    row = words("emb"), *(Figure(word, word, 0.1) for _ in range(5))
+    columns = FigureColumn("Layer"), *(FigureColumn(str(rank), "shade") for rank in range(5))
+    view.show_table(FigureTable(columns, (row,)))
+    view.resize(200, 200)
+    QApplication.processEvents()
+    assert table.columnWidth(1) >= width(word)
+    assert table.horizontalScrollBar().maximum() > 0
+
+
+def test_bars_give_way_before_figures_are_out_of_sight(view: FigureView) -> None:
+    table = find(view, QTableView, "figures")
+    columns = (
+        FigureColumn("Token"),
+        FigureColumn("B", "bar"),
+        FigureColumn("A", "bar"),
+        FigureColumn("Logit", "number"),
+    )
+    row = words("a word"), probability(THIRD), probability(THIRD), score(-2.0625)
+    view.show_table(FigureTable(columns, (row,)))
+    margins = 4 + 12  # the delegate's, left and right of the text
+    figure = table.fontMetrics().horizontalAdvance("0.3333") + margins
+    wide = table.columnWidth(1)
+    least = sum(view._needed)
+    for width in (least + 20, least):
+        view.resize(width, 200)
+        QApplication.processEvents()
+        assert table.horizontalScrollBar().maximum() == 0
+        assert figure < table.columnWidth(1) < wide
+    view.resize(least - 40, 200)
+    assert table.columnWidth(1) > figure
