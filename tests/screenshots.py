@@ -44,14 +44,14 @@ def take(folder: str) -> None:
     from bertviewer.charts.place import Place
     from bertviewer.core.source.parsing import parse_source
     from bertviewer.ui.application import configure, make_window
+    from bertviewer.ui.background.worker import Worker
     from bertviewer.ui.formula_tab import FormulaTab
-    from bertviewer.ui.lane import Lane
     from tests.ui.finding import find, is_drawn
 
     application = QApplication([])
     configure(application)
-    lane = Lane()
-    window = make_window(lane)
+    worker = Worker()
+    window = make_window(worker)
     window.set_appearance("light")
     window.show()
     tabs = find(window, QTabWidget, "detailTabs")
@@ -83,20 +83,20 @@ def take(folder: str) -> None:
         sys.stdout.write(f"{path}\n")
 
     window.open_source(parse_source("demo"))
-    wait(lambda: window.workspace.architecture is not None and not lane.busy)
+    wait(lambda: window.workspace.architecture is not None and not worker.busy)
     window.workspace.select("encoder.layer.3.attention.self")
     open_tab("Formula")
     picture("tree-and-formula")
     open_tab("Overview")
     window.set_sentence(SENTENCE, None)
     window.run()
-    wait(lambda: is_drawn(window) and not lane.busy)
+    wait(lambda: is_drawn(window) and not worker.busy)
     views = find(window, QTabWidget, "runViews")
     window.workspace.go(Place(token=2))
     picture("activations")
     window.enlarge_views()
     open_tab("Attention", views)
-    wait(lambda: not window.workspace.turns.pending and not lane.busy)
+    wait(lambda: not window.workspace.draw_queue.pending and not worker.busy)
     picture("attention")
     window.enlarge_views()
     open_tab("Layers", views)
@@ -106,17 +106,17 @@ def take(folder: str) -> None:
     open_tab("Tensors")
     find(window, QTableView, "tensorTable").selectRow(0)
     find(window, QAbstractButton, "tensorView1").click()
-    wait(lambda: not window.workspace.turns.pending and not lane.busy)
+    wait(lambda: not window.workspace.draw_queue.pending and not worker.busy)
     picture("tensors")
     window.set_appearance("dark")
     window.workspace.select("encoder.layer.3")
     open_tab("Formula")
     find(window, QPushButton, "checkButton").click()
-    wait(lambda: bool(window.workspace.checks) and not lane.busy)
+    wait(lambda: bool(window.workspace.checks) and not worker.busy)
     page = find(window, FormulaTab)
     picture("dark", lambda: page.verticalScrollBar().setValue(page.verticalScrollBar().maximum()))
     window.close()
-    lane.stop(10)
+    worker.stop(10)
 
 
 if __name__ == "__main__":

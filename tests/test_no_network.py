@@ -29,8 +29,8 @@ WINDOW = """
 from PySide6.QtCore import QTimer
 from bertviewer.ui import application
 make_window = application.make_window
-def hooked(lane):
-    window = make_window(lane)
+def hooked(worker):
+    window = make_window(worker)
     def opened():
         window.set_sentence("a test", None)
         window.run()

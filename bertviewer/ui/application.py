@@ -22,10 +22,10 @@ from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
 from bertviewer.core.tokenizer.process import tokenizer_process
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import checked_display
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.settings import mend_settings
 from bertviewer.ui.workspace import Workspace
@@ -48,8 +48,8 @@ def run_window(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     crash_log = open_crash_log()
     damaged = mend_settings()
-    lane = Lane()
-    window = make_window(lane)
+    worker = Worker()
+    window = make_window(worker)
     sys.excepthook = _Excepthook(window)
     if sentence is not None:
         window.set_sentence(sentence.text, sentence.pair)
@@ -58,7 +58,7 @@ def run_window(options: argparse.Namespace) -> int:
     window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))
     window.show()
     status = application.exec()
-    in_time = lane.stop(PATIENCE) and window.stop(PATIENCE) and not libraries.are_loading()
+    in_time = worker.stop(PATIENCE) and window.stop(PATIENCE) and not libraries.are_loading()
     if crash_log is not None:
         crash_log.close()
     if not in_time:
@@ -89,10 +89,10 @@ def configure(application: QApplication) -> None:
     application.setDesktopFileName("io.github.bertviewer.Bertviewer")
 
 
-def make_window(lane: Lane) -> MainWindow:
+def make_window(worker: Worker) -> MainWindow:
     """Return the main window over a workspace of its own."""
     icon = QIcon(str(resources_folder() / "icons" / "bertviewer.svg"))
-    workspace = Workspace(lane)
+    workspace = Workspace(worker)
     window = MainWindow(workspace, icon)
     workspace.setParent(window)
     workspace.failed.connect(lambda error: tell(window, error))

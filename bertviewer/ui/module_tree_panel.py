@@ -41,7 +41,7 @@ class ModuleTreePanel(QWidget):
 
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.row_changed.connect(self._on_row)
-        workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
+        workspace.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
 
     @no_search_for_garbage()
     def apply_filter(self, text: str) -> None:

@@ -127,7 +127,7 @@ class DetailTabs(LazyTabs["Page"]):
         self.tabBarClicked.connect(self._on_click)
         workspace.row_changed.connect(self._refresh)
         workspace.formulas_changed.connect(lambda: self._refresh_if("shows_formulas"))
-        workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
+        workspace.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
 
     def event(self, event: QEvent) -> bool:
         """Let the page in sight keep a shortcut, as Ctrl+F, from its title too; Qt calls it."""

@@ -1,4 +1,4 @@
-"""What the window has done in the background: plain functions for the lane.
+"""What the window has done in the background: plain functions for the worker.
 
 What they need is imported inside them: nothing of it has to be there for the window to come.
 """

@@ -54,7 +54,7 @@ class TokenTable(QWidget):
         layout.addWidget(self._table, 1)
 
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
-        workspace.run_changed.connect(lambda: workspace.turns.later(self._on_run))
+        workspace.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
         workspace.token_changed.connect(self._follow)
         self._on_run()
 

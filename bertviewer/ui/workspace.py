@@ -17,12 +17,12 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui import tasks
-from bertviewer.ui.jobs import Jobs
-from bertviewer.ui.lane import Lane
-from bertviewer.ui.looks import Look
+from bertviewer.ui.background.idle_tasks import IdleTasks, Step
+from bertviewer.ui.background.looks import Look
+from bertviewer.ui.background.scheduler import Scheduler
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
-from bertviewer.ui.unasked import Step, Unasked
 from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Workspace(Runs):
     cancelled = Signal(str)
     failed = Signal(object)
 
-    def __init__(self, lane: Lane, parent: QObject | None = None) -> None:
+    def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.architecture: Architecture | None = None
         self.source: ModelSource | None = None  # of the open model
@@ -63,24 +63,24 @@ class Workspace(Runs):
         self.device_wish = CPU  # where sentences shall run, if they can
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
-        self._jobs = jobs = Jobs(lane, self)
-        self._unasked = Unasked(jobs, self)
+        self._scheduler = scheduler = Scheduler(worker, self)
+        self._idle_tasks = IdleTasks(scheduler, self)
         self._classes = QtClasses(self)
-        self.turns = jobs.turns
-        jobs.activity_changed.connect(self.activity_changed)
-        jobs.progressed.connect(self.progressed)
-        jobs.cancelled.connect(self.cancelled)
-        jobs.failed.connect(self.failed)
+        self.draw_queue = scheduler.draw_queue
+        scheduler.activity_changed.connect(self.activity_changed)
+        scheduler.progressed.connect(self.progressed)
+        scheduler.cancelled.connect(self.cancelled)
+        scheduler.failed.connect(self.failed)
 
     @property
     def activity(self) -> str:
         """What a person waits for, empty if it is nothing."""
-        return self._jobs.activity
+        return self._scheduler.activity
 
     @property
     def is_deriving(self) -> bool:
         """Whether the formulas of the open model are still to come."""
-        return self._unasked.awaits(self._on_derived)
+        return self._idle_tasks.awaits(self._on_derived)
 
     @property
     def device(self) -> str:
@@ -89,13 +89,13 @@ class Workspace(Runs):
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
-        self._jobs.start("open", partial(tasks.open_model, source), self._on_opened)
+        self._scheduler.start("open", partial(tasks.open_model, source), self._on_opened)
 
     def carry_out(
         self, activity: str, task: Callable[[Progress], Any], done: Callable[[Any], None]
     ) -> None:
         """Have the worker do what a person waits for; a newer wish takes its place."""
-        self._jobs.start(activity, task, done)
+        self._scheduler.start(activity, task, done)
 
     def open_head(self, task: str) -> None:
         """Open the same model with another head."""
@@ -108,14 +108,14 @@ class Workspace(Runs):
             return
         self._classes.make_all()
         task = partial(tasks.run_sentence, self._model, sentence, random_weights, self.device_wish)
-        self._jobs.start("run", task, self._on_run, until_drawn=True)
+        self._scheduler.start("run", task, self._on_run, until_drawn=True)
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run."""
         if self._model is None or self.watched is None:
             return
         task = partial(tasks.check_module, self._model, self.watched.kept, path)
-        self._jobs.start("check", task, partial(self.set_check, self.watched, path))
+        self._scheduler.start("check", task, partial(self.set_check, self.watched, path))
 
     def look(
         self,
@@ -153,11 +153,11 @@ class Workspace(Runs):
             if not isinstance(error, UserError):
                 self.failed.emit(error)
 
-        self._jobs.look(view, Look(partial(task, self._model), done, tell, needs_torch))
+        self._scheduler.look(view, Look(partial(task, self._model), done, tell, needs_torch))
 
     def forget_look(self, view: str | None = None) -> None:
         """Give a view's wish up: it is out of sight. Without a name, all views' wishes."""
-        self._jobs.forget_look(view)
+        self._scheduler.forget_look(view)
 
     def export(self, path: Path, drawn: "DrawnRun | None") -> None:
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
@@ -165,14 +165,14 @@ class Workspace(Runs):
             return
         self._classes.make_all()
         task = partial(tasks.write_report, path, self.architecture, drawn, self.models)
-        self._jobs.start("export", task, lambda written: self.exported.emit(str(written)))
+        self._scheduler.start("export", task, lambda written: self.exported.emit(str(written)))
 
     def export_modules(self, path: Path) -> None:
         """Write every module of the open model as CSV."""
         if self.architecture is None:
             return
         task = partial(tasks.write_modules, path, self.architecture, self.models)
-        self._jobs.start("save", task, lambda written: self.saved.emit(str(written)))
+        self._scheduler.start("save", task, lambda written: self.saved.emit(str(written)))
 
     def guard(self, *models: ModelSource) -> None:
         """Let nothing that is saved from now on replace a file of these models."""
@@ -180,14 +180,14 @@ class Workspace(Runs):
 
     def cancel(self) -> None:
         """Stop what is going on."""
-        self._jobs.cancel()
+        self._scheduler.cancel()
 
     def _on_opened(self, opened: tasks.Opened) -> None:
         self._model = model = opened.model
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)
-        self._unasked.hold()
-        self._unasked.add(
+        self._idle_tasks.hold()
+        self._idle_tasks.add(
             (
                 Step(tasks.prepare_views_later, self._on_views, is_needed=False),
                 Step(partial(tasks.load_libraries, model), self._on_libraries),
@@ -195,7 +195,7 @@ class Workspace(Runs):
             )
         )
         self._show(opened)
-        self._classes.when_made(self._unasked.release)
+        self._classes.when_made(self._idle_tasks.release)
 
     def _show(self, opened: tasks.Opened) -> None:
         """Put a model's structure in place of what was there, and have its formulas derived."""
@@ -205,15 +205,15 @@ class Workspace(Runs):
             # Flows come first: they are there at once, and put the walk in order.
             if model.architecture.flows is None:
                 flows = Step(partial(tasks.derive_flows, model), self._on_derived, is_needed=False)
-                self._unasked.add([flows])
+                self._idle_tasks.add([flows])
             if model.architecture.compute is None:
                 derivations = (tasks.derive_counts, tasks.derive_costs)
-                self._unasked.add(
+                self._idle_tasks.add(
                     Step(partial(task, model), self._on_derived) for task in derivations
                 )
         self.set_tree(opened.tree)
         self.forget_runs()
-        self._jobs.forget_look()
+        self._scheduler.forget_look()
         self.architecture_changed.emit()
         self.comparison_changed.emit()
         self.run_changed.emit()
@@ -231,7 +231,7 @@ class Workspace(Runs):
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
         masks = mask_places(run, self.architecture) if self.architecture is not None else ()
         self.set_run(watched, next(iter((*masks, *words)), 0))
-        self._jobs.forget_look()
+        self._scheduler.forget_look()
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)

@@ -18,7 +18,7 @@ from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import find_task
 from bertviewer.report import formats
 from bertviewer.ui.application import configure
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
@@ -69,8 +69,8 @@ def _on_screen(architecture: Architecture, rounds: int) -> dict[str, float]:
     application = QApplication.instance() or QApplication([])
     assert isinstance(application, QApplication)
     configure(application)
-    lane = Lane()
-    workspace = Workspace(lane)
+    worker = Worker()
+    workspace = Workspace(worker)
     panel = ModuleTreePanel(workspace)
     panel.resize(700, 800)
     panel.show()
@@ -92,7 +92,7 @@ def _on_screen(architecture: Architecture, rounds: int) -> dict[str, float]:
     for text in FILTERS:
         figures[f"filter {text!r}"] = _timed(partial(apply, text), rounds)
     panel.close()
-    lane.stop(30)
+    worker.stop(30)
     return figures
 
 

@@ -54,7 +54,7 @@ def done():
     print(time.time(), flush=True)
     os._exit(0)
 
-def watched(lane, make=application.make_window):
+def watched(worker, make=application.make_window):
     from PySide6.QtCore import QEvent, QObject, QTimer
     from PySide6.QtWidgets import QTreeView
 
@@ -64,7 +64,7 @@ def watched(lane, make=application.make_window):
                 QTimer.singleShot(0, done)
             return False
 
-    window = make(lane)
+    window = make(worker)
     if wanted == "window":
         window.painted.connect(done)
     else:
@@ -87,9 +87,9 @@ from PySide6.QtCore import QTimer
 
 ticks = []
 
-def watched(lane, make=application.make_window):
+def watched(worker, make=application.make_window):
     from bertviewer.core.activations.activation_run import Sentence
-    window = make(lane)
+    window = make(worker)
     workspace = window.workspace
     timer = QTimer(window, interval=2)
     timer.timeout.connect(lambda: ticks.append(time.perf_counter()))

@@ -19,7 +19,7 @@ from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.reduction import tensor_map
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_page import ValuesPage
 from tests.core.tensors.made_up import stored_in
 
@@ -63,7 +63,7 @@ def _table(whole: Matrix) -> dict[str, float]:
         page.forget()
         application.processEvents()
         start = time.perf_counter()
-        page.show_subject(Subject(whole, tokens))
+        page.show_part(TensorPart(whole, tokens))
         opened.append(time.perf_counter() - start)
         application.processEvents()
         drawn.append(time.perf_counter() - start)

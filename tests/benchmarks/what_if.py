@@ -18,7 +18,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.what_if.scenario import Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.ui.application import configure
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
@@ -81,9 +81,9 @@ def _in_window(architecture: Architecture, rounds: int) -> float:
     application = QApplication.instance() or QApplication([])
     assert isinstance(application, QApplication)
     configure(application)
-    lane = Lane()
+    worker = Worker()
     try:
-        workspace = Workspace(lane)
+        workspace = Workspace(worker)
         workspace.architecture = architecture
         workspace.tree = workspace.row = fold(architecture)
         tab = WhatIfTab(workspace)
@@ -100,5 +100,5 @@ def _in_window(architecture: Architecture, rounds: int) -> float:
         seconds = _median(change, rounds)
         tab.close()
     finally:
-        lane.stop(10)
+        worker.stop(10)
     return seconds

@@ -20,7 +20,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.application import configure, make_window
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.resident_memory import resident_memory
 
@@ -59,19 +59,19 @@ def _opened() -> Iterator[tuple[QApplication, MainWindow]]:
     application = QApplication.instance() or QApplication([])
     assert isinstance(application, QApplication)
     configure(application)
-    lane = Lane()
+    worker = Worker()
     with tempfile.TemporaryDirectory() as settings:
         QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, settings)
-        shown = make_window(lane)
+        shown = make_window(worker)
         shown.show()
         try:
             shown.open_source(parse_source("bert-base-uncased"))
             _wait(application, lambda: shown.workspace.architecture is not None)
-            _wait(application, lambda: not lane.busy)
+            _wait(application, lambda: not worker.busy)
             yield application, shown
         finally:
             shown.close()
-            lane.stop(30)
+            worker.stop(30)
 
 
 def _wait(application: QApplication, is_done: Callable[[], bool]) -> None:

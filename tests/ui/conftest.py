@@ -1,4 +1,4 @@
-"""The window over a lane of its own, and settings that touch nobody's."""
+"""The window over a worker of its own, and settings that touch nobody's."""
 
 import copy
 import threading
@@ -16,7 +16,7 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import tasks
 from bertviewer.ui.application import configure, make_window
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.patient_bot import PATIENCE
 
@@ -30,23 +30,23 @@ def _own_settings(qapp: QApplication, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def lane(qapp: QApplication) -> Iterator[Lane]:
-    lane = Lane()
-    yield lane
-    assert lane.stop(OPEN_TIMEOUT / 1000)
+def worker(qapp: QApplication) -> Iterator[Worker]:
+    worker = Worker()
+    yield worker
+    assert worker.stop(OPEN_TIMEOUT / 1000)
 
 
 @pytest.fixture
-def window(lane: Lane, qtbot: QtBot) -> MainWindow:
+def window(worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return the main window, shown and empty."""
-    window = make_window(lane)
+    window = make_window(worker)
     qtbot.addWidget(window)
     window.show()
     return window
 
 
 @pytest.fixture
-def formulas_may_come(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def formulas_may_come(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Return what the formulas of a model that is opened wait for."""
     may_come = threading.Event()
     derive = tasks.derive_counts
@@ -57,7 +57,7 @@ def formulas_may_come(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> Iterator[t
 
     monkeypatch.setattr(tasks, "derive_counts", wait_and_derive)
     yield may_come
-    # Before the lane is stopped, which waits for what is going on.
+    # Before the worker is stopped, which waits for what is going on.
     may_come.set()
 
 
@@ -76,7 +76,7 @@ def opened_demo() -> Iterator[LoadedModel]:
 @pytest.fixture
 def demo_window(
     window: MainWindow,
-    lane: Lane,
+    worker: Worker,
     opened_demo: LoadedModel,
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
@@ -89,5 +89,5 @@ def demo_window(
         patch.setattr(tasks, "open_model", lambda _source, _progress: opened)
         window.open_source(parse_source("demo"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     return window

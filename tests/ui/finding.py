@@ -45,4 +45,4 @@ def last_run(window: MainWindow) -> ActivationRun:
 def is_drawn(window: MainWindow) -> bool:
     """Whether there is a run and all that shows it has been drawn."""
     workspace = window.workspace
-    return workspace.run is not None and not workspace.activity and not workspace.turns.pending
+    return workspace.run is not None and not workspace.activity and not workspace.draw_queue.pending

@@ -39,9 +39,9 @@ from PySide6.QtCore import QTimer
 from bertviewer import app
 from bertviewer.ui import application
 make_window = application.make_window
-def hooked(lane):
-    window = make_window(lane)
-    hook(window, lane)
+def hooked(worker):
+    window = make_window(worker)
+    hook(window, worker)
     return window
 application.make_window = hooked
 """
@@ -60,7 +60,7 @@ def imported():
     return [name for name in heavy if name in sys.modules]
 from bertviewer.ui import tasks
 tasks.REST = 60  # the imports that follow wait so long
-def hook(window, lane):
+def hook(window, worker):
     def painted():
         image = window.grab().toImage()
         colors = {{image.pixel(x, y) for x in range(0, image.width(), 7)
@@ -87,7 +87,7 @@ def test_a_model_that_was_never_seen_waits_for_them_behind_a_window(tmp_path: Pa
     code = (
         START
         + f"""
-def hook(window, lane):
+def hook(window, worker):
     window.painted.connect(lambda: print("torch" in sys.modules))
     def opened():
         print("torch" in sys.modules, len(window.workspace.architecture.modules))
@@ -113,7 +113,7 @@ moment = {moment!r}
 def stuck(progress):
     progress(0, 0, "stuck")
     threading.Event().wait()  # as inside a library, where nobody hears of a cancel
-def hook(window, lane):
+def hook(window, worker):
     def close_at(words):
         window.workspace.progressed.connect(
             lambda done, total, label: words in label and window.close())
@@ -149,7 +149,7 @@ def test_an_exception_in_a_slot_becomes_a_dialog_and_a_log_entry(tmp_path: Path)
         START
         + """
 from PySide6.QtWidgets import QMessageBox
-def hook(window, lane):
+def hook(window, worker):
     def fail():
         raise RuntimeError("broken on purpose")
     def look():
@@ -206,7 +206,7 @@ def test_an_interrupt_ends_the_window(tmp_path: Path) -> None:
         START
         + """
 import os, signal
-def hook(window, lane):
+def hook(window, worker):
     window.painted.connect(lambda: os.kill(os.getpid(), signal.SIGINT))
 sys.argv[1:] = ["demo"]
 sys.exit(app.main())

@@ -15,7 +15,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_view import SourceView
 from bertviewer.ui.tensors.distribution_page import DistributionPage
@@ -56,7 +56,7 @@ def may_import(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 @pytest.fixture
 def opened(
-    seen: Path, may_import: threading.Event, window: MainWindow, lane: Lane, qtbot: QtBot
+    seen: Path, may_import: threading.Event, window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> MainWindow:
     """Return the window with the model in it, waiting for the libraries."""
     window.open_named(str(seen))
@@ -65,16 +65,20 @@ def opened(
     return window
 
 
-def loaded(window: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot) -> None:
+def loaded(window: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot) -> None:
     """Let the libraries come, and wait for all that follows; each test ends with it."""
     may_import.set()
     qtbot.waitUntil(lambda: bool(window.workspace.devices), timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: is_at_rest(window, lane), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: is_at_rest(window, worker), timeout=OPEN_TIMEOUT)
     assert libraries.are_loaded()
 
 
-def is_at_rest(window: MainWindow, lane: Lane) -> bool:
-    return not lane.busy and not window.workspace.activity and not window.workspace.turns.pending
+def is_at_rest(window: MainWindow, worker: Worker) -> bool:
+    return (
+        not worker.busy
+        and not window.workspace.activity
+        and not window.workspace.draw_queue.pending
+    )
 
 
 def message(window: MainWindow) -> str:
@@ -82,7 +86,7 @@ def message(window: MainWindow) -> str:
 
 
 def test_the_tree_its_formulas_and_its_overview_are_there(
-    opened: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot
+    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
 ) -> None:
     architecture = opened.workspace.architecture
     assert architecture is not None
@@ -93,12 +97,12 @@ def test_the_tree_its_formulas_and_its_overview_are_there(
     texts = [label.text() for label in opened.findChildren(QLabel)]
     assert "Count, in symbols" in texts
     assert "deriving…" not in texts
-    loaded(opened, may_import, lane, qtbot)
+    loaded(opened, may_import, worker, qtbot)
     assert opened.workspace.architecture is architecture
 
 
 def test_values_are_read_at_once_and_what_torch_computes_comes_later(
-    opened: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot
+    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
 ) -> None:
     show_tab(opened, "Tensors")
     opened.workspace.select(QUERY.rpartition(".")[0])
@@ -118,16 +122,16 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     qtbot.waitUntil(lambda: "query.bias" in title.text())
     assert values.model().index(0, 0).data()
     assert not libraries.are_loaded()
-    loaded(opened, may_import, lane, qtbot)
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
-    choose(opened, lane, qtbot, QUERY)
-    view(opened, lane, qtbot, HISTOGRAM)
+    loaded(opened, may_import, worker, qtbot)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    choose(opened, worker, qtbot, QUERY)
+    view(opened, worker, qtbot, HISTOGRAM)
     statistics, _ = find(opened, DistributionPage).asking.result
     assert statistics.count == 32 * 32
 
 
 def test_a_run_waits_is_announced_and_comes(
-    opened: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot
+    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
 ) -> None:
     opened.set_sentence("the cat", None)
     find(opened, QPushButton, "runButton").click()
@@ -142,11 +146,11 @@ def test_a_run_waits_is_announced_and_comes(
     qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
     assert len(last_run(opened).tokens) == 4
     assert message(opened) == ""
-    loaded(opened, may_import, lane, qtbot)
+    loaded(opened, may_import, worker, qtbot)
 
 
 def test_waiting_can_be_cancelled(
-    opened: MainWindow, may_import: threading.Event, lane: Lane, qtbot: QtBot
+    opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
 ) -> None:
     opened.set_sentence("the cat", None)
     find(opened, QPushButton, "runButton").click()
@@ -157,13 +161,13 @@ def test_waiting_can_be_cancelled(
     find(opened, QPushButton, "runButton").click()
     may_import.set()
     qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
-    loaded(opened, may_import, lane, qtbot)
+    loaded(opened, may_import, worker, qtbot)
 
 
 def test_the_source_of_a_class_comes_with_the_libraries(
     opened: MainWindow,
     may_import: threading.Event,
-    lane: Lane,
+    worker: Worker,
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
 ) -> None:
@@ -172,12 +176,12 @@ def test_the_source_of_a_class_comes_with_the_libraries(
         show_tab(opened, "Source")
     texts = [label.text() for label in opened.findChildren(QLabel)]
     assert "The source is shown as soon as torch and transformers are loaded." in texts
-    loaded(opened, may_import, lane, qtbot)
+    loaded(opened, may_import, worker, qtbot)
     assert find(opened, SourceView, "sourceView").toPlainText().count("class BertModel(") == 1
 
 
 def test_what_was_remembered_wrongly_is_put_right(
-    seen: Path, window: MainWindow, lane: Lane, qtbot: QtBot
+    seen: Path, window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     source = parse_source(str(seen))
     model = open_model(source)
@@ -198,7 +202,7 @@ def test_what_was_remembered_wrongly_is_put_right(
     window.open_named(str(seen))
     qtbot.waitUntil(lambda: bool(confirmed), timeout=OPEN_TIMEOUT)
     assert shown == ["Another", "BertModel"]
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert workspace.architecture is not None
     assert workspace.architecture.compute is not None  # derived anew
     assert open_model(source).architecture.root.class_name == "BertModel"
@@ -221,7 +225,7 @@ def no_import(seen: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_import")
 def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
-    seen: Path, window: MainWindow, lane: Lane, qtbot: QtBot
+    seen: Path, window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     failures: list[BaseException] = []
     window.workspace.failed.connect(failures.append)
@@ -229,9 +233,9 @@ def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
     qtbot.waitUntil(lambda: bool(failures), timeout=OPEN_TIMEOUT)
     assert "cannot open shared object file" in str(failures[0])
     assert window.workspace.architecture is not None
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     show_tab(window, "Tensors")
-    choose(window, lane, qtbot, QUERY)
+    choose(window, worker, qtbot, QUERY)
     assert find(window, QTableView, "valuesTable").model().index(0, 0).data()
-    view(window, lane, qtbot, HISTOGRAM)
+    view(window, worker, qtbot, HISTOGRAM)
     assert "cannot open shared object file" in find(window, DistributionPage).asking.error

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QPushButton, QTableView, QTabWidget, QToolButton, 
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.check_panel import CheckPanel
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.finding import find
 
@@ -19,19 +19,19 @@ FORMULA = 1
 
 
 @pytest.fixture
-def ready(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return the window with the demo, a run, and the formula of a layer in sight."""
     window = demo_window
     find(window, QTabWidget, "detailTabs").setCurrentIndex(FORMULA)
     window.workspace.select("encoder.layer.2")
     window.set_sentence("a test sentence", None)
     window.run()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     return window
 
 
-def idle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.activity and not lane.busy, timeout=60_000)
+def idle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not window.workspace.activity and not worker.busy, timeout=60_000)
 
 
 def panel(window: MainWindow) -> CheckPanel:
@@ -44,10 +44,10 @@ def inside(window: MainWindow, kind: type[Any], name: str) -> Any:
     return find(panel(window), kind, name)
 
 
-def press(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def press(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     inside(window, QPushButton, "checkButton").click()
     assert window.workspace.activity == "check"
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
 
 
 def rows(window: MainWindow, name: str) -> list[list[str]]:
@@ -69,10 +69,10 @@ def test_before_a_run_there_is_nothing_to_check(demo_window: MainWindow) -> None
 
 
 def test_a_layer_is_checked_step_by_step_down_to_its_heads(
-    ready: MainWindow, lane: Lane, qtbot: QtBot
+    ready: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     assert not shown(ready, QTableView, "checkTable")
-    press(ready, lane, qtbot)
+    press(ready, worker, qtbot)
     steps = rows(ready, "checkTable")
     assert [row[0] for row in steps] == [
         "self-attention",
@@ -95,7 +95,7 @@ def test_a_layer_is_checked_step_by_step_down_to_its_heads(
 
 
 def test_a_cross_is_told_by_sign_words_and_colour(
-    ready: MainWindow, lane: Lane, qtbot: QtBot
+    ready: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     # The layer is called again with the weights of this moment, so these alone break nothing.
     model = ready.workspace._model
@@ -106,10 +106,10 @@ def test_a_cross_is_told_by_sign_words_and_colour(
     first = torch.nn.functional.one_hot(torch.tensor(0), 384)
     with torch.no_grad():
         values.get_parameter("weight")[0, 0] += 1
-    press(ready, lane, qtbot)
+    press(ready, worker, qtbot)
     assert {row[3] for row in rows(ready, "checkTable")} == {"✓ equal"}
     values.register_forward_hook(lambda _module, _args, output: output + first)
-    press(ready, lane, qtbot)
+    press(ready, worker, qtbot)
     wrong = {row[0] for row in rows(ready, "checkTable") if row[3] == "✗ DIFFERENT"}
     assert wrong == {
         "self-attention",
@@ -128,22 +128,22 @@ def test_a_cross_is_told_by_sign_words_and_colour(
     ]
 
 
-def test_results_last_as_long_as_their_run(ready: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    press(ready, lane, qtbot)
+def test_results_last_as_long_as_their_run(ready: MainWindow, worker: Worker, qtbot: QtBot) -> None:
+    press(ready, worker, qtbot)
     ready.workspace.select("encoder.layer.2.intermediate.dense")
     assert not shown(ready, QTableView, "checkTable")
-    press(ready, lane, qtbot)
+    press(ready, worker, qtbot)
     assert [row[0] for row in rows(ready, "checkTable")] == ["output"]
     assert not shown(ready, QToolButton, "checkHeadsButton")
     ready.workspace.select("encoder.layer.2")
     assert shown(ready, QTableView, "checkTable")
     assert len(ready.workspace.checks) == 2
     ready.run()
-    idle(ready, lane, qtbot)
+    idle(ready, worker, qtbot)
     assert ready.workspace.checks == {}
     assert not shown(ready, QTableView, "checkTable")
     ready.open_source(parse_source("albert-base-v2"))
-    idle(ready, lane, qtbot)
+    idle(ready, worker, qtbot)
     assert ready.workspace.checks == {}
 
 
@@ -152,10 +152,10 @@ def test_a_list_is_never_called(ready: MainWindow) -> None:
     assert not inside(ready, QPushButton, "checkButton").isEnabled()
 
 
-def test_a_check_can_be_cancelled(ready: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_a_check_can_be_cancelled(ready: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     inside(ready, QPushButton, "checkButton").click()
     find(ready, QPushButton, "cancelButton").click()
-    idle(ready, lane, qtbot)
+    idle(ready, worker, qtbot)
     assert ready.workspace.checks == {}
-    press(ready, lane, qtbot)
+    press(ready, worker, qtbot)
     assert list(ready.workspace.checks) == ["encoder.layer.2"]

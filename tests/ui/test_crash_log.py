@@ -10,7 +10,7 @@ from tests.ui.test_application import START, run_python
 
 LOOK = """
 from PySide6.QtWidgets import QMessageBox
-def hook(window, lane):
+def hook(window, worker):
     def look():
         for box in window.findChildren(QMessageBox):
             print(box.text(), "|", box.informativeText(), "|", box.detailedText())
@@ -23,7 +23,7 @@ sys.exit(app.main(["bert-base-uncased"]))
 def crashing(how: str) -> str:
     return f"""
 import ctypes, os, signal
-def hook(window, lane):
+def hook(window, worker):
     def crash_on_purpose():
         {how}
     window.painted.connect(crash_on_purpose)

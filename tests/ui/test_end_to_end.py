@@ -26,8 +26,8 @@ from bertviewer.charts.chart import Line
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.formula_view import FormulaView
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.module_tree import CLASS, MODULE, OUTPUT_SHAPE
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -239,7 +239,7 @@ def test_another_head_opens_the_same_model(demo_window: MainWindow, qtbot: QtBot
     assert "5 tensors RANDOM" in find(demo_window, QLabel, "statusWeights").text()
 
 
-def test_the_menu_marks_what_is_open(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_the_menu_marks_what_is_open(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     def marked(name: str) -> bool:
         return find(demo_window, QAction, name).isChecked()
 
@@ -249,31 +249,33 @@ def test_the_menu_marks_what_is_open(demo_window: MainWindow, lane: Lane, qtbot:
     find(demo_window, QAction, "next-sentence").trigger()
     qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox, "errorDialog")))
     find(demo_window, QMessageBox, "errorDialog").close()
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert marked("base")
     assert not marked("next-sentence")
     demo_window.set_appearance("dark")
     assert marked("dark")
 
 
-def test_no_report_while_a_run_goes_on(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_no_report_while_a_run_goes_on(
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
     export = find(demo_window, QAction, "exportPdf")
     assert export.isEnabled()
     demo_window.set_sentence(SENTENCE, None)
     demo_window.run()
     assert not export.isEnabled()
-    qtbot.waitUntil(lambda: is_drawn(demo_window) and not lane.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(demo_window) and not worker.busy, timeout=60_000)
     assert export.isEnabled()
 
 
 def test_a_report_that_is_given_up_is_told(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot, tmp_path: Path
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path
 ) -> None:
     cancelled: list[str] = []
     demo_window.workspace.cancelled.connect(cancelled.append)
-    demo_window.run()  # the lane is busy for a moment, and the report waits
+    demo_window.run()  # the worker is busy for a moment, and the report waits
     demo_window.export_report(tmp_path / "report.pdf")
     demo_window.open_named("albert-base-v2")
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert "export" in cancelled
     assert not (tmp_path / "report.pdf").exists()

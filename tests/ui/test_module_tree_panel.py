@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLineEdit, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.folding import fold
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.module_tree import CLASS, ModuleTreeModel
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.workspace import Workspace
@@ -15,8 +15,8 @@ from tests.ui.finding import find
 
 
 @pytest.fixture
-def workspace(lane: Lane) -> Workspace:
-    return Workspace(lane)
+def workspace(worker: Worker) -> Workspace:
+    return Workspace(worker)
 
 
 @pytest.fixture

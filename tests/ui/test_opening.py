@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu, QMessage
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import REMEMBERED, SETTING, recent_names, remember
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -27,7 +27,7 @@ def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def wait(window: MainWindow, lane: Lane, qtbot: QtBot) -> Wait:
+def wait(window: MainWindow, worker: Worker, qtbot: QtBot) -> Wait:
     """Return what waits until the model of a path is open."""
 
     def is_open(path: Path) -> bool:
@@ -36,7 +36,7 @@ def wait(window: MainWindow, lane: Lane, qtbot: QtBot) -> Wait:
 
     def wait(path: Path) -> None:
         qtbot.waitUntil(lambda: is_open(path), timeout=OPEN_TIMEOUT)
-        qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+        qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
 
     return wait
 
@@ -181,7 +181,7 @@ def test_what_is_gone_is_said(window: MainWindow, folder: Path, wait: Wait) -> N
 
 
 def test_a_model_that_does_not_open_is_not_remembered(
-    window: MainWindow, folder: Path, lane: Lane, qtbot: QtBot
+    window: MainWindow, folder: Path, worker: Worker, qtbot: QtBot
 ) -> None:
     (folder / "model.safetensors").write_bytes(b"")
     window.open_named(str(folder))
@@ -189,7 +189,7 @@ def test_a_model_that_does_not_open_is_not_remembered(
     box = find(window, QMessageBox, "errorDialog")
     assert box.text() == f"{folder / 'model.safetensors'}: the file is empty"
     box.close()
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert recent(window) == []
 
 

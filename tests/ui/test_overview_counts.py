@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.architecture.compute import Compute, ModuleCompute
 from bertviewer.core.architecture.count_steps import CountTerm
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.count_view import CountView
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.overview_tab import OverviewTab
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -88,7 +88,7 @@ def test_i_as_a_multiple_of_d(demo_window: MainWindow, qtbot: QtBot) -> None:
 
 @pytest.mark.usefixtures("nothing_was_seen")
 def test_while_formulas_are_derived_and_where_none_is_found(
-    window: MainWindow, lane: Lane, formulas_may_come: threading.Event, qtbot: QtBot
+    window: MainWindow, worker: Worker, formulas_may_come: threading.Event, qtbot: QtBot
 ) -> None:
     window.open_named("bert-base-uncased")
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
@@ -96,7 +96,7 @@ def test_while_formulas_are_derived_and_where_none_is_found(
     assert "deriving…" in texts(window)
     assert sums(window) == []
     formulas_may_come.set()
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert not is_deriving(window)
     assert "deriving…" not in texts(window)
     assert sums(window)
@@ -178,7 +178,7 @@ def test_all_tabs_are_in_sight_in_a_small_window(demo_window: MainWindow, qtbot:
     assert bar.tabRect(0).left() == 0
 
 
-def test_why_a_tied_head_counts_nothing(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_why_a_tied_head_counts_nothing(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     window.open_source(parse_source("demo", "masked-lm"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     window.workspace.select("cls.predictions.decoder")

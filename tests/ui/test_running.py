@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import tasks
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.overview_tab import OverviewTab
 from bertviewer.ui.sentence_bar import SentenceBar
@@ -19,12 +19,12 @@ from tests.ui.finding import find, last_run
 LONG = "word " * 500
 
 
-def idle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.activity and not lane.busy, timeout=60_000)
+def idle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not window.workspace.activity and not worker.busy, timeout=60_000)
 
 
 def test_cancel_works_in_the_middle_of_the_forward_pass(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = demo_window
     cancel = find(window, QPushButton, "cancelButton")
@@ -51,21 +51,21 @@ def test_cancel_works_in_the_middle_of_the_forward_pass(
     window.workspace.progressed.connect(press)
     window.set_sentence(LONG, None)
     window.run()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     assert pressed.is_set()
     assert window.workspace.run is None
     assert not window.findChildren(QMessageBox, "errorDialog")
     # Nothing of the run that was cancelled stays on the model.
     window.set_sentence("a test", None)
     window.run()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     run = last_run(window)
     assert len(run.modules) == 113
     assert all(len(module.calls) == 1 for module in run.modules)
 
 
 def test_many_clicks_on_run_leave_one_run(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = demo_window
     runs: list[object] = []
@@ -74,18 +74,18 @@ def test_many_clicks_on_run_leave_one_run(
     button = find(window, QPushButton, "runButton")
     for _ in range(20):
         button.click()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     assert len(runs) == 1
 
 
 def test_opening_another_model_during_a_run_wins(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = demo_window
     window.set_sentence(LONG, None)
     window.run()
     window.open_source(parse_source("albert-base-v2"))
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     assert window.workspace.architecture is not None
     assert window.workspace.architecture.source.name == "albert-base-v2"
     assert window.workspace.run is None
@@ -94,27 +94,27 @@ def test_opening_another_model_during_a_run_wins(
 
 
 def test_the_sentence_stays_above_when_another_model_has_no_run(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = demo_window
     window.show()
     window.set_sentence("a test", None)
     window.run()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     bar = find(window, SentenceBar)
     before = bar.y(), bar.height()
     window.open_source(parse_source("albert-base-v2"))
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     assert window.workspace.run is None
     qtbot.waitUntil(lambda: (bar.y(), bar.height()) == before)
 
 
 def test_the_overview_writes_a_minus_as_the_charts_do(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     demo_window.set_sentence("a test", None)
     demo_window.run()
-    idle(demo_window, lane, qtbot)
+    idle(demo_window, worker, qtbot)
     texts = [label.text() for label in find(demo_window, OverviewTab).findChildren(QLabel)]
     lowest = texts[texts.index("min") + 1]
     assert lowest.startswith("−")
@@ -122,7 +122,7 @@ def test_the_overview_writes_a_minus_as_the_charts_do(
 
 
 def test_the_event_loop_goes_on_during_a_run(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = demo_window
     run_sentence = tasks.run_sentence
@@ -140,17 +140,17 @@ def test_the_event_loop_goes_on_during_a_run(
         qtbot.wait(1)
         assert window.workspace.activity == "run"
     goes_on.set()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     assert window.workspace.run is not None
 
 
 def test_tokens_are_listed_with_ids_and_segments(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = demo_window
     window.set_sentence("a test", "a sentence")
     window.run()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     model = find(window, QTableView, "tokenTable").model()
     rows = [[model.index(r, c).data() for c in range(4)] for r in range(model.rowCount())]
     assert rows == [
@@ -179,18 +179,18 @@ def test_every_tab_can_show_every_row(demo_window: MainWindow, qtbot: QtBot) -> 
 
 
 def test_a_key_in_the_table_of_the_run_before_selects_no_token_that_is_gone(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window = demo_window
     workspace = window.workspace
     window.set_sentence("word " * 40, None)
     window.run()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     table = find(window, QTableView, "tokenTable")
     # The run is there, and the table is drawn in a later turn of the event loop.
     workspace.run_changed.connect(lambda: table.selectRow(30))
     window.set_sentence("a test", None)
     window.run()
-    idle(window, lane, qtbot)
+    idle(window, worker, qtbot)
     assert len(last_run(window).tokens) == 4
     assert workspace.token == table.currentIndex().row() == 1

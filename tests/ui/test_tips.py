@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.weights_label import WeightsLabel
@@ -58,7 +58,7 @@ def _tips_of(model: QAbstractItemModel, parent: QModelIndex) -> Iterator[str]:
 
 
 def test_no_name_of_a_file_is_read_as_html(
-    window: MainWindow, lane: Lane, qtbot: QtBot, tmp_path: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path
 ) -> None:
     folder = tmp_path / "a <img src=x> model"
     folder.mkdir()
@@ -66,7 +66,7 @@ def test_no_name_of_a_file_is_read_as_html(
     save_file({name: np.ones((4, 4), np.float32) for name in names}, folder / f"{FILE}.safetensors")
     window.open_named(str(folder / f"{FILE}.safetensors"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     tabs = find(window, QTabWidget, "detailTabs")
     told = set(tips(window))
     for path in ("", NAME):
@@ -76,7 +76,7 @@ def test_no_name_of_a_file_is_read_as_html(
             for table in window.findChildren(QTableView, "tensorTable"):
                 if table.isVisible():
                     table.selectRow(0)
-            qtbot.waitUntil(lambda: not lane.busy, timeout=30_000)
+            qtbot.waitUntil(lambda: not worker.busy, timeout=30_000)
             told.update(tips(window))
     foreign = {tip for tip in told if "img" in tip}
     assert len(foreign) > 5, "the names are told"

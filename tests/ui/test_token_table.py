@@ -27,7 +27,7 @@ Role = Qt.ItemDataRole
 
 
 class AtOnce:
-    """Turns that do not wait for the event loop."""
+    """DrawQueue that do not wait for the event loop."""
 
     def later(self, work: Callable[[], None]) -> None:
         work()

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, teacher_relations
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
@@ -133,7 +133,9 @@ def widths(view: QTableView) -> list[int]:
     return [view.columnWidth(number) for number in range(6)]
 
 
-def test_nothing_is_cut(tab: WalkTab, demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_nothing_is_cut(
+    tab: WalkTab, demo_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
     """Rows are high enough for their sums and names, in a wide and in a narrow pane."""
     view = table(tab)
     for width in (1600, 1000):

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file
 
 from bertviewer.core.pickles import consent as pickle_consent
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.weights_consent import SETTING
 from tests.core.pickles.bad_pickles import SYSTEM
@@ -37,13 +37,13 @@ def folder(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def ask(window: MainWindow, lane: Lane, qtbot: QtBot) -> Callable[[Path], QMessageBox]:
+def ask(window: MainWindow, worker: Worker, qtbot: QtBot) -> Callable[[Path], QMessageBox]:
     """Give a function that opens a path and returns the question that follows."""
 
     def opened(path: Path) -> QMessageBox:
         window.open_named(str(path))
         qtbot.waitUntil(lambda: bool(questions(window)), timeout=TIMEOUT)
-        qtbot.waitUntil(lambda: not lane.busy, timeout=TIMEOUT)
+        qtbot.waitUntil(lambda: not worker.busy, timeout=TIMEOUT)
         return questions(window)[0]
 
     return opened
@@ -58,10 +58,10 @@ def buttons(box: QMessageBox) -> dict[str, QAbstractButton]:
     return {button.text().replace("&", ""): button for button in box.buttons()}
 
 
-def answer(box: QMessageBox, text: str, window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def answer(box: QMessageBox, text: str, window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     button = buttons(box)[text]
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not questions(window) and not lane.busy, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: not questions(window) and not worker.busy, timeout=TIMEOUT)
 
 
 def weights(window: MainWindow) -> str | None:
@@ -70,7 +70,11 @@ def weights(window: MainWindow) -> str | None:
 
 
 def test_agreed_and_remembered(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+    window: MainWindow,
+    worker: Worker,
+    qtbot: QtBot,
+    folder: Path,
+    ask: Callable[[Path], QMessageBox],
 ) -> None:
     box = ask(folder)
     assert window.workspace.architecture is None
@@ -81,64 +85,80 @@ def test_agreed_and_remembered(
     default = box.defaultButton()
     assert default is not None
     assert default.text() == "Cancel"
-    answer(box, "Read the tensors", window, lane, qtbot)
+    answer(box, "Read the tensors", window, worker, qtbot)
     assert weights(window) == "pretrained"
     # The same bytes are not asked about again, wherever they lie; another file is.
     window.workspace.architecture = None
     window.open_named(str(folder / "pytorch_model.bin"))
-    qtbot.waitUntil(lambda: weights(window) is not None and not lane.busy, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: weights(window) is not None and not worker.busy, timeout=TIMEOUT)
     assert weights(window) == "pretrained"
     assert not questions(window)
     torch.save({"a": torch.ones(2)}, folder / "pytorch_model.bin")
-    answer(ask(folder), "Cancel", window, lane, qtbot)
+    answer(ask(folder), "Cancel", window, worker, qtbot)
 
 
 def test_cancelled(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+    window: MainWindow,
+    worker: Worker,
+    qtbot: QtBot,
+    folder: Path,
+    ask: Callable[[Path], QMessageBox],
 ) -> None:
-    answer(ask(folder), "Cancel", window, lane, qtbot)
+    answer(ask(folder), "Cancel", window, worker, qtbot)
     for key in (Qt.Key.Key_Escape, Qt.Key.Key_Return):
         qtbot.keyClick(ask(folder), key)
         qtbot.waitUntil(lambda: not questions(window), timeout=TIMEOUT)
     assert window.workspace.architecture is None
-    assert not lane.busy
+    assert not worker.busy
     assert QSettings().value(SETTING) is None
 
 
 def test_the_architecture_alone(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+    window: MainWindow,
+    worker: Worker,
+    qtbot: QtBot,
+    folder: Path,
+    ask: Callable[[Path], QMessageBox],
 ) -> None:
-    answer(ask(folder), "Architecture only", window, lane, qtbot)
+    answer(ask(folder), "Architecture only", window, worker, qtbot)
     assert weights(window) == "none"
     assert QSettings().value(SETTING) is None
 
 
 def test_one_that_calls_something_cannot_be_agreed_to(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+    window: MainWindow,
+    worker: Worker,
+    qtbot: QtBot,
+    folder: Path,
+    ask: Callable[[Path], QMessageBox],
 ) -> None:
     torch.save({"a": torch.ones(2), "b": SYSTEM}, folder / "pytorch_model.bin")
     box = ask(folder)
     assert box.text() == f"The weights of {folder} are refused"
     assert "refused: it asks for posix.system, which no tensor needs" in box.informativeText()
     assert "Read the tensors" not in buttons(box)
-    answer(box, "Architecture only", window, lane, qtbot)
+    answer(box, "Architecture only", window, worker, qtbot)
     assert weights(window) == "none"
 
 
 def test_without_a_configuration_there_is_no_architecture_alone(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path, ask: Callable[[Path], QMessageBox]
+    window: MainWindow,
+    worker: Worker,
+    qtbot: QtBot,
+    folder: Path,
+    ask: Callable[[Path], QMessageBox],
 ) -> None:
     (folder / "config.json").unlink()
     box = ask(folder / "pytorch_model.bin")
     assert "Architecture only" not in buttons(box)
-    answer(box, "Read the tensors", window, lane, qtbot)
+    answer(box, "Read the tensors", window, worker, qtbot)
     architecture = window.workspace.architecture
     assert architecture is not None
     assert architecture.config["model_type"] == "bert"
 
 
 def test_a_damaged_one_is_told_at_once(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path
 ) -> None:
     file = folder / "pytorch_model.bin"
     file.write_bytes(file.read_bytes()[:-100])
@@ -151,4 +171,4 @@ def test_a_damaged_one_is_told_at_once(
     assert box.text() == f"{file}: cut off or damaged"
     box.close()
     assert not questions(window)
-    qtbot.waitUntil(lambda: not lane.busy, timeout=TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=TIMEOUT)

@@ -24,8 +24,8 @@ from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.what_if.figures import FigureTable
 from bertviewer.ui.what_if.tab import WhatIfTab
@@ -39,9 +39,9 @@ def bert() -> Architecture:
 
 
 @pytest.fixture
-def tab(lane: Lane, qtbot: QtBot) -> WhatIfTab:
+def tab(worker: Worker, qtbot: QtBot) -> WhatIfTab:
     """Return the tab over BERT base, shown."""
-    workspace = Workspace(lane)
+    workspace = Workspace(worker)
     tab = WhatIfTab(workspace)
     workspace.setParent(tab)
     qtbot.addWidget(tab)
@@ -220,7 +220,7 @@ def test_a_number_that_no_formula_follows_cannot_be_changed(tab: WhatIfTab) -> N
 
 @pytest.mark.usefixtures("nothing_was_seen")
 def test_it_waits_for_formulas_and_keeps_values_when_they_come(
-    window: MainWindow, lane: Lane, formulas_may_come: threading.Event, qtbot: QtBot
+    window: MainWindow, worker: Worker, formulas_may_come: threading.Event, qtbot: QtBot
 ) -> None:
     window.open_source(parse_source("demo"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=120_000)
@@ -228,26 +228,26 @@ def test_it_waits_for_formulas_and_keeps_values_when_they_come(
     tab = find(window, WhatIfTab, "whatIfTab")
     assert not spin(tab, "V").isVisible()
     formulas_may_come.set()
-    # The tab shows them in its turn, after the lane has ended.
+    # The tab shows them in its turn, after the worker has ended.
     qtbot.waitUntil(lambda: spin(tab, "V").isVisible(), timeout=120_000)
-    qtbot.waitUntil(lambda: not lane.busy, timeout=120_000)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=120_000)
     spin(tab, "N").setValue(12)
     window.set_sentence("a test", None)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window) and not lane.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy, timeout=60_000)
     tab.refresh()
     assert spin(tab, "N").value() == 12
     assert figures(tab)["Parameters"] == ("22,713,216", "33,360,000", "× 1.47")
 
 
 def test_a_change_builds_no_model_and_waits_for_no_worker(
-    tab: WhatIfTab, lane: Lane, monkeypatch: pytest.MonkeyPatch
+    tab: WhatIfTab, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("this takes time that can be felt")
 
     monkeypatch.setattr(torch.nn.Module, "__init__", fail)
-    monkeypatch.setattr(lane, "start", fail)
+    monkeypatch.setattr(worker, "start", fail)
     evaluated: list[Scenario] = []
 
     def evaluate(scenario: Scenario) -> Outcome:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 REPORT = """
-def hook(window, lane):
+def hook(window, worker):
     def say(*words):
         print(*words, flush=True)
     window.painted.connect(lambda: say("painted"))
@@ -52,7 +52,7 @@ def held():
     may_import.wait(300)
     import_them()
 libraries._import = held
-def hook(window, lane):
+def hook(window, worker):
     workspace, tree = window.workspace, window.findChild(QTreeView, "moduleTree")
     told = set()
     def say(*words):

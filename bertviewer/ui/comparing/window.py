@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.comparing.comparison import STATES, Comparison, State
+from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.comparing.tensors_model import (
     CHANGED,
     NAME,
@@ -27,7 +28,6 @@ from bertviewer.ui.comparing.tensors_model import (
     state_name,
 )
 from bertviewer.ui.facts import plain_label
-from bertviewer.ui.run.chart_menu import choose_data
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.workspace import Workspace

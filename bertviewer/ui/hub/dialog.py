@@ -16,9 +16,9 @@ from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.hub.cache import CachedModel
 from bertviewer.core.source.hub_name import HubName, parse_hub_name
 from bertviewer.ui import tasks
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.hub.cached_table import CachedTableModel
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.tables import make_table
 
 
@@ -38,7 +38,7 @@ class HubDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(760, 440)
         # Nobody's child: its thread keeps it alive until it has ended.
-        self._lane = Lane()
+        self._worker = Worker()
         self._name = QLineEdit()
         self._name.setObjectName("hubName")
         self._name.setPlaceholderText(self.tr("org/name or org/name@revision"))
@@ -78,7 +78,7 @@ class HubDialog(QDialog):
         buttons.rejected.connect(self.reject)
         self._explain()
         self._open.setEnabled(False)
-        self._lane.start(tasks.cached_models, self._on_models, self._on_failed)
+        self._worker.start(tasks.cached_models, self._on_models, self._on_failed)
         self._heading.setText(self.tr("Looking for models on this disk …"))
         self._name.setFocus()
 
@@ -94,7 +94,7 @@ class HubDialog(QDialog):
 
     def done(self, result: int) -> None:
         """End the search too; Qt calls it however the dialog is closed."""
-        self._lane.stop(0)
+        self._worker.stop(0)
         super().done(result)
 
     def _on_models(self, models: Sequence[CachedModel]) -> None:

@@ -12,8 +12,8 @@ from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui import tasks
-from bertviewer.ui.run.arrangement import Partners
-from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.charts.arrangement import Partners
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.view import View
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace

@@ -8,7 +8,7 @@ from bertviewer.charts.attentions import Attended, token_pairs
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.progress import Progress
-from bertviewer.ui.run.arrangement import Partners
+from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui import tasks
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, remembered
-from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.most_label import MostLabel
 from bertviewer.ui.run.root_colors import RootColors
@@ -127,8 +127,8 @@ class AttentionView(View):
 
     def _draw_later(self) -> None:
         # Each in a turn of its own: 512 tokens take a while to draw.
-        self.workspace.turns.later(self._show_heads)
-        self.workspace.turns.later(self._show_head)
+        self.workspace.draw_queue.later(self._show_heads)
+        self.workspace.draw_queue.later(self._show_head)
 
     def _refuse(self, why: str) -> None:
         """Say why there are no heads, in place of them."""

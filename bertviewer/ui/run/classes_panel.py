@@ -10,10 +10,10 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.charts.arrangement import Partners
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.facts import plain_label
-from bertviewer.ui.run.arrangement import Partners
-from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.workspace import Workspace
 
 Said = tuple[ActivationRun, ClassScores]
@@ -60,7 +60,7 @@ class ClassesPanel(QWidget):
         self._b, self._a, self._partners = b, a, partners
         self._table.show_table(_table(run, scores, of_a, _tokens(partners)))
         self.mark_token()
-        self._workspace.turns.later(self._show_chart)
+        self._workspace.draw_queue.later(self._show_chart)
 
     def _show_chart(self) -> None:
         if self._b is None:

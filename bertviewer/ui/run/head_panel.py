@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import head_chart
 from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.attention_pair import AttentionPair
-from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.workspace import Workspace
 
 

@@ -13,8 +13,8 @@ from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui import tasks
-from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.workspace import Workspace

@@ -21,7 +21,7 @@ from bertviewer.core.analysis.layer_parts import Series, layer_series, part_name
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
 from bertviewer.ui.run.norms_grid import NormsGrid
 from bertviewer.ui.run.notes import not_finite_note
@@ -107,7 +107,7 @@ class LayersView(View):
             self._measures.give_up()
             self._show_feature(feature)
         # In a turn of its own: both at once would be felt.
-        self.workspace.turns.later(self._show_grid)
+        self.workspace.draw_queue.later(self._show_grid)
 
     def _show_grid(self) -> None:
         watched = self.workspace.watched

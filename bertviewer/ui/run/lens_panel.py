@@ -19,9 +19,9 @@ from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.facts import plain_label
-from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.workspace import Workspace
 
@@ -111,7 +111,7 @@ class LensPanel(QWidget):
         self._choices.setVisible(a is not None)
         self._show_table()
         # A chart takes as long as all the rest.
-        self._workspace.turns.later(self._show_chart)
+        self._workspace.draw_queue.later(self._show_chart)
 
     def forget(self) -> None:
         """Keep no run that nobody else keeps; what is drawn stays until something else is."""

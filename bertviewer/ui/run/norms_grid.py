@@ -10,8 +10,8 @@ from bertviewer.charts.part_norms import has_norms, part_norms_chart
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.ui.run.arrangement import Partners
-from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.charts.arrangement import Partners
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace

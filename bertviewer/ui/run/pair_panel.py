@@ -13,8 +13,8 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.run.arrangement import Partners
-from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.charts.arrangement import Partners
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.workspace import Workspace
 
 Mode = Literal["tokens", "word"]

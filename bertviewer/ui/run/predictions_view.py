@@ -15,8 +15,8 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.facts import plain_label
-from bertviewer.ui.run.arrangement import Partners
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.words_panel import WordsPanel
@@ -195,7 +195,9 @@ class PredictionsView(View):
             return
         run = rerun[1]
         is_random = run.source.weights == "random"
-        self.workspace.turns.later(lambda: self.workspace.run_sentence(run.sentence, is_random))
+        self.workspace.draw_queue.later(
+            lambda: self.workspace.run_sentence(run.sentence, is_random)
+        )
 
 
 def offered_heads(config: Mapping[str, Any], heads: tuple[str, ...]) -> tuple[str, ...]:

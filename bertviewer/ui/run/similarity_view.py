@@ -8,8 +8,8 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.ui.run.arrangement import Partners
-from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.charts.arrangement import Partners
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
 from bertviewer.ui.run.view import View
@@ -71,8 +71,8 @@ class SimilarityView(View):
             self._tokens.show_message(text)
             return
         self._state.follow(run, self.workspace.place.path)
-        self.workspace.turns.later(self._show_pair)
-        self.workspace.turns.later(self._show_tokens)
+        self.workspace.draw_queue.later(self._show_pair)
+        self.workspace.draw_queue.later(self._show_tokens)
 
     def _forget(self) -> None:
         self._drawn = self._partners = None
@@ -124,13 +124,13 @@ class SimilarityView(View):
             return
         path = run.state_path(state, self.workspace.token or 0)
         self.workspace.go(Place(path or None))
-        self.workspace.turns.later(self._show_tokens)
+        self.workspace.draw_queue.later(self._show_tokens)
 
     def _on_pair(self, row: int, column: int) -> None:
         """Compare the two tokens of a cell; the column's is about to be selected."""
         if row != column:
             self._pair.set_other(row)
-        self.workspace.turns.later(self._show_pair)
+        self.workspace.draw_queue.later(self._show_pair)
 
 
 def _has(run: ActivationRun, state: int) -> bool:

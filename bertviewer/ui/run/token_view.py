@@ -15,8 +15,8 @@ from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -136,7 +136,7 @@ class TokenView(View):
     def _show(self, wanted: list[_Shown]) -> None:
         """Draw what is new, one panel a turn."""
         self._wanted = wanted
-        self.workspace.turns.later(self._draw)
+        self.workspace.draw_queue.later(self._draw)
 
     def _draw(self) -> None:
         for number, wanted in enumerate(self._wanted):
@@ -147,7 +147,7 @@ class TokenView(View):
                 self._panels[number].show_message(wanted)
             else:
                 self._panels[number].show_charts(*wanted[:2])
-            self.workspace.turns.later(self._draw)
+            self.workspace.draw_queue.later(self._draw)
             return
 
     def _charts_of_a(self, traced: list[Traced], partner: dict[int, int]) -> PathCharts | None:

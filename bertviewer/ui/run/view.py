@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.core.analysis.alignment import align
 from bertviewer.plots.theme import PlotTheme
-from bertviewer.ui.run.arrangement import Partners
-from bertviewer.ui.run.chart_panel import ChartPanel
+from bertviewer.ui.charts.arrangement import Partners
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.watched_run import Task, WatchedRun
 from bertviewer.ui.workspace import Workspace
 

@@ -99,11 +99,11 @@ class RunViews(LazyTabs[View]):
 
     def _on_runs(self) -> None:
         self._stale.update(self.built.values())
-        self._workspace.turns.later(self._refresh)
+        self._workspace.draw_queue.later(self._refresh)
 
     def _on_part(self, part: str) -> None:
         self._stale.update(view for index, view in self.built.items() if part in VIEWS[index].shows)
-        self._workspace.turns.later(self._refresh)
+        self._workspace.draw_queue.later(self._refresh)
 
     def _refresh(self) -> None:
         if self._workspace.run is not None and self._current in self._stale:

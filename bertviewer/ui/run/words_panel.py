@@ -19,9 +19,9 @@ from bertviewer.core.analysis.prediction_data import (
 from bertviewer.core.analysis.special_tokens import MASKS
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.ui import tasks
+from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
-from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.wanted import Wanted

@@ -10,11 +10,11 @@ from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
-from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 TABLE = 190  # pixels
@@ -42,11 +42,11 @@ class DistributionPage(Page):
         self.set_content(columns)
         self._log.toggled.connect(self.refresh)
 
-    def task(self, subject: Subject) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask:
         """Return two passes over the tensor."""
-        return lambda model, progress: tasks.distribution(subject.matrix, model, progress)
+        return lambda model, progress: tasks.distribution(part.matrix, model, progress)
 
-    def draw(self, subject: Subject, result: Any) -> None:
+    def draw(self, part: TensorPart, result: Any) -> None:
         """Show histogram and statistics."""
         statistics, counted = result
         is_log = self._log.isChecked()

@@ -10,11 +10,11 @@ from bertviewer.core.weights.reading import Span
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui import tasks
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 STEP = 1.5
@@ -60,22 +60,22 @@ class HeatmapPage(Page):
         """The rows and the columns that are shown."""
         return self._region
 
-    def on_subject(self) -> None:
+    def on_part(self) -> None:
         """Show all of the new tensor."""
-        if self.subject is not None:
-            rows, columns = self.subject.matrix.shape
+        if self.part is not None:
+            rows, columns = self.part.matrix.shape
             self._region = (0, rows), (0, columns)
 
     def show_all(self) -> None:
         """Show all of it."""
-        self.on_subject()
+        self.on_part()
         self.refresh()
 
     def zoom(self, x: float, y: float, notches: int) -> None:
         """Go nearer to a place, given in parts of what is seen, or away from it."""
-        if self.subject is None:
+        if self.part is None:
             return
-        rows, columns = self.subject.matrix.shape
+        rows, columns = self.part.matrix.shape
         factor = STEP**-notches
         self._region = (
             _zoomed(self._region[0], y, factor, rows),
@@ -85,38 +85,36 @@ class HeatmapPage(Page):
 
     def move_by(self, x: float, y: float) -> None:
         """Move the picture by parts of what is seen."""
-        if self.subject is None:
+        if self.part is None:
             return
-        rows, columns = self.subject.matrix.shape
+        rows, columns = self.part.matrix.shape
         self._region = _moved(self._region[0], y, rows), _moved(self._region[1], x, columns)
         self.refresh()
 
-    def key(self, subject: Subject) -> object:
+    def key(self, part: TensorPart) -> object:
         """Return tensor and region."""
-        return subject.matrix, self._region
+        return part.matrix, self._region
 
-    def task(self, subject: Subject) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask:
         """Return the reduction of the region."""
         rows, columns = self._region
-        return lambda model, progress: tasks.tensor_map(
-            subject.matrix, rows, columns, model, progress
-        )
+        return lambda model, progress: tasks.tensor_map(part.matrix, rows, columns, model, progress)
 
-    def draw(self, subject: Subject, result: Any) -> None:
+    def draw(self, part: TensorPart, result: Any) -> None:
         """Show a map."""
         assert isinstance(result, TensorMap)
         self._shown.setEnabled(not result.is_exact)
-        whole = tuple((0, size) for size in subject.matrix.shape)
+        whole = tuple((0, size) for size in part.matrix.shape)
         self._all.setEnabled(self._region != whole)
         self._farther.setEnabled(self._region != whole)
         self._panel.set_title(self._title(result))
-        self._panel.show_charts(map_chart(result, subject.matrix, self._shown.currentData()))
+        self._panel.show_charts(map_chart(result, part.matrix, self._shown.currentData()))
 
-    def why_not(self, subject: Subject) -> str:
+    def why_not(self, part: TensorPart) -> str:
         """Say that a vector is no picture."""
-        if subject.is_vector and min(subject.matrix.shape):
+        if part.is_vector and min(part.matrix.shape):
             return self.tr("A vector is no picture: see its values or its histogram.")
-        return super().why_not(subject)
+        return super().why_not(part)
 
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw in other colours."""

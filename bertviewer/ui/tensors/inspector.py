@@ -12,7 +12,7 @@ from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.ui import tasks
 from bertviewer.ui.tensors.asking import Asking
 from bertviewer.ui.tensors.part_choice import PartChoice
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.title import TensorTitle
 from bertviewer.ui.tensors.views import TensorViews
 from bertviewer.ui.workspace import Workspace
@@ -113,10 +113,10 @@ class Inspector(QWidget):
         is_known = self._tokens.key == self._tensor.name and self._tokens.result is not None
         tokens = self._tokens.result if is_known else NO_TOKENS
         matrix = self._parts.matrix(values)
-        subject = self._views.subject
-        if subject is None or subject.matrix != matrix or subject.tokens is not tokens:
-            subject = Subject(matrix, tokens)
-        self._views.show_subject(subject)
+        part = self._views.part
+        if part is None or part.matrix != matrix or part.tokens is not tokens:
+            part = TensorPart(matrix, tokens)
+        self._views.show_part(part)
 
     def _on_head(self) -> None:
         """Follow the head that the window has selected; what is out of sight wants nothing."""

@@ -10,7 +10,7 @@ from bertviewer.charts.table import Cell, Table
 from bertviewer.core.tensors.survey_data import Norms
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.tables import Index, alignment
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_model import cell_text
 
 NUMBER, NAME, NORM = range(3)
@@ -21,18 +21,18 @@ class NormsModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._subject: Subject | None = None
+        self._part: TensorPart | None = None
         self._norms: Norms = np.zeros(0)
         self._order: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self._first, self._largest = 0, 1.0
         self._is_rows = True
         self._sorted = NUMBER, Qt.SortOrder.AscendingOrder
 
-    def show_norms(self, subject: Subject, norms: Norms, is_rows: bool) -> None:
+    def show_norms(self, part: TensorPart, norms: Norms, is_rows: bool) -> None:
         """Show other norms, sorted as those before."""
         self.beginResetModel()
-        self._subject, self._norms, self._is_rows = subject, norms, is_rows
-        span = subject.matrix.row_span if is_rows else subject.matrix.column_span
+        self._part, self._norms, self._is_rows = part, norms, is_rows
+        span = part.matrix.row_span if is_rows else part.matrix.column_span
         self._first = span[0]
         finite = norms[np.isfinite(norms)]
         self._largest = float(finite.max()) if finite.size and finite.max() else 1.0
@@ -42,14 +42,14 @@ class NormsModel(QAbstractTableModel):
     def forget(self) -> None:
         """Show nothing, and keep nothing of a tensor."""
         self.beginResetModel()
-        self._subject, self._norms = None, np.zeros(0)
+        self._part, self._norms = None, np.zeros(0)
         self._arrange()
         self.endResetModel()
 
     @property
     def has_names(self) -> bool:
         """Whether the rows stand for tokens."""
-        return self._is_rows and self._subject is not None and len(self._subject.tokens) > 0
+        return self._is_rows and self._part is not None and len(self._part.tokens) > 0
 
     def number(self, row: int) -> int:
         """Return the tensor's row or column that a line is of."""
@@ -122,8 +122,8 @@ class NormsModel(QAbstractTableModel):
         if column == NORM:
             found = np.argsort(self._norms, kind="stable")
         elif column == NAME and self.has_names:
-            assert self._subject is not None
-            names = self._subject.row_name
+            assert self._part is not None
+            names = self._part.row_name
             found = np.array(sorted(range(len(self._norms)), key=names), dtype=np.intp)
         self._order = found if order == Qt.SortOrder.AscendingOrder else found[::-1]
 
@@ -131,9 +131,9 @@ class NormsModel(QAbstractTableModel):
         return float(self._norms[self._order[row]])
 
     def _name(self, row: int) -> str:
-        if not self.has_names or self._subject is None:
+        if not self.has_names or self._part is None:
             return ""
-        return self._subject.row_name(int(self._order[row]))
+        return self._part.row_name(int(self._order[row]))
 
     def _what(self) -> str:
         return self.tr("Row") if self._is_rows else self.tr("Column")

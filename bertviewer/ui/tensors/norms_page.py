@@ -14,14 +14,14 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.ui import tasks
+from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.run.chart_menu import choose_data
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.page import Page
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 WIDTHS = {NUMBER: 80, NAME: 150}  # pixels
@@ -69,16 +69,16 @@ class NormsPage(Page):
         self._axis.currentIndexChanged.connect(self.refresh)
         table.doubleClicked.connect(self._on_double_click)
 
-    def task(self, subject: Subject) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask:
         """Return one pass over the tensor."""
-        return lambda model, progress: tasks.survey(subject.matrix, model, progress)
+        return lambda model, progress: tasks.survey(part.matrix, model, progress)
 
-    def draw(self, subject: Subject, result: Any) -> None:
+    def draw(self, part: TensorPart, result: Any) -> None:
         """Show the norms."""
         assert isinstance(result, Survey)
         is_rows = bool(self._axis.currentData())
         norms = result.row_norms if is_rows else result.column_norms
-        self._model.show_norms(subject, norms, is_rows)
+        self._model.show_norms(part, norms, is_rows)
         self._table.setColumnHidden(NAME, not self._model.has_names)
         self._told.setText(
             self.tr("double click: to the row") if is_rows else self.tr("click on a title: sort")

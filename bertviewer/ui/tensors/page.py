@@ -9,7 +9,7 @@ from bertviewer.core.system import libraries
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.tensors.asking import Asking, ModelTask
 from bertviewer.ui.tensors.notice import Notice
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 
@@ -17,7 +17,7 @@ class Page(QWidget):
     """A view of one tensor, or of the slice that is chosen.
 
     A subclass says in ``key()`` and ``task()`` what it needs of the worker, and draws that in
-    ``draw()``; ``why_not()`` says why a subject cannot be shown, and ``needs_torch`` whether the
+    ``draw()``; ``why_not()`` says why a part cannot be shown, and ``needs_torch`` whether the
     worker calculates with torch.
     """
 
@@ -26,7 +26,7 @@ class Page(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.workspace = workspace
-        self.subject: Subject | None = None
+        self.part: TensorPart | None = None
         self.asking = Asking(workspace, type(self).__name__, self, needs_torch=self.needs_torch)
         self._is_stopped = False
         self._notice = Notice()
@@ -45,12 +45,12 @@ class Page(QWidget):
         content.setContentsMargins(8, 2, 8, 4)
         self._pages.addWidget(content)
 
-    def show_subject(self, subject: Subject) -> None:
+    def show_part(self, part: TensorPart) -> None:
         """Show another tensor or slice; the page is in sight."""
-        if subject is not self.subject:
+        if part is not self.part:
             self._is_stopped = False
-            self.subject = subject
-            self.on_subject()
+            self.part = part
+            self.on_part()
         self.refresh()
 
     def leave(self) -> None:
@@ -59,54 +59,54 @@ class Page(QWidget):
 
     def forget(self) -> None:
         """Keep nothing: the model is another one."""
-        self.subject = None
+        self.part = None
         self.asking.forget()
         self._pages.setCurrentIndex(0)
         self._notice.say("")
 
     def refresh(self) -> None:
-        """Show the subject, or ask for what that takes."""
-        subject = self.subject
-        if subject is None:
+        """Show the part, or ask for what that takes."""
+        part = self.part
+        if part is None:
             return
-        if why := self.why_not(subject):
+        if why := self.why_not(part):
             self.asking.give_up()
-            self._notice.say(why, self.way_out(subject))
+            self._notice.say(why, self.way_out(part))
             self._pages.setCurrentIndex(0)
         elif self._is_stopped:
             self._notice.say(self.tr("Cancelled."), self.tr("Compute"))
             self._pages.setCurrentIndex(0)
-        elif not self.asking.want(self.key(subject), self.task(subject)):
+        elif not self.asking.want(self.key(part), self.task(part)):
             return
         elif self.asking.error:
             self._notice.say(self.asking.error)
             self._pages.setCurrentIndex(0)
         else:
-            self.draw(subject, self.asking.result)
+            self.draw(part, self.asking.result)
             self._pages.setCurrentIndex(1)
 
-    def on_subject(self) -> None:
-        """Prepare for a new subject."""
+    def on_part(self) -> None:
+        """Prepare for a new part."""
 
-    def key(self, subject: Subject) -> Hashable:
+    def key(self, part: TensorPart) -> Hashable:
         """Return what tells this result from others."""
-        return subject.matrix
+        return part.matrix
 
-    def task(self, subject: Subject) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask:
         """Return what the worker has to do."""
         raise NotImplementedError
 
-    def draw(self, subject: Subject, result: Any) -> None:
+    def draw(self, part: TensorPart, result: Any) -> None:
         """Show a result."""
         raise NotImplementedError
 
-    def why_not(self, subject: Subject) -> str:
-        """Return why a subject cannot be shown, "" if it can."""
-        return "" if min(subject.matrix.shape) else self.tr("The tensor has no elements.")
+    def why_not(self, part: TensorPart) -> str:
+        """Return why a part cannot be shown, "" if it can."""
+        return "" if min(part.matrix.shape) else self.tr("The tensor has no elements.")
 
-    def way_out(self, subject: Subject) -> str:
+    def way_out(self, part: TensorPart) -> str:
         """Return the title of a button that shows it all the same, "" if nothing does."""
-        del subject
+        del part
         return ""
 
     def insist(self) -> None:

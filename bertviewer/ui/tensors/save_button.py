@@ -9,17 +9,17 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import check_writable
 from bertviewer.ui import tasks
 from bertviewer.ui.dialogs import show_error
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 
 class SaveButton(QToolButton):
-    """Asks for a file, and has the worker write it; without a subject it is off."""
+    """Asks for a file, and has the worker write it; without a part it is off."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._subject: Subject | None = None
+        self._part: TensorPart | None = None
         self.setObjectName("saveTensor")
         self.setText(self.tr("Save…"))
         self.setAutoRaise(True)
@@ -32,16 +32,16 @@ class SaveButton(QToolButton):
             action.setObjectName(f"save{suffix}")
             action.triggered.connect(partial(self._choose_file, suffix))
         self.setMenu(menu)
-        self.set_subject(None)
+        self.set_part(None)
 
-    def set_subject(self, subject: Subject | None) -> None:
+    def set_part(self, part: TensorPart | None) -> None:
         """Take what there is to save, or nothing."""
-        self._subject = subject
-        self.setEnabled(subject is not None)
+        self._part = part
+        self.setEnabled(part is not None)
 
     def save(self, path: Path) -> None:
         """Write the values to a file, in the background."""
-        if self._subject is None:
+        if self._part is None:
             return
         try:
             check_writable(path, self._workspace.models)
@@ -50,16 +50,16 @@ class SaveButton(QToolButton):
             return
         saved = self._workspace.saved
         models = self._workspace.models
-        task = partial(tasks.save_tensor, self._subject.matrix, path, models)
+        task = partial(tasks.save_tensor, self._part.matrix, path, models)
         self._workspace.carry_out("save", task, lambda written: saved.emit(str(written)))
 
     def _choose_file(self, suffix: str) -> None:
-        if self._subject is None:
+        if self._part is None:
             return
         name, _ = QFileDialog.getSaveFileName(
             self,
             self.tr("Save the values"),
-            f"{self._subject.matrix.values.name}{suffix}",
+            f"{self._part.matrix.values.name}{suffix}",
             f"{suffix[1:].upper()} (*{suffix})",
         )
         if name:

@@ -12,11 +12,11 @@ from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
 from bertviewer.plots.spectrum_plot import SpectrumPlot
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
-from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 MOST_COST = 20_000_000_000
@@ -45,36 +45,36 @@ class SpectrumPage(Page):
         columns.setSizes([600, TABLE])
         self.set_content(columns)
 
-    def task(self, subject: Subject) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask:
         """Return the decomposition."""
-        return lambda model, progress: tasks.singular_values(subject.matrix, model, progress)
+        return lambda model, progress: tasks.singular_values(part.matrix, model, progress)
 
-    def draw(self, subject: Subject, result: Any) -> None:
+    def draw(self, part: TensorPart, result: Any) -> None:
         """Show the values and what they tell."""
         assert isinstance(result, Spectrum)
         self._panel.show_charts(spectrum_chart(result))
         self._facts.show_table(self._table(result))
 
-    def why_not(self, subject: Subject) -> str:
+    def why_not(self, part: TensorPart) -> str:
         """Say that a vector has but its norm, or that it would take long."""
-        matrix = subject.matrix
-        if subject.is_vector and min(matrix.shape):
+        matrix = part.matrix
+        if part.is_vector and min(matrix.shape):
             return self.tr("A vector has one singular value: its norm.")
         if matrix != self._agreed and cost(matrix.shape) > MOST_COST:
             return self.tr(
                 "The singular values of {0} × {1} elements take about {2} billion multiplications: "
                 "from some seconds to minutes."
             ).format(*(f"{size:,}" for size in (*matrix.shape, cost(matrix.shape) // 10**9)))
-        return super().why_not(subject)
+        return super().why_not(part)
 
-    def way_out(self, subject: Subject) -> str:
+    def way_out(self, part: TensorPart) -> str:
         """Offer to compute what takes long."""
-        is_long = not subject.is_vector and cost(subject.matrix.shape) > MOST_COST
+        is_long = not part.is_vector and cost(part.matrix.shape) > MOST_COST
         return self.tr("Compute all the same") if is_long else ""
 
     def insist(self) -> None:
         """Compute what takes long."""
-        self._agreed = None if self.subject is None else self.subject.matrix
+        self._agreed = None if self.part is None else self.part.matrix
 
     def forget(self) -> None:
         """Keep nothing: the model is another one."""

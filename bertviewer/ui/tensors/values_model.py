@@ -9,7 +9,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.core.weights.decoding import Values
 from bertviewer.ui.tables import Index, alignment
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 
 ROWS, COLUMNS = 128, 256
 """The size of a piece that is read at once."""
@@ -20,25 +20,25 @@ MOST = 1_000_000
 
 
 class ValuesModel(QAbstractTableModel):
-    """Shows a subject; ``failed`` tells, once, why its values cannot be read any more."""
+    """Shows a part; ``failed`` tells, once, why its values cannot be read any more."""
 
     failed = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._subject: Subject | None = None
+        self._part: TensorPart | None = None
         self._pieces: OrderedDict[tuple[int, int], Values] = OrderedDict()
         self._is_broken = False
 
     @property
-    def subject(self) -> Subject | None:
+    def part(self) -> TensorPart | None:
         """What is shown."""
-        return self._subject
+        return self._part
 
-    def show_subject(self, subject: Subject | None) -> None:
+    def show_part(self, part: TensorPart | None) -> None:
         """Show another tensor or slice."""
         self.beginResetModel()
-        self._subject = subject
+        self._part = part
         self._pieces.clear()
         self._is_broken = False
         self.endResetModel()
@@ -53,12 +53,12 @@ class ValuesModel(QAbstractTableModel):
 
     def value(self, row: int, column: int) -> Any:
         """Return a value as a plain number, ``None`` if it cannot be read."""
-        if self._subject is None or self._is_broken:
+        if self._part is None or self._is_broken:
             return None
         place = row // ROWS, column // COLUMNS
         piece = self._pieces.get(place)
         if piece is None:
-            piece = self._read(self._subject, *place)
+            piece = self._read(self._part, *place)
             if piece is None:
                 return None
             self._pieces[place] = piece
@@ -83,18 +83,18 @@ class ValuesModel(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         """Return the index of a row or column in the tensor, and a row's token; Qt calls it."""
-        subject = self._subject
-        if subject is None:
+        part = self._part
+        if part is None:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            has_words = orientation == Qt.Orientation.Vertical and len(subject.tokens) > 0
+            has_words = orientation == Qt.Orientation.Vertical and len(part.tokens) > 0
             return alignment(is_number=not has_words)
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         if orientation == Qt.Orientation.Horizontal:
-            return str(subject.matrix.column_span[0] + section)
-        first, stop = subject.matrix.row_span
-        name = subject.row_name(section)
+            return str(part.matrix.column_span[0] + section)
+        first, stop = part.matrix.row_span
+        name = part.row_name(section)
         if not name:
             return str(first + section)
         # With spaces as wide as digits, numbers and tokens stand below one another.
@@ -102,12 +102,12 @@ class ValuesModel(QAbstractTableModel):
         return f"{str(first + section).rjust(digits, FIGURE_SPACE)}  {name}"
 
     def _size(self, axis: int) -> int:
-        return 0 if self._subject is None else min(MOST, self._subject.matrix.shape[axis])
+        return 0 if self._part is None else min(MOST, self._part.matrix.shape[axis])
 
-    def _read(self, subject: Subject, down: int, across: int) -> Values | None:
-        rows, columns = subject.matrix.shape
+    def _read(self, part: TensorPart, down: int, across: int) -> Values | None:
+        rows, columns = part.matrix.shape
         try:
-            return subject.matrix.block(
+            return part.matrix.block(
                 (down * ROWS, min(rows, (down + 1) * ROWS)),
                 (across * COLUMNS, min(columns, (across + 1) * COLUMNS)),
             )

@@ -16,7 +16,7 @@ from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.go_to import GoTo
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_model import MOST, ValuesModel, exact_text
 
 GO_TO = 170  # pixels
@@ -63,24 +63,24 @@ class ValuesPage(QWidget):
         self._go_to.chosen.connect(self.go_to)
         self._go_to.missed.connect(self._on_missed)
 
-    def show_subject(self, subject: Subject) -> None:
+    def show_part(self, part: TensorPart) -> None:
         """Show another tensor or slice; one of the same size stays where it is scrolled to."""
-        before = self._model.subject
-        if subject is before:
+        before = self._model.part
+        if part is before:
             return
-        is_alike = before is not None and before.matrix.shape == subject.matrix.shape
+        is_alike = before is not None and before.matrix.shape == part.matrix.shape
         down, right = self._table.verticalScrollBar(), self._table.horizontalScrollBar()
         scrolled = down.value(), right.value()
-        if before is None or before.tokens is not subject.tokens:
-            self._go_to.set_tokens(subject.tokens)
-        self._model.show_subject(subject)
-        header, width = self._table.verticalHeader(), self._header_width(subject)
+        if before is None or before.tokens is not part.tokens:
+            self._go_to.set_tokens(part.tokens)
+        self._model.show_part(part)
+        header, width = self._table.verticalHeader(), self._header_width(part)
         if header.minimumWidth() != width:
             header.setFixedWidth(width)
             header.geometriesChanged.emit()  # so that the table makes room for it
         down.setValue(scrolled[0] if is_alike else 0)
         right.setValue(scrolled[1] if is_alike else 0)
-        if max(subject.matrix.shape) > MOST:
+        if max(part.matrix.shape) > MOST:
             self._told.setText(
                 self.tr("The first {0} rows and columns are shown; a file can have all").format(
                     f"{MOST:,}"
@@ -89,16 +89,16 @@ class ValuesPage(QWidget):
 
     def forget(self) -> None:
         """Show nothing."""
-        self._model.show_subject(None)
+        self._model.show_part(None)
 
     def go_to(self, row: int) -> None:
         """Select a row, by its index in the tensor, and bring it into sight."""
-        subject = self._model.subject
-        if subject is None:
+        part = self._model.part
+        if part is None:
             return
-        place = row - subject.matrix.row_span[0]
+        place = row - part.matrix.row_span[0]
         if not 0 <= place < self._model.rowCount():
-            first, stop = subject.matrix.row_span
+            first, stop = part.matrix.row_span
             self._told.setText(
                 self.tr("There is no row {0} here: they go from {1} to {2}").format(
                     row, first, stop - 1
@@ -113,8 +113,8 @@ class ValuesPage(QWidget):
     def copy(self) -> None:
         """Copy the selected cells as lines with tabs between the values, all digits of them."""
         ranges = self._table.selectionModel().selection()
-        subject = self._model.subject
-        if subject is None or ranges.isEmpty():
+        part = self._model.part
+        if part is None or ranges.isEmpty():
             return
         chosen = ranges.first()
         rows = chosen.top(), chosen.bottom() + 1
@@ -126,7 +126,7 @@ class ValuesPage(QWidget):
             )
             return
         try:
-            block = subject.matrix.block(rows, columns).tolist()
+            block = part.matrix.block(rows, columns).tolist()
         except UserError as error:
             self._told.setText(str(error))
             return
@@ -152,26 +152,26 @@ class ValuesPage(QWidget):
         down.setHighlightSections(True)
         down.show()
 
-    def _header_width(self, subject: Subject) -> int:
+    def _header_width(self, part: TensorPart) -> int:
         """Return room for the largest number, and for tokens where there are any."""
-        number = self._table.fontMetrics().horizontalAdvance(str(subject.matrix.row_span[1]))
-        return number + PADDING + (NAME if len(subject.tokens) else 0)
+        number = self._table.fontMetrics().horizontalAdvance(str(part.matrix.row_span[1]))
+        return number + PADDING + (NAME if len(part.tokens) else 0)
 
     def _tell(self, index: QModelIndex) -> None:
-        subject = self._model.subject
-        if subject is None or not index.isValid():
+        part = self._model.part
+        if part is None or not index.isValid():
             return
         value = self._model.value(index.row(), index.column())
         if value is None:
             return
-        place = ", ".join(map(str, subject.matrix.index(index.row(), index.column())))
-        name = subject.row_name(index.row())
+        place = ", ".join(map(str, part.matrix.index(index.row(), index.column())))
+        name = part.row_name(index.row())
         where = f"{name}  [{place}]" if name else f"[{place}]"
         self._told.setText(f"{where} = {exact_text(value)}")
 
     def _on_missed(self, text: str) -> None:
-        subject = self._model.subject
-        has_tokens = subject is not None and len(subject.tokens) > 0
+        part = self._model.part
+        has_tokens = part is not None and len(part.tokens) > 0
         words = (
             self.tr("No token begins with {0}") if has_tokens else self.tr("There is no row {0}")
         )

@@ -18,17 +18,17 @@ from bertviewer.ui.tensors.notice import Notice
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.spectrum_page import SpectrumPage
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_page import ValuesPage
 from bertviewer.ui.workspace import Workspace
 
 
 class TensorViews(QWidget):
-    """Shows a subject in the view that is chosen; only the page in sight asks for anything."""
+    """Shows a part in the view that is chosen; only the page in sight asks for anything."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._subject: Subject | None = None
+        self._part: TensorPart | None = None
         self._save = SaveButton(workspace)
         self._notice = Notice()
         self._values_page = ValuesPage()
@@ -54,13 +54,13 @@ class TensorViews(QWidget):
         self._follow_palette()
 
     @property
-    def subject(self) -> Subject | None:
+    def part(self) -> TensorPart | None:
         """What is shown, ``None`` while there is nothing but words."""
-        return self._subject
+        return self._part
 
-    def show_subject(self, subject: Subject) -> None:
+    def show_part(self, part: TensorPart) -> None:
         """Show this in the view that is chosen."""
-        self._take(subject)
+        self._take(part)
         self._show_page()
 
     def say(self, words: str) -> None:
@@ -75,8 +75,8 @@ class TensorViews(QWidget):
 
     def forget(self) -> None:
         """Keep nothing: the model is another one. A view can be chosen for the next tensor."""
-        self._subject = None
-        self._save.set_subject(None)
+        self._part = None
+        self._save.set_part(None)
         for page in self._pages:
             page.forget()
 
@@ -110,22 +110,22 @@ class TensorViews(QWidget):
         line.addWidget(self._save)
         return line
 
-    def _take(self, subject: Subject | None) -> None:
-        self._subject = subject
-        self._save.set_subject(subject)
+    def _take(self, part: TensorPart | None) -> None:
+        self._part = part
+        self._save.set_part(part)
         for button in self._buttons.buttons():
-            button.setEnabled(subject is not None)
+            button.setEnabled(part is not None)
 
     def _on_button(self, _number: int, is_checked: bool) -> None:
-        if is_checked and self._subject is not None:
+        if is_checked and self._part is not None:
             self._show_page()
 
     def _show_page(self) -> None:
         number = self._buttons.checkedId()
         self._leave_pages(number)
         self._stack.setCurrentIndex(number)
-        if self._subject is not None:
-            self._pages[number].show_subject(self._subject)
+        if self._part is not None:
+            self._pages[number].show_part(self._part)
 
     def _leave_pages(self, but: int | None = None) -> None:
         for number, page in enumerate(self._pages):

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.errors import Cancelled
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.typing.counting import Counting
 from bertviewer.ui.workspace import Workspace
 
@@ -15,7 +15,7 @@ REST = 100  # milliseconds without a key before anything is counted
 
 
 class TokenCounter(QObject):
-    """Counts in a lane of its own, which it starts with the first count.
+    """Counts in a worker of its own, which it starts with the first count.
 
     ``counted`` brings a ``TokenCount`` for the text as it is now; ``None`` if there is nothing to
     say of it.
@@ -28,7 +28,7 @@ class TokenCounter(QObject):
         self._workspace = workspace
         self._counting: Counting | None = None
         self._sentence: Sentence | None = None
-        self._lane: Lane | None = None
+        self._worker: Worker | None = None
         self._is_stopped = False
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
@@ -47,10 +47,10 @@ class TokenCounter(QObject):
             self._wait()
 
     def stop(self, seconds: float) -> bool:
-        """Count no more; return whether the lane ended in time."""
+        """Count no more; return whether the worker ended in time."""
         self._is_stopped = True
         self._rest.stop()
-        return self._lane is None or self._lane.stop(seconds)
+        return self._worker is None or self._worker.stop(seconds)
 
     def _wait(self) -> None:
         if self._counting is not None and not self._is_stopped:
@@ -69,10 +69,10 @@ class TokenCounter(QObject):
         counting, sentence = self._counting, self._sentence
         if counting is None or sentence is None:
             return
-        if self._lane is None:
+        if self._worker is None:
             # Nobody's child: its thread keeps it alive until it has ended.
-            self._lane = Lane()
-        self._lane.start(
+            self._worker = Worker()
+        self._worker.start(
             partial(counting.count, sentence),
             partial(self._on_counted, counting, sentence),
             partial(self._on_failed, counting),

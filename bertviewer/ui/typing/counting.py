@@ -1,4 +1,4 @@
-"""Counts the tokens of what is typed: work for a lane."""
+"""Counts the tokens of what is typed: work for a worker."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Counting:
     """Counts for one open model, with a tokenizer of its own: the model's is another thread's.
 
-    The tokenizer is read when there is something to count. Only the lane's thread may count.
+    The tokenizer is read when there is something to count. Only the worker's thread may count.
     """
 
     def __init__(self, source: ModelSource, architecture: Architecture) -> None:

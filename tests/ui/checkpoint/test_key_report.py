@@ -9,10 +9,10 @@ from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
 
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.checkpoint.dialog import KeyReportDialog
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn
@@ -32,34 +32,34 @@ def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def opened(window: MainWindow, lane: Lane, qtbot: QtBot, path: Path, task: str) -> RandomBanner:
+def opened(window: MainWindow, worker: Worker, qtbot: QtBot, path: Path, task: str) -> RandomBanner:
     with qtbot.waitSignal(window.workspace.architecture_changed, timeout=OPEN_TIMEOUT):
         window.open_source(parse_source(str(path), task))
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     return find(window, RandomBanner, "randomBanner")
 
 
 def test_the_banner_lasts_while_tensors_are_random(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path
 ) -> None:
-    banner = opened(window, lane, qtbot, folder, "masked-lm")
+    banner = opened(window, worker, qtbot, folder, "masked-lm")
     text = find(window, QLabel, "randomBannerText").text()
     assert text.startswith("5 of 42 tensors are not in the checkpoint: they are drawn at random")
     assert banner.isVisible()
     window.set_sentence("the cat sat", None)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window) and not lane.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy, timeout=60_000)
     text = find(window, QLabel, "randomBannerText").text()
     assert text.startswith("5 of 42 tensors are not in the checkpoint and were drawn at random")
     window.enlarge_views()
     assert banner.isVisible()
-    assert not opened(window, lane, qtbot, folder, "base").isVisible()
+    assert not opened(window, worker, qtbot, folder, "base").isVisible()
 
 
 def test_the_lists_of_the_banner(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path
 ) -> None:
-    opened(window, lane, qtbot, folder, "masked-lm")
+    opened(window, worker, qtbot, folder, "masked-lm")
     find(window, QPushButton, "randomBannerButton").click()
     dialog = find(window, QDialog, "keyReportDialog")
     assert isinstance(dialog, KeyReportDialog)
@@ -89,9 +89,9 @@ def test_the_lists_of_the_banner(
 
 
 def test_the_overview_tells_of_the_checkpoint(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path
 ) -> None:
-    opened(window, lane, qtbot, folder, "base")
+    opened(window, worker, qtbot, folder, "base")
     keys = window.workspace.keys
     assert keys is not None
     facts = dict(checkpoint_facts(keys))
@@ -106,8 +106,8 @@ def test_the_overview_tells_of_the_checkpoint(
 
 
 def test_a_model_without_weights_has_no_report(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path
 ) -> None:
-    assert not opened(window, lane, qtbot, folder / "config.json", "base").isVisible()
+    assert not opened(window, worker, qtbot, folder / "config.json", "base").isVisible()
     assert window.workspace.keys is None
     assert not window.findChildren(QPushButton, "showKeyReport")

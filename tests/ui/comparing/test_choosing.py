@@ -16,20 +16,22 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.backend import torch
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.comparing.window import ComparisonWindow
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 
 
 @pytest.fixture
-def tiny_window(window: MainWindow, lane: Lane, tiny_bert_folder: Path, qtbot: QtBot) -> MainWindow:
+def tiny_window(
+    window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
+) -> MainWindow:
     """Return the main window with the tiny BERT open."""
     assert not find(window, QAction, "compareFolder").isEnabled()
     window.open_source(parse_source(str(tiny_bert_folder)))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     return window
 
 
@@ -67,7 +69,7 @@ def test_no_file_of_both_models_is_replaced(
     tiny_window: MainWindow,
     tiny_bert_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-    lane: Lane,
+    worker: Worker,
     qtbot: QtBot,
 ) -> None:
     other = shutil.copytree(tiny_bert_folder, tiny_bert_folder.with_name("other"))
@@ -76,7 +78,7 @@ def test_no_file_of_both_models_is_replaced(
     qtbot.waitUntil(
         lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
     )
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     comparison = find(tiny_window, ComparisonWindow)
 
     def errors() -> list[QMessageBox]:
@@ -144,7 +146,7 @@ def test_a_pickle_is_asked_for(
 
 def test_a_comparison_does_not_lead_into_another_model(
     tiny_window: MainWindow,
-    lane: Lane,
+    worker: Worker,
     tiny_bert_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
@@ -158,7 +160,7 @@ def test_a_comparison_does_not_lead_into_another_model(
     workspace = tiny_window.workspace
     with qtbot.waitSignal(workspace.architecture_changed, timeout=OPEN_TIMEOUT):
         tiny_window.open_source(parse_source("bert-base-uncased"))
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     table.doubleClicked.emit(table.model().index(1, 0))
     assert workspace.row is not None
     assert workspace.row.node.path == ""

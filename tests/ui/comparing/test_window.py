@@ -24,6 +24,7 @@ from bertviewer.core.comparing.comparison import (
     State,
     compare_architectures,
 )
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.comparing.tensors_model import (
     CHANGED,
     COSINE,
@@ -35,7 +36,6 @@ from bertviewer.ui.comparing.tensors_model import (
     STATE,
 )
 from bertviewer.ui.comparing.window import ComparisonWindow
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find
@@ -56,8 +56,8 @@ def compared(changed: int, right: str = "bert-base-uncased") -> Comparison:
     return replace(found, tensors=tensors)
 
 
-def shown(comparison: Comparison, lane: Lane, qtbot: QtBot) -> ComparisonWindow:
-    window = ComparisonWindow(comparison, Workspace(lane))
+def shown(comparison: Comparison, worker: Worker, qtbot: QtBot) -> ComparisonWindow:
+    window = ComparisonWindow(comparison, Workspace(worker))
     qtbot.addWidget(window)
     window.show()
     return window
@@ -85,9 +85,9 @@ def button(window: ComparisonWindow, state: State) -> QToolButton:
     return find(window, QToolButton, f"state {state}")
 
 
-def test_what_changed_is_shown_first(lane: Lane, qtbot: QtBot) -> None:
+def test_what_changed_is_shown_first(worker: Worker, qtbot: QtBot) -> None:
     comparison = compared(5)
-    window = shown(comparison, lane, qtbot)
+    window = shown(comparison, worker, qtbot)
     assert column(window, NAME) == [tensor.name for tensor in comparison.tensors[:5]]
     assert column(window, MAX) == ["1", "2", "3", "4", "5"]
     assert button(window, "changed").text() == "changed 5"
@@ -98,14 +98,14 @@ def test_what_changed_is_shown_first(lane: Lane, qtbot: QtBot) -> None:
     assert len(column(window, NAME)) == 194
 
 
-def test_equal_models_show_what_is_the_same(lane: Lane, qtbot: QtBot) -> None:
-    window = shown(compared(0), lane, qtbot)
+def test_equal_models_show_what_is_the_same(worker: Worker, qtbot: QtBot) -> None:
+    window = shown(compared(0), worker, qtbot)
     assert len(column(window, NAME)) == 199
     assert column(window, RELATIVE) == ["0"] * 199
 
 
-def test_names_are_filtered_and_columns_sorted(lane: Lane, qtbot: QtBot) -> None:
-    window = shown(compared(5), lane, qtbot)
+def test_names_are_filtered_and_columns_sorted(worker: Worker, qtbot: QtBot) -> None:
+    window = shown(compared(5), worker, qtbot)
     table_of(window).sortByColumn(RELATIVE, Qt.SortOrder.AscendingOrder)
     assert column(window, MAX) == ["5", "4", "3", "2", "1"]
     table_of(window).sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
@@ -113,9 +113,9 @@ def test_names_are_filtered_and_columns_sorted(lane: Lane, qtbot: QtBot) -> None
     assert column(window, NAME) == ["embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"]
 
 
-def test_other_sizes_and_keys(lane: Lane, qtbot: QtBot) -> None:
+def test_other_sizes_and_keys(worker: Worker, qtbot: QtBot) -> None:
     comparison = compare_architectures(plain("bert-base-uncased"), plain("bert-large-uncased"))
-    window = shown(comparison, lane, qtbot)
+    window = shown(comparison, worker, qtbot)
     assert button(window, "other shape").text() == "other shape 199"
     assert button(window, "only right").text() == "only right 192"
     tabs = window.findChild(QTabWidget)
@@ -126,17 +126,17 @@ def test_other_sizes_and_keys(lane: Lane, qtbot: QtBot) -> None:
     assert ["hidden_size", "768", "1024"] in rows
 
 
-def test_a_double_click_leads_to_the_module(lane: Lane, qtbot: QtBot) -> None:
-    window = shown(compared(5), lane, qtbot)
+def test_a_double_click_leads_to_the_module(worker: Worker, qtbot: QtBot) -> None:
+    window = shown(compared(5), worker, qtbot)
     with qtbot.waitSignal(window.chosen) as signal:
         table_of(window).doubleClicked.emit(table_of(window).model().index(3, 0))
     assert signal.args == ["embeddings.LayerNorm"]
 
 
 def test_what_is_shown_is_saved(
-    lane: Lane, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    window = shown(compared(5), lane, qtbot)
+    window = shown(compared(5), worker, qtbot)
     file = tmp_path / "comparison.csv"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(file), ""))
     find(window, QPushButton, "saveComparison").click()
@@ -147,11 +147,11 @@ def test_what_is_shown_is_saved(
     assert [float(row[RELATIVE]) for row in rows[1:]] == [1 / n for n in range(1, 6)]
 
 
-def test_it_says_why_there_are_no_values(lane: Lane, qtbot: QtBot) -> None:
+def test_it_says_why_there_are_no_values(worker: Worker, qtbot: QtBot) -> None:
     found = compare_architectures(plain("bert-base-uncased"), plain("bert-base-uncased"))
     lacking = replace(found.left, weights="pretrained", random_tensors=("pooler.dense.bias",))
     pickled = replace(found.right, kind="pickle")
-    window = shown(replace(found, left=lacking, right=pickled), lane, qtbot)
+    window = shown(replace(found, left=lacking, right=pickled), worker, qtbot)
     told = [label.text() for label in window.findChildren(QLabel)]
     assert any(text.endswith(" · tensors not in its checkpoint: 1") for text in told)
     assert any(text.endswith(" · pickled weights, not read") for text in told)
@@ -162,8 +162,8 @@ def test_it_says_why_there_are_no_values(lane: Lane, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("width", [1180, 1000])
-def test_all_columns_are_in_sight(lane: Lane, qtbot: QtBot, width: int) -> None:
-    window = shown(compared(5), lane, qtbot)
+def test_all_columns_are_in_sight(worker: Worker, qtbot: QtBot, width: int) -> None:
+    window = shown(compared(5), worker, qtbot)
     window.resize(width, 640)
     QApplication.processEvents()
     table = table_of(window)
@@ -180,8 +180,8 @@ def test_all_columns_are_in_sight(lane: Lane, qtbot: QtBot, width: int) -> None:
     assert "Norm of the difference" in column_tip(table, RELATIVE)
 
 
-def test_a_narrow_window_scrolls_before_names_are_lost(lane: Lane, qtbot: QtBot) -> None:
-    window = shown(compared(5), lane, qtbot)
+def test_a_narrow_window_scrolls_before_names_are_lost(worker: Worker, qtbot: QtBot) -> None:
+    window = shown(compared(5), worker, qtbot)
     table = table_of(window)
     for width, is_scrolled in ((800, True), (1180, False)):
         window.resize(width, 640)
@@ -194,9 +194,9 @@ def test_a_narrow_window_scrolls_before_names_are_lost(lane: Lane, qtbot: QtBot)
     assert table.columnWidth(STATE) == 300
 
 
-def test_figures_that_nobody_has_take_no_room(lane: Lane, qtbot: QtBot) -> None:
+def test_figures_that_nobody_has_take_no_room(worker: Worker, qtbot: QtBot) -> None:
     found = compare_architectures(plain("bert-base-uncased"), plain("bert-large-uncased"))
-    window = shown(found, lane, qtbot)
+    window = shown(found, worker, qtbot)
     window.resize(800, 640)
     QApplication.processEvents()
     table = table_of(window)
@@ -204,26 +204,26 @@ def test_figures_that_nobody_has_take_no_room(lane: Lane, qtbot: QtBot) -> None:
     assert shown_columns == [NAME, STATE, LEFT, RIGHT]
     assert table.horizontalScrollBar().maximum() == 0
     assert table.columnWidth(NAME) >= 200
-    other = shown(compared(1), lane, qtbot)
+    other = shown(compared(1), worker, qtbot)
     assert not any(table_of(other).isColumnHidden(n) for n in range(CHANGED))
 
 
-def test_a_form_is_said_once(lane: Lane, qtbot: QtBot) -> None:
-    window = shown(compared(1), lane, qtbot)
+def test_a_form_is_said_once(worker: Worker, qtbot: QtBot) -> None:
+    window = shown(compared(1), worker, qtbot)
     left, right = (table_of(window).model().index(0, number) for number in (LEFT, RIGHT))
     assert (left.data(), right.data()) == ("[30522, 768] float32", "as left")
     assert right.data(Qt.ItemDataRole.ToolTipRole) == left.data()
-    other = shown(compared(0, "bert-large-uncased"), lane, qtbot)
+    other = shown(compared(0, "bert-large-uncased"), worker, qtbot)
     button(other, "other shape").setChecked(True)
     assert column(other, RIGHT)[0] == "[30522, 1024] float32"
 
 
-def test_a_minus_is_as_wide_as_a_plus(lane: Lane, qtbot: QtBot) -> None:
+def test_a_minus_is_as_wide_as_a_plus(worker: Worker, qtbot: QtBot) -> None:
     found = compared(1)
     change = Change(0, 8, 1.5e-5, 0.25, 0.5, -0.25)
     window = shown(
         replace(found, tensors=(replace(found.tensors[0], change=change), *found.tensors[1:])),
-        lane,
+        worker,
         qtbot,
     )
     assert column(window, MAX) == ["1.5e−05"]
@@ -232,8 +232,8 @@ def test_a_minus_is_as_wide_as_a_plus(lane: Lane, qtbot: QtBot) -> None:
     assert cosine.data(Qt.ItemDataRole.ToolTipRole) == "-0.25"  # to be typed anywhere
 
 
-def test_a_new_window_takes_the_room_that_there_is(lane: Lane, qtbot: QtBot) -> None:
-    window = shown(compared(1), lane, qtbot)
+def test_a_new_window_takes_the_room_that_there_is(worker: Worker, qtbot: QtBot) -> None:
+    window = shown(compared(1), worker, qtbot)
     room = window.screen().availableSize()
     assert window.width() == min(1180, room.width())
     assert window.height() == min(640, room.height())

@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.hub import requests
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.hub.dialog import HubDialog
-from bertviewer.ui.lane import Lane
 from bertviewer.ui.main_window import MainWindow
 from tests.core.hub.hub_server import Fault, HubServer
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -44,14 +44,16 @@ def server(
     server.stop()
 
 
-def wait(qtbot: QtBot, lane: Lane) -> None:
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+def wait(qtbot: QtBot, worker: Worker) -> None:
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
 
 
-def open_model(window: MainWindow, lane: Lane, qtbot: QtBot, name: str = f"hf://{REPO}") -> None:
+def open_model(
+    window: MainWindow, worker: Worker, qtbot: QtBot, name: str = f"hf://{REPO}"
+) -> None:
     window.open_named(name)
     qtbot.waitUntil(lambda: window.workspace.activity == "", timeout=OPEN_TIMEOUT)
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def dialog_of(window: MainWindow, qtbot: QtBot) -> HubDialog:
@@ -75,9 +77,9 @@ def texts(dialog: HubDialog) -> list[list[str]]:
 
 
 def test_the_architecture_is_there_before_the_weights(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     architecture = window.workspace.architecture
     assert architecture is not None
     assert architecture.source.kind == "hub"
@@ -92,9 +94,9 @@ def test_the_architecture_is_there_before_the_weights(
 
 
 def test_the_button_downloads_the_weights(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     bar = find(window, HubBar)
     server.fail("model.safetensors", Fault(held=30_000))
     with qtbot.waitSignal(window.workspace.weights_arrived, timeout=OPEN_TIMEOUT):
@@ -108,13 +110,13 @@ def test_the_button_downloads_the_weights(
         assert not find(bar, QPushButton, "hubDownload").isVisible()
         server.goes_on.set()
     assert not bar.isVisible()
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def test_cancel_keeps_what_came_and_the_model(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     bar = find(window, HubBar)
     server.fail("model.safetensors", Fault(held=30_000))
     find(bar, QPushButton, "hubDownload").click()
@@ -132,25 +134,25 @@ def test_cancel_keeps_what_came_and_the_model(
         find(bar, QPushButton, "hubDownload").click()
     [asked] = server.requests
     assert int(asked.headers["range"].removeprefix("bytes=").rstrip("-")) > 0
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def test_a_run_downloads_the_weights_first(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     window.set_sentence("the cat sat", None)
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
     assert last_run(window).source.weights == "pretrained"
     assert not find(window, HubBar).isVisible()
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def test_a_failed_download_leaves_the_model_open(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     server.fail("model.safetensors", *[Fault(404)] * 5)
     find(window, QPushButton, "hubDownload").click()
     qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
@@ -160,13 +162,13 @@ def test_a_failed_download_leaves_the_model_open(
     box.close()
     assert window.workspace.architecture is not None
     assert find(window, HubBar).isVisible()
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def test_a_model_that_is_not_there_leaves_the_open_one(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     before = window.workspace.architecture
     window.open_named("hf://someone/else")
     qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
@@ -174,11 +176,11 @@ def test_a_model_that_is_not_there_leaves_the_open_one(
     assert box.text() == f"hf://someone/else@main: {server.url[7:]} does not have it"
     box.close()
     assert window.workspace.architecture is before
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def test_the_dialog_opens_what_is_typed(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
     dialog = dialog_of(window, qtbot)
     assert texts(dialog) == []
@@ -200,17 +202,17 @@ def test_the_dialog_opens_what_is_typed(
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     assert window.windowTitle().startswith(f"hf://{REPO}@")
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def test_the_dialog_lists_what_is_on_this_disk_and_opens_it_offline(
     window: MainWindow,
-    lane: Lane,
+    worker: Worker,
     qtbot: QtBot,
     server: HubServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     name = window.windowTitle().partition(" ")[0]
     dialog = dialog_of(window, qtbot)
     [[repo, revision, weights, size, date]] = texts(dialog)
@@ -234,13 +236,13 @@ def test_the_dialog_lists_what_is_on_this_disk_and_opens_it_offline(
         timeout=OPEN_TIMEOUT,
     )
     assert window.windowTitle().startswith(name)
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def test_another_head_is_of_the_same_commit(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer, tiny_bert_folder: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer, tiny_bert_folder: Path
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     title = window.windowTitle()
     server.add(REPO, {"config.json": (tiny_bert_folder / "config.json").read_bytes()})
     window.set_task("sequence-classification")
@@ -249,13 +251,13 @@ def test_another_head_is_of_the_same_commit(
     assert architecture is not None
     assert architecture.source.task == "sequence-classification"
     assert window.windowTitle() == title
-    wait(qtbot, lane)
+    wait(qtbot, worker)
 
 
 def test_a_tensor_is_there_as_soon_as_the_weights_are(
-    window: MainWindow, lane: Lane, qtbot: QtBot, server: HubServer
+    window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
-    open_model(window, lane, qtbot)
+    open_model(window, worker, qtbot)
     find(window, QTabWidget, "detailTabs").setCurrentIndex(2)
     window.workspace.select("pooler.dense")
     table = find(window, QTableView, "tensorTable")
@@ -269,4 +271,4 @@ def test_a_tensor_is_there_as_soon_as_the_weights_are(
         find(window, QPushButton, "hubDownload").click()
     title = find(window, QLabel, "tensorTitle")
     qtbot.waitUntil(lambda: "from model.safetensors" in title.text(), timeout=OPEN_TIMEOUT)
-    wait(qtbot, lane)
+    wait(qtbot, worker)

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QComboBox, QLabel
 
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.core.source.demo import demo_folder
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.attention_view import AttentionView
-from bertviewer.ui.run.chart_panel import ChartPanel
 from tests.ui.finding import bring_view, find
 
 Settle = Callable[[], None]

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.architecture.folding import fold
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.ui import tasks
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.finding import find, is_drawn
 from tests.ui.run import two_runs
@@ -27,27 +27,27 @@ def _no_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Callable[[], None]:
+def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> Callable[[], None]:
     """Return what waits until all is computed and drawn."""
 
     def settled() -> bool:
-        return is_drawn(window) and not lane.busy
+        return is_drawn(window) and not worker.busy
 
     return partial(qtbot.waitUntil, settled, timeout=60_000)
 
 
 @pytest.fixture
-def ran(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+def ran(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return the window with a sentence run through the demo model."""
-    run(demo_window, lane, qtbot)
+    run(demo_window, worker, qtbot)
     return demo_window
 
 
 @pytest.fixture
-def compared(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> MainWindow:
+def compared(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return a window with run A kept and run B made after it."""
     two_runs.run(demo_window, two_runs.A, qtbot)
     find(demo_window, QPushButton, "keepRun").click()
     two_runs.run(demo_window, two_runs.B, qtbot)
-    two_runs.settle(demo_window, lane, qtbot)
+    two_runs.settle(demo_window, worker, qtbot)
     return demo_window

@@ -6,31 +6,31 @@ from PySide6.QtWidgets import QApplication, QComboBox
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.chart_panel import ChartPanel
 from tests.ui.finding import find, is_drawn
 
 TEXT = "the cat sat on the mat"
 
 
-def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: is_drawn(window) and not lane.busy, timeout=60_000)
+def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy, timeout=60_000)
 
 
-def run(window: MainWindow, lane: Lane, qtbot: QtBot, text: str = TEXT) -> None:
+def run(window: MainWindow, worker: Worker, qtbot: QtBot, text: str = TEXT) -> None:
     before = window.workspace.run
     window.set_sentence(text, None)
     window.run()
     qtbot.waitUntil(lambda: window.workspace.run is not before, timeout=60_000)
-    settle(window, lane, qtbot)
+    settle(window, worker, qtbot)
 
 
 def choose(window: MainWindow, name: str, text: str) -> None:
     choice = find(window, QComboBox, name)
     assert choice.findText(text) >= 0
     choice.setCurrentText(text)
-    while window.workspace.turns.pending:
+    while window.workspace.draw_queue.pending:
         QApplication.processEvents()
 
 

@@ -5,7 +5,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import Line
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
@@ -36,5 +36,5 @@ def messages(sight: Sight) -> list[str]:
     return [label.text() for label in labels if label.isVisible()]
 
 
-def similarity_sight(lane: Lane, qtbot: QtBot) -> Sight:
-    return Sight(SimilarityView(Workspace(lane)), qtbot)
+def similarity_sight(worker: Worker, qtbot: QtBot) -> Sight:
+    return Sight(SimilarityView(Workspace(worker)), qtbot)

@@ -17,7 +17,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.core.formulas.formula_models import TINY
 from tests.plots.looking import click, pixel
@@ -29,7 +29,7 @@ Open = Callable[..., MainWindow]
 
 
 @pytest.fixture
-def tiny(window: MainWindow, lane: Lane, settle: Settle, qtbot: QtBot, tmp_path: Path) -> Open:
+def tiny(window: MainWindow, worker: Worker, settle: Settle, qtbot: QtBot, tmp_path: Path) -> Open:
     """Return what opens a tiny model, runs a pair of sentences and shows the view."""
 
     def open_model(family: str, **changes: Any) -> MainWindow:
@@ -38,7 +38,7 @@ def tiny(window: MainWindow, lane: Lane, settle: Settle, qtbot: QtBot, tmp_path:
         window.open_source(parse_source(str(path)))
         workspace = window.workspace
         qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-        qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+        qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
         workspace.run_sentence(Sentence("a b c d e", "f g"), random_weights=True)
         settle()
         show(window, settle)

@@ -14,9 +14,9 @@ from bertviewer.charts.chart import GridChart, LineChart
 from bertviewer.charts.place import Place
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.chart_panel import ChartPanel
 from tests.ui.finding import find, last_run
 from tests.ui.run.two_runs import A, run, settle
 
@@ -49,10 +49,10 @@ def test_heatmaps_side_by_side_in_the_same_colours(compared: MainWindow) -> None
 
 
 def test_the_difference_is_of_the_same_tokens(
-    compared: MainWindow, lane: Lane, qtbot: QtBot
+    compared: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     find(compared, QToolButton, "difference").click()
-    settle(compared, lane, qtbot)
+    settle(compared, worker, qtbot)
     _, norms = panels(compared)
     (chart,) = norms.charts
     assert isinstance(chart, GridChart)
@@ -73,9 +73,9 @@ def test_a_click_on_a_selects_the_same_token_of_b(compared: MainWindow) -> None:
     assert of_a.selection.token == 6
 
 
-def test_compare_no_longer(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_compare_no_longer(compared: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     find(compared, QToolButton, "dropRun").click()
-    settle(compared, lane, qtbot)
+    settle(compared, worker, qtbot)
     layers, norms = panels(compared)
     assert len(norms.charts) == 1
     (chart,) = layers.charts
@@ -84,22 +84,22 @@ def test_compare_no_longer(compared: MainWindow, lane: Lane, qtbot: QtBot) -> No
     assert compared.workspace.kept is None
 
 
-def test_another_model_takes_run_a_away(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_another_model_takes_run_a_away(compared: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     compared.open_named("albert-base-v2")
-    settle(compared, lane, qtbot)
+    settle(compared, worker, qtbot)
     assert compared.workspace.kept is None
     assert compared.workspace.run is None
 
 
 def test_a_plot_is_taken_along(
     demo_window: MainWindow,
-    lane: Lane,
+    worker: Worker,
     qtbot: QtBot,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(demo_window, A, qtbot)
-    settle(demo_window, lane, qtbot)
+    settle(demo_window, worker, qtbot)
     _, norms = panels(demo_window)
     menu = find(norms, QToolButton, "chartMenu").menu()
     actions = {action.objectName(): action for action in menu.actions()}
@@ -130,7 +130,7 @@ def test_a_plot_is_taken_along(
 
 
 def test_files_are_called_after_what_is_shown(
-    compared: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    compared: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proposed: list[str] = []
 
@@ -160,12 +160,14 @@ def test_files_are_called_after_what_is_shown(
         "token-norms-h-b.csv",
     ]
     find(compared, QToolButton, "difference").click()
-    settle(compared, lane, qtbot)
+    settle(compared, worker, qtbot)
     pictures = [name for name in propose() if name.endswith("png")]
     assert pictures == ["std-b-minus-a-encoder-layer-output.png", "token-norms-h-b-minus-a.png"]
 
 
-def test_each_of_two_plots_is_taken_along(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_each_of_two_plots_is_taken_along(
+    compared: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
     _, norms = panels(compared)
 
     def menu() -> QMenu:
@@ -189,16 +191,16 @@ def test_each_of_two_plots_is_taken_along(compared: MainWindow, lane: Lane, qtbo
         "Layer × Token: B · Norm",
     )
     find(compared, QToolButton, "difference").click()
-    settle(compared, lane, qtbot)
+    settle(compared, worker, qtbot)
     header = next(csv.reader(copied(menu())))
     assert (len(header), header[0]) == (10, "Layer × Token: Norm, B − A")
 
 
 def test_the_value_under_the_mouse_is_told(
-    demo_window: MainWindow, lane: Lane, qtbot: QtBot
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     run(demo_window, A, qtbot)
-    settle(demo_window, lane, qtbot)
+    settle(demo_window, worker, qtbot)
     layers, norms = panels(demo_window)
     assert isinstance(layers.plot, LinePlot)
     assert isinstance(norms.plot, GridPlot)

@@ -10,7 +10,7 @@ from bertviewer.core.run import devices
 from bertviewer.core.run.device import Device, chosen_device
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.application import make_window
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import is_drawn, last_run
@@ -46,7 +46,7 @@ def test_the_cpu_is_there_and_chosen(
 
 @pytest.mark.usefixtures("two_devices")
 def test_a_sentence_runs_on_the_chosen_device_and_is_looked_into_there(
-    window: MainWindow, demo_source: ModelSource, lane: Lane, qtbot: QtBot
+    window: MainWindow, demo_source: ModelSource, worker: Worker, qtbot: QtBot
 ) -> None:
     open_demo(window, demo_source, qtbot)
     assert list(choices(window)) == ["CPU", "Another device"]
@@ -58,22 +58,22 @@ def test_a_sentence_runs_on_the_chosen_device_and_is_looked_into_there(
     window.workspace.check("encoder.layer.1.output.LayerNorm")
     qtbot.waitUntil(lambda: bool(window.workspace.checks), timeout=60_000)
     assert window.workspace.checks["encoder.layer.1.output.LayerNorm"].crosses == ()
-    qtbot.waitUntil(lambda: not lane.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=60_000)
 
 
 @pytest.mark.usefixtures("two_devices")
 def test_the_choice_is_remembered(
-    window: MainWindow, demo_source: ModelSource, lane: Lane, qtbot: QtBot
+    window: MainWindow, demo_source: ModelSource, worker: Worker, qtbot: QtBot
 ) -> None:
     open_demo(window, demo_source, qtbot)
     choices(window)["Another device"].trigger()
-    qtbot.waitUntil(lambda: not lane.busy, timeout=60_000)
-    again = make_window(lane)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=60_000)
+    again = make_window(worker)
     qtbot.addWidget(again)
     open_demo(again, demo_source, qtbot)
     assert again.workspace.device == "cpu:0"
     assert choices(again)["Another device"].isChecked()
-    qtbot.waitUntil(lambda: not lane.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=60_000)
 
 
 def test_a_device_that_is_gone_gives_way_to_the_cpu() -> None:

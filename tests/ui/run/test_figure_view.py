@@ -21,9 +21,9 @@ from bertviewer.charts.figures import (
     words,
 )
 from bertviewer.charts.place import Place
-from bertviewer.ui.lane import Lane
-from bertviewer.ui.run.figure_rows import FigureRows
-from bertviewer.ui.run.figure_view import FigureView
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.figure_rows import FigureRows
+from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
 
@@ -71,8 +71,8 @@ def test_a_tip_is_no_markup(qapp: QApplication) -> None:
 
 
 @pytest.fixture
-def view(lane: Lane, qtbot: QtBot) -> FigureView:
-    view = FigureView(Workspace(lane), "figures", "Figures")
+def view(worker: Worker, qtbot: QtBot) -> FigureView:
+    view = FigureView(Workspace(worker), "figures", "Figures")
     qtbot.addWidget(view)
     view.resize(400, 200)
     view.show()
@@ -101,9 +101,9 @@ def test_what_is_copied(view: FigureView, act: Callable[[str], str]) -> None:
 
 
 def test_a_file_is_called_after_the_table(
-    lane: Lane, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view = FigureView(Workspace(lane), "predictionTable", "Predictions")
+    view = FigureView(Workspace(worker), "predictionTable", "Predictions")
     qtbot.addWidget(view)
     view.show_table(TABLE)
     proposed: list[str] = []

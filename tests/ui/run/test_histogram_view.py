@@ -14,10 +14,10 @@ from bertviewer.charts.chart import HistogramChart
 from bertviewer.charts.levels import Values
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.chart_panel import ChartPanel
-from bertviewer.ui.run.figure_view import FigureView
 from bertviewer.ui.run.histogram_view import HistogramView
 from tests.ui.finding import bring_view, find, is_drawn
 
@@ -26,9 +26,9 @@ PATH = "encoder.layer.2.intermediate"
 
 
 @pytest.fixture
-def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> Callable[[], None]:
+def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> Callable[[], None]:
     def settled() -> bool:
-        return is_drawn(window) and not lane.busy
+        return is_drawn(window) and not worker.busy
 
     return partial(qtbot.waitUntil, settled, timeout=60_000)
 

@@ -17,7 +17,7 @@ from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import tasks
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.tasks import Ran
@@ -53,7 +53,7 @@ def test_what_can_be_chosen(ran: MainWindow) -> None:
     assert titles(ran) == ["Layer output", "Token norms ‖h‖"]
 
 
-def test_nan_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     whole, watched = last_run(ran), ran.workspace.watched
     assert watched is not None
 
@@ -66,7 +66,7 @@ def test_nan_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
             for module in whole.modules
         )
         ran.workspace._on_run(Ran(WatchedRun(replace(whole, modules=modules), watched.kept), None))
-        settle(ran, lane, qtbot)
+        settle(ran, worker, qtbot)
         return titles(ran)[0]
 
     assert show(3, 4, 5) == "Layer output · NaN or Inf in layers 3–5"
@@ -80,10 +80,10 @@ def test_nan_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
 
 
 def test_the_part_follows_the_tree_until_one_is_chosen(
-    ran: MainWindow, lane: Lane, qtbot: QtBot
+    ran: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     ran.workspace.select("encoder.layer.2.intermediate")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == [
         "encoder.layer: output",
         "encoder.layer: intermediate",
@@ -100,15 +100,15 @@ def test_the_part_follows_the_tree_until_one_is_chosen(
         assert shown_grid(ran).values[layer].tolist() == activation.token_norms.tolist()
     assert titles(ran) == ["attention.self", "Token norms of attention.self"]
     ran.workspace.select("encoder.layer.4.output")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert shown_lines(ran) == (line,)
 
 
 def test_mean_band_and_extremes_of_the_selected_part_alone(
-    ran: MainWindow, lane: Lane, qtbot: QtBot
+    ran: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     ran.workspace.select("encoder.layer.2.output")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     choose(ran, "statisticChoice", "mean ± std")
     (line,) = shown_lines(ran)
     assert line.label == "encoder.layer: output"
@@ -120,11 +120,11 @@ def test_mean_band_and_extremes_of_the_selected_part_alone(
 
 @pytest.mark.parametrize("part", ["layer output", "attention.output"])
 def test_classes_of_tokens_are_measured_once(
-    ran: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, part: str
+    ran: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     choose(ran, "partChoice", part)
     choose(ran, "tokenClassChoice", "each class")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == ["content", "[CLS]", "[SEP]"]
     monkeypatch.setattr(tasks, "measure_tokens", None)  # never again
     choose(ran, "statisticChoice", "rms")
@@ -139,31 +139,31 @@ def test_classes_of_tokens_are_measured_once(
         assert value == pytest.approx(activation.token_norms[0] / 384**0.5, rel=1e-5)
 
 
-def test_another_sentence_is_measured_anew(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_another_sentence_is_measured_anew(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     choose(ran, "tokenClassChoice", "content")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     before = shown_lines(ran)
-    run(ran, lane, qtbot, "a dog")
-    settle(ran, lane, qtbot)
+    run(ran, worker, qtbot, "a dog")
+    settle(ran, worker, qtbot)
     after = shown_lines(ran)
     assert [line.label for line in after] == ["content"]
     assert after != before
 
 
-def test_classes_of_both_runs(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_classes_of_both_runs(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     find(ran, QPushButton, "keepRun").click()
-    run(ran, lane, qtbot, "a dog barked")
+    run(ran, worker, qtbot, "a dog barked")
     choose(ran, "tokenClassChoice", "[SEP]")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == ["B · [SEP]", "A · [SEP]"]
     ran.workspace.compare("difference")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     (line,) = shown_lines(ran)
     assert None not in line.values
 
 
 def test_why_there_is_nothing_to_show(
-    ran: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    ran: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise UserError("not to be had")
@@ -173,7 +173,7 @@ def test_why_there_is_nothing_to_show(
     find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
     find(ran, PartMeasures).late.emit()
     assert titles(ran)[0] == "computing…"
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     layers, norms = panels(ran)
     assert layers.charts == ()
     assert "computing…" not in titles(ran)
@@ -183,7 +183,7 @@ def test_why_there_is_nothing_to_show(
     assert shown_lines(ran)
 
 
-def test_a_long_wait_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_a_long_wait_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     measures = find(ran, PartMeasures)
     # What the worker found cannot come before the window's thread is back in its loop.
     find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
@@ -192,34 +192,36 @@ def test_a_long_wait_is_told(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
     choose(ran, "tokenClassChoice", "all tokens")
     assert titles(ran) == ["Layer output", "Token norms ‖h‖"]
     choose(ran, "tokenClassChoice", "content")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert titles(ran) == ["Layer output", "Token norms ‖h‖"]
     assert [line.label for line in shown_lines(ran)] == ["content"]
 
 
-def test_a_view_out_of_sight_measures_nothing(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_a_view_out_of_sight_measures_nothing(
+    ran: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
     tabs = find(ran, QTabWidget, "runViews")
     choose(ran, "tokenClassChoice", "content")
     tabs.setCurrentIndex(1)
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     tabs.setCurrentIndex(0)
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == ["content"]
 
 
-def test_runs_that_are_gone_are_not_kept(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_runs_that_are_gone_are_not_kept(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     choose(ran, "tokenClassChoice", "each class")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert ran.workspace.watched is not None
     gone = weakref.ref(ran.workspace.watched.kept)
     find(ran, QTabWidget, "runViews").setCurrentIndex(1)
-    run(ran, lane, qtbot, "a dog")
+    run(ran, worker, qtbot, "a dog")
     gc.collect()
     assert gone() is None
 
 
 def test_the_report_has_what_is_on_screen(
-    ran: MainWindow, lane: Lane, qtbot: QtBot, tmp_path: Path
+    ran: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path
 ) -> None:
     choose(ran, "statisticChoice", "mean ± std")
     path = tmp_path / "report.pdf"
@@ -227,25 +229,25 @@ def test_the_report_has_what_is_on_screen(
         ran.export_report(path)
     text = "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
     assert "The mean ± std of each layer" in text
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
 
 
-def test_another_model_and_its_classes(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_another_model_and_its_classes(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     choose(ran, "tokenClassChoice", "[CLS]")
     choose(ran, "partChoice", "attention.self")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     ran.open_source(parse_source("albert-base-v2"))
     workspace = ran.workspace
     qtbot.waitUntil(lambda: workspace.run is None, timeout=OPEN_TIMEOUT)
     workspace.run_sentence(Sentence(TEXT), random_weights=True)
     qtbot.waitUntil(lambda: workspace.run is not None, timeout=OPEN_TIMEOUT)
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert find(ran, QComboBox, "partChoice").currentText() == "follow the tree"
     assert find(ran, QComboBox, "tokenClassChoice").currentText() == "[CLS]"
     (line,) = shown_lines(ran)
     assert len(line.values) == 12
     choose(ran, "partChoice", "albert_layers.0.ffn")
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     grid = shown_grid(ran).values
     assert grid.shape[0] == 12
     assert np.isfinite(grid).all()

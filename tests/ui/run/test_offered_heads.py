@@ -55,7 +55,7 @@ def test_a_head_that_did_not_come_runs_nothing_later(
     before = workspace.architecture
     window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
     qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.activity and not workspace.turns.pending)
+    qtbot.waitUntil(lambda: not workspace.activity and not workspace.draw_queue.pending)
     assert workspace.run is None
 
 

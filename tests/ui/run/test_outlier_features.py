@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.outliers import outlier_features
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.outlier_bar import OutlierBar
 from tests.ui.finding import find, last_run
@@ -34,12 +34,12 @@ def test_outlier_features_are_named(ran: MainWindow) -> None:
     assert [action.data() for action in menu.actions()] == [f.index for f in features]
 
 
-def test_a_feature_and_back(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_a_feature_and_back(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     chip = chips(ran)[0]
     feature = int(chip.text())
     states = [state[:, feature].astype(np.float64) for state in last_run(ran).hidden_states]
     qtbot.mouseClick(chip, Qt.MouseButton.LeftButton)
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert ran.workspace.feature == feature
     line, limits = shown_lines(ran)
     assert line.values == pytest.approx([state.mean() for state in states])
@@ -53,7 +53,7 @@ def test_a_feature_and_back(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
     assert shown_lines(ran)[0].values == tuple(state[0] for state in states)
     # A click on the grid selects its cell, and stays with the feature.
     panels(ran)[1].plot.clicked.emit(shown_grid(ran).place(3, 2))
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     assert ran.workspace.place == Place("encoder.layer.2", 2, None, feature)
     for leave in ("click", "escape", "back"):
         assert selected_feature(ran) == feature
@@ -64,21 +64,21 @@ def test_a_feature_and_back(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
         else:
             chip.setFocus()
             qtbot.keyClick(chip, Qt.Key.Key_Escape)
-        settle(ran, lane, qtbot)
+        settle(ran, worker, qtbot)
         assert selected_feature(ran) is None
         assert not chip.isChecked()
         assert find(ran, QComboBox, "statisticChoice").isEnabled()
         assert not shown_grid(ran).is_signed
         ran.workspace.go(Place(feature=feature))
-        settle(ran, lane, qtbot)
+        settle(ran, worker, qtbot)
         assert chip.isChecked()
 
 
-def test_a_feature_of_both_runs(ran: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_a_feature_of_both_runs(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     find(ran, QPushButton, "keepRun").click()
-    run(ran, lane, qtbot, "a dog barked")
+    run(ran, worker, qtbot, "a dog barked")
     ran.workspace.go(Place(feature=3))
-    settle(ran, lane, qtbot)
+    settle(ran, worker, qtbot)
     labels = [line.label for line in shown_lines(ran)]
     assert labels == ["B · feature 3", "B · all features ± 6 std", "A · feature 3"]
     assert len(panels(ran)[1].charts) == 2

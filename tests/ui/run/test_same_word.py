@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import token_pair_path
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from tests.charts.runs import made_up
 from tests.ui.finding import find
 from tests.ui.run.made_up import Sight
@@ -24,8 +24,8 @@ from tests.ui.run.similarity_sight import (
 
 
 @pytest.fixture
-def sight(lane: Lane, qtbot: QtBot) -> Sight:
-    return similarity_sight(lane, qtbot)
+def sight(worker: Worker, qtbot: QtBot) -> Sight:
+    return similarity_sight(worker, qtbot)
 
 
 def press(sight: Sight, name: str) -> None:

@@ -15,14 +15,14 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.side_by_side import Column, SideBySide
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.side_by_side import Column, SideBySide
 from tests.ui.finding import find
 from tests.ui.run.two_runs import settle
 
 
-def show(window: MainWindow, title: str, name: str, lane: Lane, qtbot: QtBot) -> None:
+def show(window: MainWindow, title: str, name: str, worker: Worker, qtbot: QtBot) -> None:
     """Bring a view into sight, and wait until the two plots of this name show both runs."""
     tabs = find(window, QTabWidget, "runViews")
     tabs.setCurrentIndex([tabs.tabText(n) for n in range(tabs.count())].index(title))
@@ -32,7 +32,7 @@ def show(window: MainWindow, title: str, name: str, lane: Lane, qtbot: QtBot) ->
         return len(found) == 2 and all(column.plot.chart is not None for column in found)
 
     qtbot.waitUntil(are_shown)
-    settle(window, lane, qtbot)
+    settle(window, worker, qtbot)
 
 
 def rest(plots: Sequence[GridPlot | HeadGrid]) -> None:
@@ -80,10 +80,10 @@ def left_title(plot: GridPlot) -> str:
     ],
 )
 def test_two_grids_share_the_title_and_the_bar(
-    compared: MainWindow, lane: Lane, qtbot: QtBot, sight: tuple[str, str, str]
+    compared: MainWindow, worker: Worker, qtbot: QtBot, sight: tuple[str, str, str]
 ) -> None:
     view, name, title = sight
-    show(compared, view, name, lane, qtbot)
+    show(compared, view, name, worker, qtbot)
     b, a = (column.plot for column in columns(compared, name))
     assert isinstance(a, GridPlot)
     assert isinstance(b, GridPlot)
@@ -103,7 +103,7 @@ def test_two_grids_share_the_title_and_the_bar(
     assert (a._bar.isVisible(), b._bar.isVisible()) == (False, True)
     assert cells(a) == pytest.approx(cells(b), abs=2)
     find(compared, QToolButton, "difference").click()
-    settle(compared, lane, qtbot)
+    settle(compared, worker, qtbot)
     assert b._bar.isVisible()
     assert left_title(b) == title
 
@@ -139,8 +139,10 @@ def test_only_what_means_the_same_is_shared(qtbot: QtBot) -> None:
     assert not a.isVisible()
 
 
-def test_two_grids_of_heads_share_the_bar(compared: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    show(compared, "Attention", "headGrid", lane, qtbot)
+def test_two_grids_of_heads_share_the_bar(
+    compared: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    show(compared, "Attention", "headGrid", worker, qtbot)
     b, a = (column.plot for column in columns(compared, "headGrid"))
     assert isinstance(a, HeadGrid)
     assert isinstance(b, HeadGrid)
@@ -150,5 +152,5 @@ def test_two_grids_of_heads_share_the_bar(compared: MainWindow, lane: Lane, qtbo
         assert (a.beside_cells() > 0, b.beside_cells() > 0) == (False, True)
         assert a.head_rect(0).width() == pytest.approx(b.head_rect(0).width(), abs=1)
     find(compared, QToolButton, "difference").click()
-    settle(compared, lane, qtbot)
+    settle(compared, worker, qtbot)
     assert b.beside_cells() > 0

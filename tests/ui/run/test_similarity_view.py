@@ -12,9 +12,9 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.pair_grid import PairGrid
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.chart_panel import ChartPanel
 from tests.charts.runs import LAYERS, made_up
 from tests.core.analysis.runs import demo_run, plain_cosine
 from tests.ui.finding import bring_view, find, is_drawn
@@ -31,8 +31,8 @@ from tests.ui.run.similarity_sight import (
 
 
 @pytest.fixture
-def sight(lane: Lane, qtbot: QtBot) -> Sight:
-    return similarity_sight(lane, qtbot)
+def sight(worker: Worker, qtbot: QtBot) -> Sight:
+    return similarity_sight(worker, qtbot)
 
 
 def grid(sight: Sight) -> GridChart:
@@ -45,7 +45,7 @@ def slider(sight: Sight) -> QSlider:
     return find(sight.view, QSlider, "stateChoice")
 
 
-def test_the_demo_models_figures(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     window = demo_window
     text, pair = "He sat on the bank of the river.", "The bank lent money."
     window.set_sentence(text, pair)

@@ -13,9 +13,9 @@ from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.token_view import MOST_PINS, TokenView
 from bertviewer.ui.workspace import Workspace
 from tests.charts.runs import made_up
@@ -28,8 +28,8 @@ TEXT = "the bank by the river was closed"
 
 
 @pytest.fixture
-def sight(lane: Lane, qtbot: QtBot) -> Sight:
-    return Sight(TokenView(Workspace(lane)), qtbot)
+def sight(worker: Worker, qtbot: QtBot) -> Sight:
+    return Sight(TokenView(Workspace(worker)), qtbot)
 
 
 def charts(view: QWidget) -> list[LineChart]:
@@ -65,7 +65,7 @@ def compare(sight: Sight, a: ActivationRun, b: ActivationRun, how: str) -> None:
     sight.run(b)
 
 
-def test_the_demo_models_figures(demo_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     window, text = demo_window, "the cat sat on the mat"
     window.set_sentence(text, None)
     window.run()

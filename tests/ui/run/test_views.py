@@ -5,8 +5,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.theme import DARK, LIGHT
+from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.chart_panel import ChartPanel
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.views import VIEWS, RunViews
 from tests.ui.finding import bring_view, find, is_drawn

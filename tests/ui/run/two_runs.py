@@ -2,7 +2,7 @@
 
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.finding import is_drawn
 
@@ -16,5 +16,7 @@ def run(window: MainWindow, text: str, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: window.workspace.run is not before and is_drawn(window), timeout=60_000)
 
 
-def settle(window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.turns.pending and not lane.busy, timeout=60_000)
+def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
+    qtbot.waitUntil(
+        lambda: not window.workspace.draw_queue.pending and not worker.busy, timeout=60_000
+    )

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QLabel, QTableView, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
@@ -14,14 +14,14 @@ VALUES, HEATMAP, HISTOGRAM, SPECTRUM, NORMS = range(5)
 QUERY = "encoder.layer.1.attention.self.query.weight"
 
 
-def open_named(window: MainWindow, lane: Lane, qtbot: QtBot, name: str) -> None:
+def open_named(window: MainWindow, worker: Worker, qtbot: QtBot, name: str) -> None:
     window.open_source(parse_source(name))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     find(window, QTabWidget, "detailTabs").setCurrentIndex(2)
 
 
-def choose(window: MainWindow, lane: Lane, qtbot: QtBot, tensor: str) -> None:
+def choose(window: MainWindow, worker: Worker, qtbot: QtBot, tensor: str) -> None:
     """Select a tensor's module, and the tensor in the list."""
     module, _, name = tensor.rpartition(".")
     window.workspace.select(module)
@@ -29,16 +29,16 @@ def choose(window: MainWindow, lane: Lane, qtbot: QtBot, tensor: str) -> None:
     model = table.model()
     row = next(n for n in range(model.rowCount()) if model.index(n, 0).data() == name)
     table.setCurrentIndex(model.index(row, 0))
-    rest(lane, qtbot)
+    rest(worker, qtbot)
 
 
-def rest(lane: Lane, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not lane.busy, timeout=30_000)
+def rest(worker: Worker, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not worker.busy, timeout=30_000)
 
 
-def view(window: MainWindow, lane: Lane, qtbot: QtBot, number: int) -> None:
+def view(window: MainWindow, worker: Worker, qtbot: QtBot, number: int) -> None:
     qtbot.mouseClick(find(window, QToolButton, f"tensorView{number}"), Qt.MouseButton.LeftButton)
-    rest(lane, qtbot)
+    rest(worker, qtbot)
 
 
 def told(window: MainWindow) -> str:

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from bertviewer.charts.place import Place
 from bertviewer.core.tensors.heads import HeadLayout
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.values_model import cell_text
@@ -21,12 +21,12 @@ from tests.ui.tensors.tensor_window import QUERY, choose, rest
 
 
 def test_the_head_is_the_windows_own(
-    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path
 ) -> None:
     window, workspace = tiny_window, tiny_window.workspace
     every = load_file(tiny_bert_folder / "model.safetensors")
     workspace.go(Place(head=1))
-    choose(window, lane, qtbot, QUERY)
+    choose(window, worker, qtbot, QUERY)
     choice = find(window, QComboBox, "headChoice")
     model = find(window, QTableView, "valuesTable").model()
     assert choice.currentText() == "head 1"
@@ -39,16 +39,16 @@ def test_the_head_is_the_windows_own(
     # Whole tensors are seen until there is another head: which one is selected stays.
     choice.setCurrentText("all heads")
     assert workspace.head == 2
-    choose(window, lane, qtbot, QUERY.replace("query", "key"))
+    choose(window, worker, qtbot, QUERY.replace("query", "key"))
     assert choice.currentText() == "all heads"
     assert model.rowCount() == 32
     # What is out of sight is right when it comes back, and asks for nothing meanwhile.
     tabs = find(window, QTabWidget, "detailTabs")
     tabs.setCurrentIndex(0)
     workspace.go(Place(head=0))
-    assert not lane.busy
+    assert not worker.busy
     tabs.setCurrentIndex(2)
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     assert choice.currentText() == "head 0"
     assert model.rowCount() == 8
 

@@ -18,7 +18,7 @@ from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.plots.spectrum_plot import SpectrumPlot
 from bertviewer.ui import tasks
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors import spectrum_page
 from bertviewer.ui.tensors.notice import Notice
@@ -46,10 +46,10 @@ def folder(tiny_bert_folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def chosen(window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path) -> MainWindow:
+def chosen(window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path) -> MainWindow:
     """Return the window with a tensor of it chosen."""
-    open_named(window, lane, qtbot, str(folder))
-    choose(window, lane, qtbot, QUERY)
+    open_named(window, worker, qtbot, str(folder))
+    choose(window, worker, qtbot, QUERY)
     return window
 
 
@@ -71,21 +71,21 @@ def press(window: MainWindow, qtbot: QtBot, title: str) -> None:
 
 
 def test_what_takes_long_is_begun_only_when_asked_for(
-    chosen: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    chosen: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spectrum_page, "MOST_COST", 1000)
-    view(chosen, lane, qtbot, SPECTRUM)
+    view(chosen, worker, qtbot, SPECTRUM)
     assert words(chosen).startswith("The singular values of 32 × 32 elements take about")
     assert find(chosen, SpectrumPlot, "spectrumPlot").chart is None
     press(chosen, qtbot, "Compute all the same")
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     plot = find(chosen, SpectrumPlot, "spectrumPlot")
     assert plot.chart is not None
     assert plot.isVisible()
 
 
 def test_what_is_being_computed_can_be_cancelled(
-    chosen: MainWindow, lane: Lane, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    chosen: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_quick = threading.Event()
 
@@ -103,36 +103,36 @@ def test_what_is_being_computed_can_be_cancelled(
     qtbot.waitUntil(lambda: bar.maximum() == 10 and bar.value() == 3)
     press(chosen, qtbot, "Cancel")
     assert words(chosen) == "Cancelled."
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     is_quick.set()
     press(chosen, qtbot, "Compute")
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     assert find(chosen, QTableView, "normsTable").isVisible()
     assert find(chosen, QTableView, "normsTable").model().rowCount() == 32
 
 
 def test_a_file_that_is_cut_off_is_told_in_every_view(
-    chosen: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+    chosen: MainWindow, worker: Worker, qtbot: QtBot, folder: Path
 ) -> None:
     with (folder / "model.safetensors").open("r+b") as file:
         file.truncate(40_000)
     for number in (HEATMAP, SPECTRUM, NORMS):
-        view(chosen, lane, qtbot, number)
+        view(chosen, worker, qtbot, number)
         assert f"ends in the middle of {QUERY}" in words(chosen)
     # The values that were in sight are known still; others of the model are not.
-    view(chosen, lane, qtbot, VALUES)
-    choose(chosen, lane, qtbot, QUERY.replace("query", "key"))
+    view(chosen, worker, qtbot, VALUES)
+    choose(chosen, worker, qtbot, QUERY.replace("query", "key"))
     assert find(chosen, QTableView, "valuesTable").model().index(0, 0).data() is None
     assert "ends in the middle of" in told(chosen)
 
 
 def test_the_picture_says_how_many_elements_it_leaves_out(
-    window: MainWindow, lane: Lane, qtbot: QtBot, folder: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path
 ) -> None:
     stored = load_file(folder / "model.safetensors")
     stored[QUERY][2, 3], stored[QUERY][4, 5] = np.nan, np.inf
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
-    open_named(window, lane, qtbot, str(folder))
-    choose(window, lane, qtbot, QUERY)
-    view(window, lane, qtbot, HEATMAP)
+    open_named(window, worker, qtbot, str(folder))
+    choose(window, worker, qtbot, QUERY)
+    view(window, worker, qtbot, HEATMAP)
     assert "each cell, without 2 NaN or Inf" in [one.text() for one in window.findChildren(QLabel)]

@@ -23,7 +23,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.spectrum_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.save_button import SaveButton
@@ -47,12 +47,12 @@ WORDS = "embeddings.word_embeddings.weight"
 
 
 def test_all_views_of_a_tensor(
-    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path
 ) -> None:
     window = tiny_window
     stored = load_file(tiny_bert_folder / "model.safetensors")[QUERY]
     assert find(window, Inspector).isHidden()
-    choose(window, lane, qtbot, QUERY)
+    choose(window, worker, qtbot, QUERY)
     title = find(window, QLabel, "tensorTitle").text()
     assert title == "query.weight · [32, 32]  float32 · from model.safetensors"
     table = find(window, QTableView, "valuesTable")
@@ -62,22 +62,22 @@ def test_all_views_of_a_tensor(
     table.setCurrentIndex(model.index(7, 9))
     assert told(window).startswith(f"[7, 9] = {stored[7, 9]:.7g}".replace("-", "−"))
 
-    view(window, lane, qtbot, HEATMAP)
+    view(window, worker, qtbot, HEATMAP)
     heatmap = find(window, ZoomPlot, "tensorHeatmap")
     assert heatmap.chart is not None
     assert_array_equal(heatmap.chart.values, stored)
     heatmap.zoomed.emit(0.5, 0.5, 2)
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     assert_array_equal(heatmap.chart.values, stored[9:23, 9:23])
     heatmap.dragged.emit(0.5, 1.0)
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     assert heatmap.chart.rows[0] == "0"
     assert heatmap.chart.columns[0] == "2"
     qtbot.mouseClick(find(window, QToolButton, "heatmapAll"), Qt.MouseButton.LeftButton)
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     assert heatmap.chart.values.shape == (32, 32)
 
-    view(window, lane, qtbot, HISTOGRAM)
+    view(window, worker, qtbot, HISTOGRAM)
     bars = find(window, HistogramPlot, "tensorHistogram").chart
     assert bars is not None
     assert_array_equal(bars.series[0].counts, np.histogram(stored, 64)[0])
@@ -85,7 +85,7 @@ def test_all_views_of_a_tensor(
     mean = statistics.index(0, 1).data().replace("−", "-")
     assert float(mean) == pytest.approx(stored.mean(dtype=float), rel=1e-4)
 
-    view(window, lane, qtbot, SPECTRUM)
+    view(window, worker, qtbot, SPECTRUM)
     lines = find(window, SpectrumPlot, "spectrumPlot").chart
     assert lines is not None
     expected = np.linalg.svd(stored.astype(float), compute_uv=False)
@@ -95,7 +95,7 @@ def test_all_views_of_a_tensor(
     assert figures["rank"].data() == "32 of 32"
     assert float(figures["largest"].data()) == pytest.approx(expected[0], rel=1e-6)
 
-    view(window, lane, qtbot, NORMS)
+    view(window, worker, qtbot, NORMS)
     norms = find(window, QTableView, "normsTable").model()
     largest = int(np.linalg.norm(stored, axis=1).argmax())
     norms.sort(2, Qt.SortOrder.DescendingOrder)
@@ -103,24 +103,24 @@ def test_all_views_of_a_tensor(
 
 
 def test_a_head_is_a_slice_in_every_view_and_stays_chosen_in_the_next_layer(
-    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path
 ) -> None:
     window = tiny_window
     every = load_file(tiny_bert_folder / "model.safetensors")
-    choose(window, lane, qtbot, QUERY)
+    choose(window, worker, qtbot, QUERY)
     find(window, QComboBox, "headChoice").setCurrentText("head 2")
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     model = find(window, QTableView, "valuesTable").model()
     assert (model.rowCount(), model.columnCount()) == (8, 32)
     assert model.headerData(0, Qt.Orientation.Vertical) == "16"
     assert model.index(3, 5).data() == cell_text(every[QUERY][19, 5].item())
-    view(window, lane, qtbot, SPECTRUM)
+    view(window, worker, qtbot, SPECTRUM)
     chart = find(window, SpectrumPlot, "spectrumPlot").chart
     assert chart is not None
     assert len(chart.lines[0].values) == 8
     # The same tensor in another layer, the same head of it.
     window.workspace.select("encoder.layer.0.attention.self.query")
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     chart = find(window, SpectrumPlot, "spectrumPlot").chart
     assert chart is not None
     other = every["encoder.layer.0.attention.self.query.weight"][16:24].astype(float)
@@ -131,20 +131,20 @@ def test_a_head_is_a_slice_in_every_view_and_stays_chosen_in_the_next_layer(
 
 
 def test_a_view_can_be_chosen_before_the_values_came(
-    tiny_window: MainWindow, lane: Lane, qtbot: QtBot
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     tiny_window.workspace.select(QUERY.rpartition(".")[0])
     find(tiny_window, QTableView, "tensorTable").selectRow(0)
-    view(tiny_window, lane, qtbot, HEATMAP)
+    view(tiny_window, worker, qtbot, HEATMAP)
     assert find(tiny_window, QToolButton, f"tensorView{HEATMAP}").isChecked()
     assert find(tiny_window, ZoomPlot).isVisible()
 
 
 def test_rows_of_the_vocabulary_are_found_by_their_tokens(
-    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path
 ) -> None:
     window = tiny_window
-    choose(window, lane, qtbot, WORDS)
+    choose(window, worker, qtbot, WORDS)
     words = (tiny_bert_folder / "vocab.txt").read_text().split()
     row = words.index("cat")
     table = find(window, QTableView, "valuesTable")
@@ -168,14 +168,14 @@ def test_rows_of_the_vocabulary_are_found_by_their_tokens(
 
 def test_values_are_copied_and_saved(
     tiny_window: MainWindow,
-    lane: Lane,
+    worker: Worker,
     qtbot: QtBot,
     tiny_bert_folder: Path,
     tmp_path: Path,
 ) -> None:
     window = tiny_window
     stored = load_file(tiny_bert_folder / "model.safetensors")[QUERY]
-    choose(window, lane, qtbot, QUERY)
+    choose(window, worker, qtbot, QUERY)
     table = find(window, QTableView, "valuesTable")
     table.setCurrentIndex(table.model().index(3, 4))
     qtbot.keyClick(table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
@@ -193,17 +193,19 @@ def test_values_are_copied_and_saved(
     dialog = window.findChild(QLabel, "qt_msgbox_label")
     assert dialog is not None
     assert "there is no folder" in dialog.text()
-    rest(lane, qtbot)
+    rest(worker, qtbot)
 
 
-def test_a_vector_says_what_it_is_not(tiny_window: MainWindow, lane: Lane, qtbot: QtBot) -> None:
+def test_a_vector_says_what_it_is_not(
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
     window = tiny_window
-    choose(window, lane, qtbot, "embeddings.LayerNorm.weight")
+    choose(window, worker, qtbot, "embeddings.LayerNorm.weight")
     model = find(window, QTableView, "valuesTable").model()
     assert (model.rowCount(), model.columnCount()) == (32, 1)
     assert model.index(31, 0).data() == "1.000000"
     for number, words in ((HEATMAP, "A vector is no picture"), (SPECTRUM, "one singular value")):
-        view(window, lane, qtbot, number)
+        view(window, worker, qtbot, number)
         shown = [
             label.text()
             for label in window.findChildren(QLabel, "tensorNotice")
@@ -214,36 +216,36 @@ def test_a_vector_says_what_it_is_not(tiny_window: MainWindow, lane: Lane, qtbot
 
 
 def test_a_model_without_weights_has_values_once_they_are_drawn(
-    window: MainWindow, lane: Lane, qtbot: QtBot, tmp_path: Path, tiny_bert_folder: Path
+    window: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path, tiny_bert_folder: Path
 ) -> None:
     folder = tmp_path / "bare"
     folder.mkdir()
     for name in ("config.json", "vocab.txt", "tokenizer_config.json"):
         (folder / name).write_bytes((tiny_bert_folder / name).read_bytes())
-    open_named(window, lane, qtbot, str(folder))
-    choose(window, lane, qtbot, QUERY)
+    open_named(window, worker, qtbot, str(folder))
+    choose(window, worker, qtbot, QUERY)
     views = find(window, TensorViews)
     notice = next(n for n in window.findChildren(QLabel, "tensorNotice") if n.isVisible())
     assert notice.text().startswith("This model has no weights.")
-    assert views.subject is None
+    assert views.part is None
     find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
     find(window, QLineEdit, "sentenceEdit").setText("the cat")
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
-    qtbot.waitUntil(lambda: views.subject is not None)
-    rest(lane, qtbot)
+    qtbot.waitUntil(lambda: views.part is not None)
+    rest(worker, qtbot)
     assert find(window, QLabel, "tensorTitle").text().startswith("RANDOM · query.weight")
     assert find(window, QTableView, "valuesTable").model().rowCount() == 32
 
 
 def test_another_model_closes_the_tensor(
-    tiny_window: MainWindow, lane: Lane, qtbot: QtBot, tiny_bert_folder: Path
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path
 ) -> None:
-    choose(tiny_window, lane, qtbot, QUERY)
+    choose(tiny_window, worker, qtbot, QUERY)
     assert find(tiny_window, Inspector).isVisible()
     with qtbot.waitSignal(tiny_window.workspace.architecture_changed, timeout=30_000):
         tiny_window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
-    rest(lane, qtbot)
+    rest(worker, qtbot)
     assert find(tiny_window, Inspector).isHidden()
     assert find(tiny_window, QTableView, "valuesTable").model().rowCount() == 0
     assert not find(tiny_window, QLabel, "tensorTitle").text()

@@ -14,7 +14,7 @@ from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues, Origin
 from bertviewer.core.weights.decoding import Values
 from bertviewer.core.weights.reading import Span
-from bertviewer.ui.tensors.subject import Subject
+from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_model import ValuesModel, cell_text, exact_text
 from tests.core.tensors.made_up import in_memory, matrix, stored_in
 
@@ -44,17 +44,17 @@ class Endless:
 def test_it_is_a_sound_model(qtmodeltester: ModelTester) -> None:
     model = ValuesModel()
     qtmodeltester.check(model)
-    model.show_subject(Subject(matrix(np.arange(12.0).reshape(4, 3)), NOTHING))
+    model.show_part(TensorPart(matrix(np.arange(12.0).reshape(4, 3)), NOTHING))
     qtmodeltester.check(model)
     assert model.index(2, 1).data() == "7.000000"
-    model.show_subject(None)
+    model.show_part(None)
     qtmodeltester.check(model)
 
 
 def test_only_what_is_in_sight_is_read_and_only_once() -> None:
     values = Endless()
     model = ValuesModel()
-    model.show_subject(Subject(Matrix(values), NOTHING))
+    model.show_part(TensorPart(Matrix(values), NOTHING))
     assert values.asked == []
     assert (model.rowCount(), model.columnCount()) == (1_000_000, 5000)
     for _ in range(2):
@@ -74,14 +74,14 @@ def test_only_what_is_in_sight_is_read_and_only_once() -> None:
 def test_headers_are_the_tensors_own_indices_and_tokens() -> None:
     model = ValuesModel()
     part = Matrix(in_memory(np.zeros((10, 8))), rows=(4, 8), columns=(2, 6))
-    model.show_subject(Subject(part, NOTHING))
+    model.show_part(TensorPart(part, NOTHING))
     assert model.headerData(0, VERTICAL) == "4"
     assert model.headerData(3, HORIZONTAL) == "5"
     tokens = TokenIndex([f"<b>{number}" for number in range(10)])
-    model.show_subject(Subject(part, tokens))
+    model.show_part(TensorPart(part, tokens))
     assert model.headerData(1, VERTICAL) == "5  <b>5"
     # Tokens stand below one another: a space as wide as a digit is where one is missing.
-    model.show_subject(Subject(Matrix(in_memory(np.zeros((11, 8)))), tokens))
+    model.show_part(TensorPart(Matrix(in_memory(np.zeros((11, 8)))), tokens))
     assert model.headerData(1, VERTICAL) == "\u20071  <b>1"
 
 
@@ -112,7 +112,7 @@ def test_a_file_that_is_cut_off_is_told_once(tmp_path: Path) -> None:
     model = ValuesModel()
     told: list[str] = []
     model.failed.connect(told.append)
-    model.show_subject(Subject(Matrix(FileValues("w", stored)), NOTHING))
+    model.show_part(TensorPart(Matrix(FileValues("w", stored)), NOTHING))
     assert model.index(0, 0).data() == "1.000000"
     with file.open("r+b") as opened:
         opened.truncate(stored.offset + 100)

@@ -15,7 +15,7 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.counting import Counting
@@ -27,7 +27,7 @@ Open = Callable[[Path], MainWindow]
 
 
 @pytest.fixture
-def opened(window: MainWindow, lane: Lane, qtbot: QtBot) -> Iterator[Open]:
+def opened(window: MainWindow, worker: Worker, qtbot: QtBot) -> Iterator[Open]:
     """Give a function that opens a model in the window, whose formulas nobody waits for."""
 
     def opened(path: Path) -> MainWindow:
@@ -38,7 +38,7 @@ def opened(window: MainWindow, lane: Lane, qtbot: QtBot) -> Iterator[Open]:
         return window
 
     yield opened
-    assert lane.stop(OPEN_TIMEOUT / 1000)
+    assert worker.stop(OPEN_TIMEOUT / 1000)
     qtbot.wait(1)
 
 
@@ -56,8 +56,8 @@ def cut_button(window: MainWindow) -> QPushButton:
     return find(window, QPushButton, "cutButton")
 
 
-def lanes() -> int:
-    return sum(thread.name == "bertviewer-lane" for thread in threading.enumerate())
+def workers() -> int:
+    return sum(thread.name == "bertviewer-worker" for thread in threading.enumerate())
 
 
 def wait_for(text: str, window: MainWindow, qtbot: QtBot) -> None:
@@ -82,7 +82,7 @@ def test_the_count_follows_the_keys(opened: Open, tiny_bert_folder: Path, qtbot:
 
 
 def test_too_long_a_text_is_marked_and_can_be_cut(
-    opened: Open, tiny_bert_folder: Path, lane: Lane, qtbot: QtBot
+    opened: Open, tiny_bert_folder: Path, worker: Worker, qtbot: QtBot
 ) -> None:
     window = opened(tiny_bert_folder)
     window.set_sentence("cat " * 100, None)
@@ -90,7 +90,7 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
     assert label(window).foregroundRole() == QPalette.ColorRole.Link
     button = cut_button(window)
     assert button.text() == "Cut to 64 tokens"
-    qtbot.waitUntil(lambda: not lane.busy and button.isEnabled(), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy and button.isEnabled(), timeout=OPEN_TIMEOUT)
     button.click()
     assert not button.isEnabled()
     qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
@@ -99,7 +99,7 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
     assert run.sentence == Sentence("cat " * 100, cut=True)
     assert "CUT to 64 tokens" in find(window, QLabel, "runWarning").text()
     # Run still means all of it, and says why that cannot be.
-    qtbot.waitUntil(lambda: not lane.busy, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     find(window, QPushButton, "runButton").click()
     qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox, "errorDialog")))
     box = find(window, QMessageBox, "errorDialog")
@@ -108,21 +108,21 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
 
 
 def test_it_waits_for_no_other_work(
-    opened: Open, tiny_bert_folder: Path, lane: Lane, qtbot: QtBot
+    opened: Open, tiny_bert_folder: Path, worker: Worker, qtbot: QtBot
 ) -> None:
     window = opened(tiny_bert_folder)
     goes_on = threading.Event()
-    lane.start(lambda _: goes_on.wait(OPEN_TIMEOUT / 1000), lambda _: None, lambda _: None)
+    worker.start(lambda _: goes_on.wait(OPEN_TIMEOUT / 1000), lambda _: None, lambda _: None)
     window.set_sentence("the cat", None)
     wait_for("4 / 64 tokens", window, qtbot)
-    assert lane.busy
+    assert worker.busy
     goes_on.set()
 
 
 def test_nothing_starts_before_a_model_is_open(window: MainWindow, qtbot: QtBot) -> None:
     window.set_sentence("the cat", None)
     qtbot.wait(250)
-    assert lanes() == 1
+    assert workers() == 1
     assert label(window).text() == ""
 
 
@@ -176,7 +176,7 @@ def test_models_that_read_no_text_say_nothing(
 ) -> None:
     window = opened(config_file(tmp_path, **config))
     window.set_sentence("the cat", None)
-    qtbot.waitUntil(lambda: lanes() == 2, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: workers() == 2, timeout=OPEN_TIMEOUT)
     qtbot.wait(300)
     assert label(window).text() == ""
     assert not window.findChildren(QMessageBox, "errorDialog")
@@ -231,14 +231,14 @@ def test_closing_the_window_ends_the_counting(
     window = opened(tiny_bert_folder)
     window.set_sentence("the cat", None)
     wait_for("4 / 64 tokens", window, qtbot)
-    assert lanes() == 2
+    assert workers() == 2
     window.close()
     assert window.stop(OPEN_TIMEOUT / 1000)
-    assert lanes() == 1
+    assert workers() == 1
     # What is typed into a closed window starts nothing.
     window.set_sentence("the cat sat", None)
     qtbot.wait(200)
-    assert lanes() == 1
+    assert workers() == 1
 
 
 def test_what_is_counted_is_said(qtbot: QtBot) -> None:

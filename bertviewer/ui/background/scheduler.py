@@ -7,12 +7,12 @@ from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
-from bertviewer.ui.lane import Lane
-from bertviewer.ui.looks import Look, Looks
-from bertviewer.ui.turns import Turns
+from bertviewer.ui.background.draw_queue import DrawQueue
+from bertviewer.ui.background.looks import Look, Looks
+from bertviewer.ui.background.worker import Worker
 
 
-class Jobs(QObject):
+class Scheduler(QObject):
     """One activity of a person at a time, and the looks of the views when there is none.
 
     The signals: ``activity_changed``; ``cancelled`` with the activity that was stopped; ``failed``
@@ -26,15 +26,15 @@ class Jobs(QObject):
     failed = Signal(object)
     idle = Signal()
 
-    def __init__(self, lane: Lane, parent: QObject | None = None) -> None:
+    def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.activity: str = ""
-        self.turns = Turns(self)
-        self._lane = lane
-        self._looks = Looks(lane)
+        self.draw_queue = DrawQueue(self)
+        self._worker = worker
+        self._looks = Looks(worker)
         self._wishes = 0
-        lane.progressed.connect(self.progressed)
-        lane.busy_changed.connect(self._on_lane_busy)
+        worker.progressed.connect(self.progressed)
+        worker.busy_changed.connect(self._on_worker_busy)
 
     def start(
         self,
@@ -63,8 +63,8 @@ class Jobs(QObject):
                 done(result)
                 return
             done(result)
-            self.turns.later(rest)
-            self.turns.later(self._look)
+            self.draw_queue.later(rest)
+            self.draw_queue.later(self._look)
 
         def fail(error: BaseException) -> None:
             rest()
@@ -73,21 +73,21 @@ class Jobs(QObject):
             else:
                 self.failed.emit(error)
 
-        self._lane.start(task, finish, fail)
+        self._worker.start(task, finish, fail)
 
-    def start_unasked(
+    def start_idle(
         self,
         task: Callable[[Progress], Any],
         done: Callable[[Any], None],
         failed: Callable[[BaseException], None],
     ) -> None:
         """Do something that nobody waits for, when the worker is idle; anything interrupts it."""
-        self._lane.start(task, done, failed)
+        self._worker.start(task, done, failed)
 
     def go_on(self) -> None:
         """Tell of an idle worker once more: there is something new for it."""
-        if not self._lane.busy and not self.activity:
-            self._on_lane_busy(False)
+        if not self._worker.busy and not self.activity:
+            self._on_worker_busy(False)
 
     def look(self, view: str, look: Look) -> None:
         """Have something computed for a view, in place of what it wanted before."""
@@ -100,7 +100,7 @@ class Jobs(QObject):
 
     def cancel(self) -> None:
         """Stop what is going on."""
-        self._lane.cancel()
+        self._worker.cancel()
 
     def _look(self) -> None:
         if not self.activity and not self._looks.is_running:
@@ -110,7 +110,7 @@ class Jobs(QObject):
         self.activity = activity
         self.activity_changed.emit()
 
-    def _on_lane_busy(self, busy: bool) -> None:
+    def _on_worker_busy(self, busy: bool) -> None:
         # Views get what they look for before anything that nobody waits for.
         if not busy and not self._looks.start():
             self.idle.emit()

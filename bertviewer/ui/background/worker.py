@@ -1,4 +1,4 @@
-"""One lane of background work: one worker thread, one job at a time, the last wish wins."""
+"""One worker of background work: one worker thread, one job at a time, the last wish wins."""
 
 import queue
 import threading
@@ -15,7 +15,7 @@ REPORT_EVERY = 0.03  # seconds; a forward pass would report hundreds of times
 
 
 class Job:
-    """A task on its way through the lane, and whom to tell how it ended."""
+    """A task on its way through the worker, and whom to tell how it ended."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Job:
             raise Cancelled
 
 
-class Lane(QObject):
+class Worker(QObject):
     """Runs plain functions in a thread of its own; tells their ends in the window's thread.
 
     The signals: ``progressed`` with done, total and label of the running job; ``busy_changed``
-    when the lane takes up work or has nothing left to do.
+    when the worker takes up work or has nothing left to do.
     """
 
     progressed = Signal(int, int, str)
@@ -64,7 +64,7 @@ class Lane(QObject):
         self._reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
         self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
         # A daemon: a task deep inside a library must not keep a closed program alive.
-        self._thread = threading.Thread(target=self._work, name="bertviewer-lane", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="bertviewer-worker", daemon=True)
         self._thread.start()
 
     @property
@@ -149,7 +149,7 @@ class Lane(QObject):
 
     def _on_ended(self, job: Job, result: Any, error: BaseException | None) -> None:
         if self._stopped:
-            return  # it was on its way when the lane was stopped
+            return  # it was on its way when the worker was stopped
         self._current = None
         following, self._waiting = self._waiting, None
         try:

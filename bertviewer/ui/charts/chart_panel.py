@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.chart import Chart
 from bertviewer.charts.place import Place
 from bertviewer.plots.theme import PlotTheme
+from bertviewer.ui.charts.arrangement import Partners, arranged
+from bertviewer.ui.charts.chart_menu import fill_menu
+from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
-from bertviewer.ui.run.arrangement import Partners, arranged
-from bertviewer.ui.run.chart_menu import fill_menu
-from bertviewer.ui.run.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 

@@ -8,7 +8,7 @@ from typing import Any
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
 from bertviewer.core.system import libraries
-from bertviewer.ui.lane import Job, Lane
+from bertviewer.ui.background.worker import Job, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +27,18 @@ class Look:
 class Looks:
     """Wishes of the views, the latest of each: they wait for what a person started.
 
-    They share the lane with everything else, because only its thread may touch the model. A look
+    They share the worker with everything else, because only its thread may touch the model. A look
     that is interrupted waits again; one whose view wants something else by now is given up.
     """
 
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
         self._waiting: dict[str, Look] = {}
         self._running: tuple[str, Look, Job] | None = None
 
     @property
     def is_running(self) -> bool:
-        """Whether the lane is busy with a look."""
+        """Whether the worker is busy with a look."""
         return self._running is not None
 
     def ask(self, view: str, look: Look) -> None:
@@ -53,7 +53,7 @@ class Looks:
             self._give_up(name)
 
     def start(self) -> bool:
-        """Take up the next wish; return whether there was one. The lane must have time for it."""
+        """Take up the next wish; return whether there was one. The worker must have time for it."""
         # Where torch cannot be imported, the look itself tells why.
         may_start = libraries.are_settled()
         ready = (view for view, look in self._waiting.items() if may_start or not look.needs_torch)
@@ -61,12 +61,12 @@ class Looks:
             return False
         look = self._waiting.pop(view)
         done, failed = partial(self._finish, look), partial(self._fail, view, look)
-        self._running = view, look, self._lane.start(look.task, done, failed)
+        self._running = view, look, self._worker.start(look.task, done, failed)
         return True
 
     def _give_up(self, view: str) -> None:
         if self._running is not None and self._running[0] == view:
-            # Not the lane's cancel(): a person may wait for what comes after this one.
+            # Not the worker's cancel(): a person may wait for what comes after this one.
             self._running[2].cancel()
             self._running = None
 

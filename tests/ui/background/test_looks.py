@@ -8,24 +8,24 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.progress import Progress
-from bertviewer.ui.lane import Lane
-from bertviewer.ui.looks import Look, Looks
+from bertviewer.ui.background.looks import Look, Looks
+from bertviewer.ui.background.worker import Worker
 from tests.patient_bot import PATIENCE
 
 
 class Desk:
-    """Looks over a lane that takes up the next one whenever it has time, and what came of them."""
+    """Looks over a worker that takes up the next one when it has time, and what came of them."""
 
-    def __init__(self, lane: Lane) -> None:
-        self.lane = lane
-        self.looks = Looks(lane)
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.looks = Looks(worker)
         self.results: list[Any] = []
         self.errors: list[BaseException] = []
-        lane.busy_changed.connect(self._on_busy)
+        worker.busy_changed.connect(self._on_busy)
 
     def ask(self, view: str, task: Callable[[Progress], Any]) -> None:
         self.looks.ask(view, Look(task, self.results.append, self.errors.append))
-        if not self.lane.busy:
+        if not self.worker.busy:
             self.looks.start()
 
     def _on_busy(self, busy: bool) -> None:
@@ -34,8 +34,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(lane: Lane) -> Desk:
-    return Desk(lane)
+def desk(worker: Worker) -> Desk:
+    return Desk(worker)
 
 
 def until(event: threading.Event) -> Callable[[Progress], str]:
@@ -76,7 +76,7 @@ def test_only_the_latest_wish_of_a_view_comes_true(desk: Desk, qtbot: QtBot) -> 
     qtbot.waitUntil(lambda: desk.looks.is_running)
     for number in range(5):
         desk.ask("heads", constant(number))
-    qtbot.waitUntil(lambda: not desk.lane.busy)
+    qtbot.waitUntil(lambda: not desk.worker.busy)
     assert desk.results == [4]
     assert desk.errors == []
 
@@ -93,7 +93,7 @@ def test_what_a_person_starts_goes_first_and_the_look_comes_after(desk: Desk, qt
     order: list[str] = []
     desk.ask("heads", until(event))
     qtbot.waitUntil(lambda: desk.looks.is_running)
-    desk.lane.start(lambda _: "run", order.append, lambda _: None)
+    desk.worker.start(lambda _: "run", order.append, lambda _: None)
     qtbot.waitUntil(lambda: order == ["run"])
     assert desk.results == []
     event.set()
@@ -107,7 +107,7 @@ def test_a_wish_that_is_forgotten_neither_comes_nor_fails(desk: Desk, qtbot: QtB
     desk.ask("bins", lambda _: 1)
     desk.looks.forget()
     event.set()
-    qtbot.waitUntil(lambda: not desk.lane.busy)
+    qtbot.waitUntil(lambda: not desk.worker.busy)
     assert desk.results == []
     assert desk.errors == []
 
@@ -119,14 +119,14 @@ def test_a_view_that_gives_its_look_up_leaves_what_a_person_waits_for(
     event = threading.Event()
     told: list[object] = []
     desk.ask("heads", deaf(event))
-    desk.lane.start(lambda _: "run", told.append, told.append)
+    desk.worker.start(lambda _: "run", told.append, told.append)
     # The worker is in the look still, and the run waits for it to end.
     if gives_up == "asks":
         desk.ask("heads", constant(1))
     else:
         desk.looks.forget("heads")
     event.set()
-    qtbot.waitUntil(lambda: not desk.lane.busy)
+    qtbot.waitUntil(lambda: not desk.worker.busy)
     assert told == ["run"]
     assert desk.results == ([1] if gives_up == "asks" else [])
     assert desk.errors == []
@@ -136,12 +136,12 @@ def test_a_look_that_is_given_up_while_it_waits_is_never_begun(desk: Desk, qtbot
     event = threading.Event()
     begun: list[str] = []
     # Such as formulas, which nobody waits for: a look goes first.
-    desk.lane.start(deaf(event), lambda _: None, lambda _: None)
+    desk.worker.start(deaf(event), lambda _: None, lambda _: None)
     desk.looks.ask("heads", Look(lambda _: begun.append("heads"), desk.results.append, print))
     desk.looks.start()
     desk.looks.forget("heads")
     event.set()
-    qtbot.waitUntil(lambda: not desk.lane.busy)
+    qtbot.waitUntil(lambda: not desk.worker.busy)
     assert begun == []
     assert desk.results == []
 

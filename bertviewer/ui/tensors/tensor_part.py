@@ -7,7 +7,7 @@ from bertviewer.core.tensors.token_index import TokenIndex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class TensorPart:
     """A tensor or a slice of it; ``tokens`` has what the tensor's rows stand for, or nothing."""
 
     matrix: Matrix

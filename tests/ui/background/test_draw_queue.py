@@ -4,11 +4,11 @@ import pytest
 from pytestqt.exceptions import capture_exceptions
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.turns import Turns
+from bertviewer.ui.background.draw_queue import DrawQueue
 
 
 def test_pieces_are_done_one_a_turn_and_what_they_ask_for_comes_next(qtbot: QtBot) -> None:
-    turns, done = Turns(), []
+    turns, done = DrawQueue(), []
 
     def first() -> None:
         done.append("first")
@@ -30,7 +30,7 @@ def test_pieces_are_done_one_a_turn_and_what_they_ask_for_comes_next(qtbot: QtBo
 
 
 def test_a_piece_that_fails_does_not_hold_up_the_others(qtbot: QtBot) -> None:
-    turns, done = Turns(), []
+    turns, done = DrawQueue(), []
 
     def fail() -> None:
         raise ValueError("no")
@@ -45,7 +45,7 @@ def test_a_piece_that_fails_does_not_hold_up_the_others(qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize("times", [1, 3])
 def test_what_was_done_can_be_asked_for_again(qtbot: QtBot, times: int) -> None:
-    turns, done = Turns(), []
+    turns, done = DrawQueue(), []
 
     def work() -> None:
         done.append(1)

@@ -22,9 +22,9 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import Cell, csv_text, written
+from bertviewer.ui.charts.chart_menu import choose_data
+from bertviewer.ui.charts.figure_rows import FigureRows
 from bertviewer.ui.module_tree import SHARE_ROLE
-from bertviewer.ui.run.chart_menu import choose_data
-from bertviewer.ui.run.figure_rows import FigureRows
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.workspace import Workspace

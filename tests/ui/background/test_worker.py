@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
-from bertviewer.ui.lane import Lane
+from bertviewer.ui.background.worker import Worker
 from tests.patient_bot import PATIENCE
 
 
@@ -19,29 +19,29 @@ def spin(progress: Progress) -> None:
         time.sleep(0.001)
 
 
-def test_results_come_back_in_the_windows_thread(lane: Lane, qtbot: QtBot) -> None:
+def test_results_come_back_in_the_windows_thread(worker: Worker, qtbot: QtBot) -> None:
     seen: list[object] = []
 
     def done(result: object) -> None:
         seen.extend((result, threading.current_thread()))
 
-    lane.start(lambda _: threading.current_thread().name, done, seen.append)
+    worker.start(lambda _: threading.current_thread().name, done, seen.append)
     qtbot.waitUntil(lambda: len(seen) == 2)
-    assert seen == ["bertviewer-lane", threading.current_thread()]
+    assert seen == ["bertviewer-worker", threading.current_thread()]
 
 
-def test_cancel_stops_the_task(lane: Lane, qtbot: QtBot) -> None:
+def test_cancel_stops_the_task(worker: Worker, qtbot: QtBot) -> None:
     errors: list[BaseException] = []
-    lane.start(spin, lambda _: pytest.fail("was not cancelled"), errors.append)
-    with qtbot.waitSignal(lane.progressed):
+    worker.start(spin, lambda _: pytest.fail("was not cancelled"), errors.append)
+    with qtbot.waitSignal(worker.progressed):
         pass
-    lane.cancel()
+    worker.cancel()
     qtbot.waitUntil(lambda: bool(errors))
     assert isinstance(errors[0], Cancelled)
-    assert not lane.busy
+    assert not worker.busy
 
 
-def test_one_task_at_a_time_and_the_last_wish_wins(lane: Lane, qtbot: QtBot) -> None:
+def test_one_task_at_a_time_and_the_last_wish_wins(worker: Worker, qtbot: QtBot) -> None:
     results: list[int] = []
     running: list[int] = []
 
@@ -56,16 +56,16 @@ def test_one_task_at_a_time_and_the_last_wish_wins(lane: Lane, qtbot: QtBot) -> 
         return number
 
     for number in range(20):
-        lane.start(
+        worker.start(
             lambda progress, number=number: task(number, progress),  # type: ignore[misc]
             results.append,
             lambda error: None,
         )
-    qtbot.waitUntil(lambda: not lane.busy)
+    qtbot.waitUntil(lambda: not worker.busy)
     assert results == [19]
 
 
-def test_even_a_panic_is_told(lane: Lane, qtbot: QtBot) -> None:
+def test_even_a_panic_is_told(worker: Worker, qtbot: QtBot) -> None:
     class Panic(BaseException):
         pass
 
@@ -73,37 +73,37 @@ def test_even_a_panic_is_told(lane: Lane, qtbot: QtBot) -> None:
         raise Panic
 
     errors: list[BaseException] = []
-    lane.start(task, lambda _: None, errors.append)
+    worker.start(task, lambda _: None, errors.append)
     qtbot.waitUntil(lambda: bool(errors))
     assert isinstance(errors[0], Panic)
 
 
-def test_a_lane_that_is_stopped_tells_nothing_more(qtbot: QtBot) -> None:
-    lane = Lane()
+def test_a_worker_that_is_stopped_tells_nothing_more(qtbot: QtBot) -> None:
+    worker = Worker()
     told: list[object] = []
-    lane.start(spin, told.append, told.append)
-    with qtbot.waitSignal(lane.progressed):
+    worker.start(spin, told.append, told.append)
+    with qtbot.waitSignal(worker.progressed):
         pass
-    assert lane.stop(PATIENCE / 1000)
+    assert worker.stop(PATIENCE / 1000)
     qtbot.wait(20)
     assert told == []
 
 
-def test_an_end_that_was_on_its_way_when_the_lane_was_stopped_is_not_told(qtbot: QtBot) -> None:
-    lane = Lane()
+def test_an_end_that_was_on_its_way_when_the_worker_was_stopped_is_not_told(qtbot: QtBot) -> None:
+    worker = Worker()
     told: list[object] = []
     sent = threading.Event()
-    # In the lane's own thread, once the end is on its way; no event loop takes it yet.
-    lane._ended.connect(lambda *_: sent.set(), Qt.ConnectionType.DirectConnection)
-    lane.start(lambda _: None, told.append, told.append)
+    # In the worker's own thread, once the end is on its way; no event loop takes it yet.
+    worker._ended.connect(lambda *_: sent.set(), Qt.ConnectionType.DirectConnection)
+    worker.start(lambda _: None, told.append, told.append)
     assert sent.wait(PATIENCE / 1000)
-    assert lane.stop(PATIENCE / 1000)
+    assert worker.stop(PATIENCE / 1000)
     qtbot.wait(1)
     assert told == []
 
 
 def test_what_is_started_when_a_job_ends_gives_way_to_the_one_that_waited(
-    lane: Lane, qtbot: QtBot
+    worker: Worker, qtbot: QtBot
 ) -> None:
     ends: list[str] = []
     has_begun, goes_on = threading.Event(), threading.Event()
@@ -119,14 +119,14 @@ def test_what_is_started_when_a_job_ends_gives_way_to_the_one_that_waited(
 
     def start_another(_: object) -> None:
         ends.append("first")
-        lane.start(unasked, ends.append, lambda error: ends.append(type(error).__name__))
+        worker.start(unasked, ends.append, lambda error: ends.append(type(error).__name__))
 
-    lane.start(first, start_another, lambda error: ends.append(f"first {error!r}"))
+    worker.start(first, start_another, lambda error: ends.append(f"first {error!r}"))
     assert has_begun.wait(PATIENCE / 1000)
     wished = "wished"
-    lane.start(lambda _: wished, ends.append, lambda error: ends.append(f"{wished} {error!r}"))
+    worker.start(lambda _: wished, ends.append, lambda error: ends.append(f"{wished} {error!r}"))
     goes_on.set()
     qtbot.waitUntil(lambda: wished in ends)
     assert ends[-1] == wished
     assert "Cancelled" in ends
-    qtbot.waitUntil(lambda: not lane.busy)
+    qtbot.waitUntil(lambda: not worker.busy)

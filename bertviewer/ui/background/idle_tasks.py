@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject
 
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
-from bertviewer.ui.jobs import Jobs
+from bertviewer.ui.background.scheduler import Scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +20,15 @@ class Step:
     is_needed: bool = True
 
 
-class Unasked(QObject):
+class IdleTasks(QObject):
     """Steps that follow one another. One that is interrupted is begun again."""
 
-    def __init__(self, jobs: Jobs, parent: QObject) -> None:
+    def __init__(self, scheduler: Scheduler, parent: QObject) -> None:
         super().__init__(parent)
-        self._jobs = jobs
+        self._scheduler = scheduler
         self._steps: list[Step] = []
         self._is_held = False
-        jobs.idle.connect(self._go_on)
+        scheduler.idle.connect(self._go_on)
 
     def hold(self) -> None:
         """Forget what was still to be done, and begin nothing until ``release()``."""
@@ -38,7 +38,7 @@ class Unasked(QObject):
     def release(self) -> None:
         """Begin, once the worker is idle."""
         self._is_held = False
-        self._jobs.go_on()
+        self._scheduler.go_on()
 
     def add(self, steps: Iterable[Step]) -> None:
         """Do these when all others are done, and the worker is idle the next time."""
@@ -61,6 +61,6 @@ class Unasked(QObject):
             if not isinstance(error, Cancelled):
                 others = [other for other in self._steps if other is not step]
                 self._steps = [] if step.is_needed else others
-                self._jobs.failed.emit(error)
+                self._scheduler.failed.emit(error)
 
-        self._jobs.start_unasked(step.task, finish, fail)
+        self._scheduler.start_idle(step.task, finish, fail)

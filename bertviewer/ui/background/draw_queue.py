@@ -6,7 +6,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer
 
 
-class Turns(QObject):
+class DrawQueue(QObject):
     """Does one piece a turn of the event loop, in the order in which they were asked for.
 
     What a piece asks for comes right after it.

@@ -1,0 +1,1 @@
+"""What is done in the background: the worker, what it is asked for, and in which order."""
