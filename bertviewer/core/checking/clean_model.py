@@ -6,7 +6,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from bertviewer.core.building.building import build_on_meta
-from bertviewer.core.loading.loaded_model import LoadedModel, without_caches
+from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.weighting import without_caches
 from bertviewer.core.run.attention_type import settle
 
 

@@ -1,18 +1,19 @@
 """An open model: what is known of it at once, and its weights when they are first needed."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.cache.models import SeenModel, keep_keys, keep_model
 from bertviewer.core.errors import UserError
+from bertviewer.core.loading.structure import why_not_run
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.demo import check_demo_weights
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
-from bertviewer.core.system.memory import check_memory
 from bertviewer.core.tokenizer.files import has_tokenizer, shares_vocabulary
 from bertviewer.core.tokenizer.process import tokenizer_process
 from bertviewer.core.weights.keys import KeyReport
@@ -25,42 +26,68 @@ if TYPE_CHECKING:
     from bertviewer.core.tokenizer.tokenization import Tokenizer
 
 
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """What a model is built from.
+
+    Attributes:
+        config: transformers' configuration, ``None`` until a model that was seen before is
+            confirmed.
+        heads: the names of the tasks that its family has a model for.
+        data: what the configuration is made of; ``None`` of a model that is not kept on disk.
+    """
+
+    config: Any
+    heads: tuple[str, ...] = ()
+    data: Mapping[str, Any] | None = None
+
+
 class LoadedModel:
     """A model in memory: the one mutable thing of the core. Only one thread may touch it.
 
-    ``checkpoint`` is where its weights are stored and ``keys`` how they fit; both are ``None``
-    for a model without weights. ``heads`` names the tasks that its family has a model for.
-    ``remote`` is where a model of the hub gets its weights from. ``config`` is transformers'
-    configuration, ``None`` until a model that was seen before is confirmed; then ``data`` is what
-    it is built from, and ``was_corrected`` tells that something else had been remembered.
+    Attributes:
+        source: what was asked for.
+        architecture: what it is made of; formulas and flows are added when they are derived.
+        blueprint: what it is built from; ``None`` where the tensors' names are all that is known:
+            then it can be looked at, and neither derived from nor run.
+        checkpoint: where its weights are stored, ``None`` for a model without.
+        keys: how they fit it.
+        remote: where a model of the hub gets its weights from.
+        was_corrected: whether something else had been remembered of it.
     """
 
     def __init__(
         self,
         source: ModelSource,
-        config: Any,
         architecture: Architecture,
+        blueprint: Blueprint | None,
         checkpoint: Checkpoint | None = None,
         keys: KeyReport | None = None,
         *,
-        heads: tuple[str, ...] = (),
         remote: "HubModel | None" = None,
-        data: Mapping[str, Any] | None = None,
     ) -> None:
         self.source = source
-        self.config = config
         self.architecture = architecture
+        self.blueprint = blueprint
         self.checkpoint = checkpoint
         self.keys = keys
-        self._keys_found = keys  # by names alone, before any weights were loaded
-        self.heads = heads
         self.remote = remote
         self.was_corrected = False
-        self._data = data
-        self._is_kept = config is None  # it was seen before
+        self._keys_found = keys  # by names alone, before any weights were loaded
+        self._is_kept = blueprint is not None and blueprint.config is None  # it was seen before
         self._module: nn.Module | None = None
         self._tokenizer: Tokenizer | None = None
         self._device = "cpu"
+
+    @property
+    def config(self) -> Any:
+        """Transformers' configuration, ``None`` as long as there is none."""
+        return None if self.blueprint is None else self.blueprint.config
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The names of the tasks that its family has a model for."""
+        return () if self.blueprint is None else self.blueprint.heads
 
     def confirm(self, progress: Progress = no_progress) -> None:
         """Build a model that was seen before, and put what it is in place of what was remembered.
@@ -70,18 +97,19 @@ class LoadedModel:
         Raises:
             UserError: it cannot be built, or the demo's weights are not the published ones.
         """
-        if self.config is not None or self._data is None:
+        if self.blueprint is None or self.config is not None or self.blueprint.data is None:
             return
         libraries.load(progress)
         from bertviewer.core.loading.meta_model import read_meta_model
 
-        seen = SeenModel(self.architecture, self.heads)
-        found = read_meta_model(self.source, self._data, self.checkpoint, seen, progress)
-        self.config = found.config
+        seen, data = SeenModel(self.architecture, self.heads), self.blueprint.data
+        found = read_meta_model(self.source, data, self.checkpoint, seen, progress)
+        self.blueprint = replace(self.blueprint, config=found.config)
         if not found.was_seen or found.keys != self.keys:
             write_log(f"{self.source.name}: not what was remembered of it")
             self.was_corrected, self._is_kept = True, False
-            self.architecture, self.heads = found.architecture, found.heads
+            self.architecture = found.architecture
+            self.blueprint = replace(self.blueprint, heads=found.heads)
             self.keys = self._keys_found = found.keys
             self.keep()
 
@@ -94,7 +122,10 @@ class LoadedModel:
 
     def with_flows(self, progress: Progress = no_progress) -> Architecture:
         """Find the flow of each module and keep it, if that is not known yet."""
-        if self.architecture.flows is None:
+        if self.blueprint is None:
+            flows = Flows({}, missing={"": why_not_run(self.source.name)})
+            self.architecture = replace(self.architecture, flows=flows)
+        elif self.architecture.flows is None:
             self.confirm(progress)
             from bertviewer.core.loading import deriving
 
@@ -104,7 +135,9 @@ class LoadedModel:
         return self.architecture
 
     def with_counts(self, progress: Progress = no_progress) -> Architecture:
-        """Derive the counts' formulas."""
+        """Derive the counts' formulas; without a blueprint there is nothing to derive them from."""
+        if self.blueprint is None:
+            return self.architecture
         self.confirm(progress)
         from bertviewer.core.loading import deriving
 
@@ -116,6 +149,8 @@ class LoadedModel:
 
         The flows are found anew: their shapes get letters now.
         """
+        if self.blueprint is None:
+            return self.architecture
         self.confirm(progress)
         from bertviewer.core.loading import deriving
 
@@ -152,26 +187,32 @@ class LoadedModel:
         It is moved to ``device``, as torch names it, or stays where it is.
 
         Raises:
-            UserError: there are no weights and random ones were not asked for, the file is bad, or
-                the device does not take them.
+            UserError: it is not known what to calculate, there are no weights and random ones were
+                not asked for, the file is bad, or the device does not take them.
         """
+        self._check_is_known()
         if self._module is None:
             self.confirm(progress)
             self.check_weights(random_weights)
             progress(0, 0, "Loading weights")
-            self._module = without_caches(self._weighted(progress))
+            self._module = self._weighted(progress)
         if device is not None and device != self._device:
             progress(0, 0, "Moving the weights")
-            self._move(self._module, device)
+            from bertviewer.core.loading.weighting import move
+
+            move(self._module, self.source.name, device, self._device)
+            self._device = device
         return self._module
 
     def tokenizer(self, progress: Progress = no_progress) -> "Tokenizer":
         """Return the model's tokenizer, or a stand-in for a configuration without vocabulary.
 
         Raises:
-            UserError: the folder has weights and no tokenizer.
+            UserError: the folder has weights and no tokenizer, or a sentence's tokens would be of
+                no use.
             Cancelled: by ``progress``.
         """
+        self._check_is_known()
         if self._tokenizer is None:
             from bertviewer.core.tokenizer.tokenization import find_tokenizer
 
@@ -191,7 +232,11 @@ class LoadedModel:
         Raises:
             UserError: the demo's weights are not the published ones.
         """
-        if self.checkpoint is None or self.keys is None:
+        if self.checkpoint is None:
+            return None
+        if self.blueprint is None:
+            return self.checkpoint.tensors.get(name)
+        if self.keys is None:
             return None
         if self.source.kind == "demo":
             check_demo_weights(self.source.path)
@@ -205,61 +250,34 @@ class LoadedModel:
 
     def keep(self) -> None:
         """Write what is known of it, unless it is there already, to open it without torch."""
-        if self._data is not None and not self._is_kept:
+        data = None if self.blueprint is None else self.blueprint.data
+        if data is not None and not self._is_kept:
             self._is_kept = True
-            keep_model(self.source, self._data, SeenModel(self.architecture, self.heads))
+            keep_model(self.source, data, SeenModel(self.architecture, self.heads))
             if self.checkpoint is not None and self._keys_found is not None:
-                keep_keys(self.source, self._data, self.checkpoint, self._keys_found)
+                keep_keys(self.source, data, self.checkpoint, self._keys_found)
 
-    def _move(self, module: "nn.Module", device: str) -> None:
-        from bertviewer.core.system.library_words import words_of
-
-        try:
-            module.to(device)
-        except (RuntimeError, AssertionError, TypeError) as error:  # MPS has no float64
-            module.to(self._device)  # what had been moved by then
-            raise UserError(
-                f"{self.source.name}: its weights cannot be moved to {device}: {words_of(error)}"
-            ) from error
-        self._device = device
+    def _check_is_known(self) -> None:
+        if self.blueprint is None:
+            raise UserError(why_not_run(self.source.name))
 
     def _weighted(self, progress: Progress) -> "nn.Module":
-        from bertviewer.core.building.building import build_on_meta, build_random
-        from bertviewer.core.loading.pretrained import converted_bytes, load_pretrained
+        from bertviewer.core.loading import weighting
 
-        task, name = self.source.task, self.source.name
-        like = build_on_meta(self.config, task, name)
-        # Masks for all positions, one a layer, may be larger than all weights.
-        beside = sum(buffer.nbytes for buffer in like.buffers())
-        if self.checkpoint is not None and self.keys is not None:
-            if self.remote is not None:
-                self.remote.fetch(progress)
-            beside += converted_bytes(self.checkpoint, self.keys)
-            check_memory(self.architecture.root.parameters, name, beside)
-            module, random = load_pretrained(
-                like, self.config, self.checkpoint, self.keys, progress
-            )
-            # What came of the loading is the truth, whatever the names alone had promised.
-            self.keys = replace(self.keys, missing=random)
-            self._set_source(random_tensors=random)
+        if self.remote is not None and self.checkpoint is not None and self.keys is not None:
+            self.remote.fetch(progress)
+        if self.checkpoint is None or self.keys is None:
+            module = weighting.random_module(self.source, self.config)
+            self._set_source(weights="random")
             return module
-        check_memory(self.architecture.root.parameters, name, beside)
-        module = build_random(self.config, task, name)
-        self._set_source(weights="random")
+        module, random = weighting.pretrained_module(
+            self.source, self.config, self.checkpoint, self.keys, progress
+        )
+        # What came of the loading is the truth, whatever the names alone had promised.
+        self.keys = replace(self.keys, missing=random)
+        self._set_source(random_tensors=random)
         return module
 
     def _set_source(self, **changes: Any) -> None:
         source = replace(self.architecture.source, **changes)
         self.architecture = replace(self.architecture, source=source)
-
-
-def without_caches(module: "nn.Module") -> "nn.Module":
-    """Let no part of a model keep what it saw: nothing is generated, and a layer is called again.
-
-    Not each of them can be told so when it is called.
-    """
-    for part in module.modules():
-        config: Any = getattr(part, "config", None)
-        if getattr(config, "use_cache", None) is True:
-            config.use_cache = False
-    return module

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.cache.models import recall_keys, recall_model
-from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
 from bertviewer.core.loading.rebuilding import rebuilt
 from bertviewer.core.loading.structure import structure
-from bertviewer.core.loading.structure_model import StructureModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.model_source import ModelSource
@@ -45,24 +44,22 @@ def open_model(
         assert checkpoint is not None  # weights stand alone, or their consent was refused
         if (data := rebuilt(checkpoint, source.name)) is None:
             info = SourceInfo(source.kind, source.name, source.task.name, "pretrained")
-            return StructureModel(source, checkpoint, structure(checkpoint, info))
+            return LoadedModel(source, structure(checkpoint, info), None, checkpoint)
     seen = recall_model(source, data)
     keys = None if checkpoint is None or not seen else recall_keys(source, data, checkpoint, seen)
     if seen is not None and (checkpoint is None or keys is not None):
         architecture = replace(seen.architecture, source=source.info(keys))
-        return LoadedModel(
-            source, None, architecture, checkpoint, keys,
-            heads=seen.heads, remote=remote, data=data,
-        )  # fmt: skip
+        blueprint = Blueprint(None, seen.heads, data)
+        return LoadedModel(source, architecture, blueprint, checkpoint, keys, remote=remote)
     libraries.load(progress)
     from bertviewer.core.loading.meta_model import read_meta_model
 
     # Another checkpoint may have had this configuration, and its formulas are there.
     found = read_meta_model(source, data, checkpoint, seen, progress)
+    blueprint = Blueprint(found.config, found.heads, data)
     model = LoadedModel(
-        source, found.config, found.architecture, checkpoint, found.keys,
-        heads=found.heads, remote=remote, data=data,
-    )  # fmt: skip
+        source, found.architecture, blueprint, checkpoint, found.keys, remote=remote
+    )
     if keep:
         model.keep()
     return model

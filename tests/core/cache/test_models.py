@@ -337,15 +337,15 @@ def test_torch_is_asked_for_once_a_model_is_new(
 def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
     folder: Path, building: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bertviewer.core.loading import pretrained
+    from bertviewer.core.loading import weighting
 
-    load = pretrained.load_pretrained
+    load = weighting.pretrained_module
 
     def and_one_is_missing(*arguments: Any) -> Any:
         module, _ = load(*arguments)
         return module, ("pooler.dense.bias",)
 
-    monkeypatch.setattr(pretrained, "load_pretrained", and_one_is_missing)
+    monkeypatch.setattr(weighting, "pretrained_module", and_one_is_missing)
     model = opened(folder)
     model.module(random_weights=False)
     assert model.keys is not None

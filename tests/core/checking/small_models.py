@@ -9,7 +9,7 @@ import transformers
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.loading.inspection import inspect_module
-from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.core.loading.loaded_model import Blueprint, LoadedModel
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
@@ -81,7 +81,8 @@ def small_model(family: str, task: str = "base", **changes: Any) -> LoadedModel:
     with torch.device("meta"):
         module = getattr(transformers, find_task(task).auto_class).from_config(config)
     info = SourceInfo("config", source.name, task, "none")
-    return LoadedModel(source, config, inspect_module(module, info, config.to_dict()))
+    architecture = inspect_module(module, info, config.to_dict())
+    return LoadedModel(source, architecture, Blueprint(config))
 
 
 def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) -> Capture:

@@ -16,7 +16,6 @@ from bertviewer.core.loading import structure as structure_module
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.loading.structure import structure
-from bertviewer.core.loading.structure_model import StructureModel
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
 
@@ -146,7 +145,7 @@ def test_it_cannot_be_run_and_says_why(tmp_path: Path) -> None:
     file = tmp_path / "all.safetensors"
     save_file({"layer.0.weight": torch.ones(3, 2)}, file)
     model = open_model(parse_source(str(file)))
-    assert isinstance(model, StructureModel)
+    assert model.blueprint is None
     with pytest.raises(UserError) as raised:
         model.module(random_weights=True)
     assert str(raised.value) == f"{file} {WHY}"
