@@ -17,7 +17,7 @@ from bertviewer.charts.token_norms import token_names
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.second_text import second_start
+from bertviewer.core.analysis.token_classes import second_start
 
 Measure = Literal["entropy", "distance"]
 

@@ -13,7 +13,7 @@ from bertviewer.charts.token_norms import state_labels, state_ticks
 from bertviewer.charts.token_paths import state_places
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.analysis.special_tokens import MASKS
+from bertviewer.core.analysis.token_classes import MASKS
 
 LensFigure = Literal["probability", "rank"]
 

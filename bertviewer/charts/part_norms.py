@@ -13,7 +13,7 @@ from bertviewer.charts.token_norms import state_names, token_names
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.layer_parts import Series
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
-from bertviewer.core.analysis.second_text import second_start
+from bertviewer.core.analysis.token_classes import second_start
 
 
 def part_norms_chart(

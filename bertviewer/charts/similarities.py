@@ -8,13 +8,13 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import names_of_states, state_labels, state_ticks, token_names
 from bertviewer.charts.token_paths import state_places
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.second_text import second_start
 from bertviewer.core.analysis.similarity import (
     WordPair,
     cosine_matrix,
     token_pair_path,
     word_path,
 )
+from bertviewer.core.analysis.token_classes import second_start
 
 
 def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> GridChart:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun, Token
-from bertviewer.core.analysis.second_text import second_start
+from bertviewer.core.analysis.token_classes import second_start
 from bertviewer.core.text.text_direction import isolated
 
 

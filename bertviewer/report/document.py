@@ -13,7 +13,7 @@ from bertviewer.charts.token_naming import shortened
 from bertviewer.charts.token_norms import names_of_states, norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import figure
-from bertviewer.core.analysis.second_text import second_start
+from bertviewer.core.analysis.token_classes import second_start
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import count_steps
 from bertviewer.core.architecture.folding import TreeRow, fold

@@ -134,7 +134,7 @@ def load_libraries(model: LoadedModel, progress: Progress) -> tuple[Device, ...]
     """Import what a model is run with, and return where that can be."""
     model.prepare_tokenizer()
     libraries.load(progress)
-    from bertviewer.core.run.devices import available_devices
+    from bertviewer.core.run.device import available_devices
 
     return available_devices()
 
@@ -193,8 +193,7 @@ def run_sentence(
     libraries.load(progress)
     from bertviewer.core.run import running
     from bertviewer.core.run.capture import Capture
-    from bertviewer.core.run.device import chosen_device
-    from bertviewer.core.run.devices import available_devices
+    from bertviewer.core.run.device import available_devices, chosen_device
     from bertviewer.ui.watched_run import WatchedRun
 
     prepare_views()
@@ -217,8 +216,8 @@ def measure_tokens(
     paths: Sequence[str], model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> Measured:
     """Measure what modules gave in a run token by token; the hidden states need no replay."""
-    from bertviewer.core.analysis.state_measures import state_statistics
-    from bertviewer.core.closer_look.token_measures import call_statistics
+    from bertviewer.core.analysis.part_tokens import state_statistics
+    from bertviewer.core.closer_look.outputs import call_statistics
 
     found = {}
     for number, path in enumerate(paths):
@@ -269,7 +268,7 @@ def histogram(
     progress: Progress,
 ) -> Histogram | None:
     """Count what a module gave in bins between these bounds; ``None`` if it was not called."""
-    from bertviewer.core.closer_look.histogram import histogram_of
+    from bertviewer.core.closer_look.outputs import histogram_of
 
     if watched.run.activation(path) is None:
         return None

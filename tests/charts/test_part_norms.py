@@ -7,7 +7,7 @@ from bertviewer.charts.chosen import chosen
 from bertviewer.charts.part_norms import has_norms, part_norms_chart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.layer_parts import Series, layer_series
-from bertviewer.core.closer_look.token_measures import call_statistics
+from bertviewer.core.closer_look.outputs import call_statistics
 from tests.charts.test_token_classes import given
 from tests.core.closer_look.model_runs import Opened, known
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.random_tensors import random_tensors
-from bertviewer.core.analysis.words import segments_of
+from bertviewer.core.analysis.token_classes import segments_of
 from bertviewer.core.architecture.architecture import Architecture
 
 Scores = NDArray[np.floating[Any]]
@@ -75,7 +74,7 @@ def classification(run: ActivationRun, architecture: Architecture) -> ClassScore
             _labels(config, logits.shape[-1]),
             logits,
             _probabilities(logits, config.get("problem_type")),
-            random_tensors=random_tensors(run),
+            random_tensors=run.source.random_tensors,
         )
     if architecture.root.class_name == "ElectraForPreTraining" and logits.ndim == 2:
         # Clark et al. 2020, section 2: was each token put there by the generator?
@@ -91,7 +90,7 @@ def _next_sentence(run: ActivationRun, logits: Scores, is_order: bool = False) -
         labels,
         logits,
         _softmax(logits, 1),
-        random_tensors=random_tensors(run, "predictions"),
+        random_tensors=run.source.random_outside("predictions"),
     )
 
 
@@ -101,7 +100,7 @@ def _of_tokens(
     places = tuple(range(len(logits)))
     probabilities = _sigmoid(logits) if is_apart else _softmax(logits, 1)
     return ClassScores(
-        "tokens", labels, logits, probabilities, places, random_tensors=random_tensors(run)
+        "tokens", labels, logits, probabilities, places, random_tensors=run.source.random_tensors
     )
 
 
@@ -120,7 +119,7 @@ def _answer(run: ActivationRun, starts: Scores, ends: Scores) -> ClassScores:
         _softmax(logits, 0),
         places,
         _likeliest(places, logits, allowed),
-        random_tensors(run),
+        run.source.random_tensors,
     )
 
 

@@ -1,8 +1,10 @@
-"""Which tokens the rows of a module's output [1, S, D] stand for."""
+"""Which tokens the rows of a module's output [1, S, D] stand for, and the sums of each one's."""
 
 import math
 
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.row_statistics import measure_rows
+from bertviewer.core.activations.token_statistics import TokenStatistics
 
 _CROSS_ATTENTIONS = frozenset({"crossattention", "EncDecAttention", "encoder_attn"})
 _FROM_ENCODER = frozenset({"key", "value", "k", "v", "k_proj", "v_proj"})
@@ -26,6 +28,23 @@ def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:
     is_of_decoder = _is_beside(path, givers[1], givers[0]) and not _is_from_encoder(path)
     likely = (decoder, encoder) if is_of_decoder else (encoder, decoder)
     return next((tokens for tokens in likely if len(tokens) == count), None)
+
+
+def state_statistics(run: ActivationRun, path: str) -> tuple[TokenStatistics, ...] | None:
+    """Return the sums of a module's output, call by call, if all its calls gave hidden states.
+
+    They are what a replay would measure, without one.
+    ``None`` stands for any other module: GPT-2's last layer, whose state is the norm's behind it.
+    """
+    activation = run.activation(path)
+    given = [n for n, paths in enumerate(run.state_paths) if path in paths]
+    if activation is None or activation.token_norms is None or not run.hidden_states:
+        return None
+    tokens = tokens_of_rows(run, path, len(activation.token_norms))
+    if tokens is None or len(given) != len(activation.calls):
+        return None
+    states = (run.hidden_states[n][tokens.start : tokens.stop] for n in given)
+    return tuple(measure_rows(state)[1] for state in states)
 
 
 def _is_turned(run: ActivationRun, path: str) -> bool:

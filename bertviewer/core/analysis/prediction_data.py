@@ -1,10 +1,14 @@
 """What a model with a vocabulary head predicts at one place of a sentence."""
 
 from dataclasses import dataclass, field
+from math import exp
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.special_tokens import MASKS
-from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
+from bertviewer.core.analysis.token_classes import MASKS
 from bertviewer.core.architecture.architecture import Architecture
 
 # Their heads score classes, of which there may be as many as there are words.
@@ -35,6 +39,34 @@ class Guess:
     top: tuple[Candidate, ...]
     rank: int | None
     probability: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VocabularyScores:
+    """What a head gives from each hidden state of one token, or from the last one only.
+
+    Attributes:
+        logits: [states, V]; the last row is the model's own.
+        log_totals: the logarithm of the sum of each row's exponentials: [states].
+    """
+
+    logits: NDArray[np.floating[Any]]
+    log_totals: NDArray[np.float64]
+
+    def logit(self, token: int, state: int = -1) -> float:
+        """Return the score of the token of that id, by default the model's own."""
+        return float(self.logits[state, token])
+
+    def probability(self, token: int, state: int = -1) -> float | None:
+        """Return its softmax over the vocabulary, ``None`` where scores are not finite."""
+        total = float(self.log_totals[state])
+        return exp(self.logit(token, state) - total) if np.isfinite(total) else None
+
+    def rank(self, token: int, state: int = -1) -> int | None:
+        """Return its place among all, from 1; those with the same score share the best one."""
+        if not np.isfinite(self.log_totals[state]):
+            return None
+        return 1 + int(np.count_nonzero(self.logits[state] > self.logits[state, token]))
 
 
 @dataclass(frozen=True, slots=True)

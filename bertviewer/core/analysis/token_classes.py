@@ -1,10 +1,18 @@
-"""The classes of tokens that a chart can show one by one: [CLS], [SEP], content and so on."""
+"""Which tokens of a run belong together: special ones, those of either text, classes of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.special_tokens import MASKS, SEPARATORS, STARTS
-from bertviewer.core.analysis.words import segments_of
+from bertviewer.core.activations.activation_run import ActivationRun, Token
+
+STARTS = frozenset({"[CLS]", "<s>", "<cls>", "<bos>", "<|begin_of_text|>", "<|startoftext|>"})
+"""They stand before the text, XLNet's <cls> behind it; their vector often stands for it all."""
+
+SEPARATORS = frozenset({"[SEP]", "</s>", "<sep>", "<eos>", "<|end_of_text|>", "<|endoftext|>"})
+"""They end a sentence."""
+
+MASKS = frozenset({"[MASK]", "<mask>", "<special1>"})
+"""They hide a word that the model is to guess; <special1> is XLM's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,29 @@ def token_classes(run: ActivationRun) -> tuple[TokenClass, ...]:
         ("last", "last token", last),
     )
     return tuple(TokenClass(name, label, tuple(found)) for name, label, found in classes if found)
+
+
+def segments_of(run: ActivationRun) -> tuple[int | None, ...]:
+    """Return for each token whether it is of the first text, 0, or of the second, 1.
+
+    Special tokens are of neither: ``None``. The tokens' own segments tell; where a family has one
+    for both (RoBERTa's and GPT-2's are all 0), the text does that the tokenizer took a token from:
+    not every family puts a separator between the two, mBART and GPT-2 have none.
+    """
+    own = {token.segment for token in run.tokens if not token.is_special}
+    return tuple(
+        None if token.is_special else (token.sentence or 0) if own == {0} else token.segment
+        for token in run.tokens
+    )
+
+
+def second_start(tokens: Sequence[Token]) -> int | None:
+    """Return the first token of the second text, ``None`` where there is but one text.
+
+    It is of segment 1, as a decoder's tokens are too; where a family has one segment for both
+    sentences (RoBERTa's and GPT-2's are all 0), the text tells that it was taken from.
+    """
+    return next((n for n, token in enumerate(tokens) if 1 in (token.segment, token.sentence)), None)
 
 
 def _label(run: ActivationRun, places: list[int]) -> str:

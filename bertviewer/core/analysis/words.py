@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.token_classes import segments_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +65,6 @@ def _is_punctuation(letter: str) -> bool:
     if letter.isascii():
         return not letter.isalnum()
     return letter.isspace() or unicodedata.category(letter).startswith("P")
-
-
-def segments_of(run: ActivationRun) -> tuple[int | None, ...]:
-    """Return for each token whether it is of the first text, 0, or of the second, 1.
-
-    Special tokens are of neither: ``None``. The tokens' own segments tell; where a family has one
-    for both (RoBERTa's and GPT-2's are all 0), the text does that the tokenizer took a token from:
-    not every family puts a separator between the two, mBART and GPT-2 have none.
-    """
-    own = {token.segment for token in run.tokens if not token.is_special}
-    return tuple(
-        None if token.is_special else (token.sentence or 0) if own == {0} else token.segment
-        for token in run.tokens
-    )
 
 
 def word_text(pieces: Sequence[str]) -> str:

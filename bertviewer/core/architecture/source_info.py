@@ -21,6 +21,12 @@ class SourceInfo:
     weights: Weights
     random_tensors: tuple[str, ...] = ()
 
+    def random_outside(self, *names: str) -> tuple[str, ...]:
+        """Return the random tensors that are in no module of one of these names."""
+        return tuple(
+            tensor for tensor in self.random_tensors if not set(names) & set(tensor.split("."))
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return the contract's ``source`` object."""
         return {

@@ -8,11 +8,10 @@ from bertviewer.core.analysis.prediction_data import (
     Candidate,
     Guess,
     Predictions,
+    VocabularyScores,
     expected_places,
     predicted_places,
 )
-from bertviewer.core.analysis.random_tensors import random_tensors
-from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
 from bertviewer.core.closer_look.logit_lens import logits_by_layer, wide
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -61,7 +60,7 @@ def predictions_at(
         () if no_layers else guesses,
         no_layers,
         # Beside the way: what judges pairs of sentences.
-        random_tensors(run, "pooler", "seq_relationship", "sop_classifier"),
+        run.source.random_outside("pooler", "seq_relationship", "sop_classifier"),
         VocabularyScores(logits.cpu().numpy(), logits.cpu().double().logsumexp(-1).numpy()),
     )
 

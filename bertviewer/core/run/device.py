@@ -1,5 +1,6 @@
-"""A device by its name: plain data, for the window."""
+"""Where a sentence can be run: the CPU, and the accelerators that torch can use here."""
 
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -17,3 +18,18 @@ class Device:
 def chosen_device(wish: str, available: Iterable[Device]) -> str:
     """Return the device that is wished for if there is one of that name, else the CPU."""
     return wish if any(device.name == wish for device in available) else CPU
+
+
+def available_devices() -> tuple[Device, ...]:
+    """Return the CPU, each CUDA device and Apple's MPS, those that there are."""
+    from bertviewer.core.backend import torch
+
+    devices = [Device(CPU, f"CPU ({platform.machine()})")]
+    if torch.cuda.is_available():
+        devices += [
+            Device(f"cuda:{number}", f"CUDA {number}: {torch.cuda.get_device_name(number)}")
+            for number in range(torch.cuda.device_count())
+        ]
+    if torch.backends.mps.is_available():
+        devices.append(Device("mps", "MPS (Apple GPU)"))
+    return tuple(devices)

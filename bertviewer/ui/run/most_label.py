@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.attentions import Attended
 from bertviewer.charts.token_naming import token_name
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.most_attended import Shares, most_attended, most_attending
+from bertviewer.core.analysis.attention_maps import Shares, most_attended, most_attending
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, classification
 from bertviewer.core.analysis.prediction_data import predicted_places
-from bertviewer.core.analysis.random_tensors import random_tensors
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
@@ -145,7 +144,7 @@ class PredictionsView(View):
             return ""
         names = set(() if scores is None else scores.random_tensors)
         if has_words:
-            names.update(random_tensors(run, "pooler", "seq_relationship", "sop_classifier"))
+            names.update(run.source.random_outside("pooler", "seq_relationship", "sop_classifier"))
         if not names:
             return ""
         return count_text(

@@ -16,7 +16,7 @@ from bertviewer.core.analysis.prediction_data import (
     predicted_places,
     predicts_next,
 )
-from bertviewer.core.analysis.special_tokens import MASKS
+from bertviewer.core.analysis.token_classes import MASKS
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.ui import tasks
 from bertviewer.ui.charts.figure_view import FigureView

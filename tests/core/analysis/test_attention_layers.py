@@ -7,8 +7,7 @@ import pytest
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
-from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.most_attended import most_attended, most_attending
+from bertviewer.core.analysis.attention_maps import AttentionMaps, most_attended, most_attending
 from tests.core.analysis.runs import run_of
 from tests.core.closer_look.model_runs import opened
 

@@ -1,10 +1,11 @@
-"""Classes of tokens, family by family."""
+"""Classes of tokens, family by family, and which of two texts a token is of."""
 
 from typing import Any
 
 import pytest
 
-from bertviewer.core.analysis.token_classes import token_classes
+from bertviewer.core.activations.activation_run import Token
+from bertviewer.core.analysis.token_classes import second_start, segments_of, token_classes
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
 
 
@@ -73,3 +74,49 @@ def test_the_demo() -> None:
         ("first", (1, 2)),
         ("second", (4, 5)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "segments", "sentences", "expected"),
+    [
+        ("[CLS] a [SEP] b [SEP]", "00011", "", [None, 0, None, 1, None]),
+        ("[CLS] a [SEP] b [SEP]", "00000", "00011", [None, 0, None, 1, None]),
+        ("<s> a </s> </s> b </s>", "", "000011", [None, 0, None, None, 1, None]),
+        ("a <sep> b <sep> <cls>", "00112", "00110", [0, None, 1, None, None]),
+        # Nothing stands between the two.
+        ("a b", "", "01", [0, 1]),
+        ("a b </s>", "", "011", [0, 1, None]),
+        ("a b", "", "", [0, 0]),
+        # One text stays one, whatever it holds.
+        ("<s> a </s> b </s>", "", "00000", [None, 0, None, 0, None]),
+        # A decoder has a segment of its own, also where it reads the same text again.
+        ("a </s> <s> a", "0011", "0000", [0, None, None, 1]),
+    ],
+)
+def test_sentences_of_a_pair(
+    texts: str, segments: str, sentences: str, expected: list[int | None]
+) -> None:
+    tokens = tokens_of(*texts.split(), segments=segments, sentences=sentences)
+    assert list(segments_of(run_of(tokens))) == expected
+
+
+def tokens(*kinds: tuple[int, int | None]) -> list[Token]:
+    return [Token(n, f"t{n}", segment, sentence=of) for n, (segment, of) in enumerate(kinds)]
+
+
+@pytest.mark.parametrize(
+    ("given", "start"),
+    [
+        ([(0, None), (0, 0), (0, 0), (0, None)], None),
+        ([(0, None), (0, 0), (0, None), (1, 1), (1, None)], 3),  # BERT's
+        ([(0, None), (0, 0), (0, None), (0, None), (0, 1), (0, None)], 4),  # RoBERTa's
+        ([(0, 0), (0, 0), (0, 1)], 2),  # GPT-2's
+        ([(0, 0), (0, None), (1, 1), (1, None), (2, None)], 2),  # XLNet's
+        ([(0, 0), (0, None), (1, None), (1, 1)], 2),  # a decoder's begins with a token of its own
+        ([], None),
+    ],
+)
+def test_where_the_second_text_begins(
+    given: list[tuple[int, int | None]], start: int | None
+) -> None:
+    assert second_start(tokens(*given)) == start

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers.pre_tokenizers import ByteLevel
 
 from bertviewer.core.activations.activation_run import Token
-from bertviewer.core.analysis.words import Word, segments_of, word_text, words_of
+from bertviewer.core.analysis.words import Word, word_text, words_of
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
 
 
@@ -78,30 +78,6 @@ def test_the_demo_puts_the_pieces_of_a_word_together() -> None:
     words = words_of(demo_run("this is a 12212121 test sentence"))
     assert [word.text for word in words] == ["this", "is", "a", "12212121", "test", "sentence"]
     assert words[3].tokens == (4, 5, 6, 7)
-
-
-@pytest.mark.parametrize(
-    ("texts", "segments", "sentences", "expected"),
-    [
-        ("[CLS] a [SEP] b [SEP]", "00011", "", [None, 0, None, 1, None]),
-        ("[CLS] a [SEP] b [SEP]", "00000", "00011", [None, 0, None, 1, None]),
-        ("<s> a </s> </s> b </s>", "", "000011", [None, 0, None, None, 1, None]),
-        ("a <sep> b <sep> <cls>", "00112", "00110", [0, None, 1, None, None]),
-        # Nothing stands between the two.
-        ("a b", "", "01", [0, 1]),
-        ("a b </s>", "", "011", [0, 1, None]),
-        ("a b", "", "", [0, 0]),
-        # One text stays one, whatever it holds.
-        ("<s> a </s> b </s>", "", "00000", [None, 0, None, 0, None]),
-        # A decoder has a segment of its own, also where it reads the same text again.
-        ("a </s> <s> a", "0011", "0000", [0, None, None, 1]),
-    ],
-)
-def test_sentences_of_a_pair(
-    texts: str, segments: str, sentences: str, expected: list[int | None]
-) -> None:
-    tokens = tokens_of(*texts.split(), segments=segments, sentences=sentences)
-    assert list(segments_of(run_of(tokens))) == expected
 
 
 TOKENS = st.lists(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from bertviewer.core.analysis.histogram_data import Histogram, histogram
-from bertviewer.core.closer_look.histogram import histogram_of
+from bertviewer.core.closer_look.outputs import histogram_of
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.run.capture import Capture
 from tests.core.checking.small_models import hook_count

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from bertviewer.core.activations import row_statistics
 from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.checking.check import check_run
-from bertviewer.core.closer_look.histogram import histogram_of
-from bertviewer.core.closer_look.token_measures import call_statistics
+from bertviewer.core.closer_look.outputs import call_statistics, histogram_of
 from bertviewer.core.errors import UserError
 from bertviewer.core.progress import no_progress
 from bertviewer.core.run.capture import Capture

@@ -6,8 +6,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.run import devices
-from bertviewer.core.run.device import Device, chosen_device
+from bertviewer.core.run.device import Device, available_devices, chosen_device
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
@@ -21,7 +20,8 @@ OTHER = Device("cpu:0", "Another device")
 
 @pytest.fixture
 def two_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "available_devices", lambda: (Device("cpu", "CPU"), OTHER))
+    found = (Device("cpu", "CPU"), OTHER)
+    monkeypatch.setattr("bertviewer.core.run.device.available_devices", lambda: found)
 
 
 def open_demo(window: MainWindow, source: ModelSource, qtbot: QtBot) -> None:
@@ -87,7 +87,7 @@ def test_torch_is_asked_for_accelerators(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(cuda, "device_count", lambda: 2)
     monkeypatch.setattr(cuda, "get_device_name", lambda number: f"Card {number}")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    names = [(device.name, device.title) for device in devices.available_devices()]
+    names = [(device.name, device.title) for device in available_devices()]
     assert names[0][0] == "cpu"
     assert names[1:] == [
         ("cuda:0", "CUDA 0: Card 0"),

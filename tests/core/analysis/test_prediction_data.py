@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bertviewer.core.analysis.vocabulary_scores import VocabularyScores
+from bertviewer.core.analysis.prediction_data import VocabularyScores
 from bertviewer.core.closer_look.predictions import predictions_at
 from tests.core.closer_look.model_runs import known
 
