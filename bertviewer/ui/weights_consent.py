@@ -12,7 +12,7 @@ from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.core.pickles.consent import Examined
+    from bertviewer.core.pickles.consent import PickleReview
 
 SETTING = "allowedPickles"
 REMEMBERED = 200
@@ -39,13 +39,13 @@ class WeightsConsent(QObject):
         task = partial(examine, source.path)
         self._workspace.carry_out("examine", task, partial(self._on_examined, source))
 
-    def _on_examined(self, source: ModelSource, examined: "Examined") -> None:
+    def _on_examined(self, source: ModelSource, examined: "PickleReview") -> None:
         if not examined.refusal and examined.key in _allowed():
             self._use(replace(source, pickle_allowed=True))
         else:
             self._ask(source, examined)
 
-    def _ask(self, source: ModelSource, examined: "Examined") -> None:
+    def _ask(self, source: ModelSource, examined: "PickleReview") -> None:
         box = QMessageBox(self._window)
         box.setObjectName("consentDialog")
         box.setIcon(QMessageBox.Icon.Warning)
@@ -72,12 +72,12 @@ class WeightsConsent(QObject):
         QSettings().setValue(SETTING, [*_allowed(), key][-REMEMBERED:])
         self._use(replace(source, pickle_allowed=True))
 
-    def _text(self, source: ModelSource, examined: "Examined") -> str:
+    def _text(self, source: ModelSource, examined: "PickleReview") -> str:
         if examined.refusal:
             return self.tr("The weights of {0} are refused").format(source.name)
         return self.tr("Read the pickled weights of {0}?").format(source.name)
 
-    def _explanation(self, examined: "Examined") -> str:
+    def _explanation(self, examined: "PickleReview") -> str:
         danger = self.tr("A pickle is a small program: reading it can run what its author wants.")
         if examined.refusal:
             return f"{danger}\n\n{examined.refusal}."
@@ -90,7 +90,7 @@ class WeightsConsent(QObject):
         )
         return f"{danger}\n\n{found}\n\n{how}"
 
-    def _details(self, examined: "Examined") -> str:
+    def _details(self, examined: "PickleReview") -> str:
         lines = [f"{file.file}  {file.nbytes / 1e6:,.1f} MB" for file in examined.files]
         names = sorted({name for file in examined.files for name in file.globals})
         lines += ["", f"SHA-256 {examined.key}", "", self.tr("It asks for:"), *names]

@@ -60,7 +60,7 @@ class Rotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class TalkingHeads:
     """Mixes the heads' scores and then their probabilities: [A, A] each (Shazeer et al. 2020)."""
 
     scores: Tensor
@@ -92,7 +92,7 @@ class Attention:
     is_causal: bool = False
     rotation: Rotation | None = None
     norms: tuple[Part, Part] | None = None
-    talk: Talk | None = None
+    talk: TalkingHeads | None = None
     shown: Tensor | None = None
 
     def attend(self, part: Part, head: int | None = None) -> tuple[Tensor, Tensor]:

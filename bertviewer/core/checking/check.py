@@ -19,7 +19,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
-from bertviewer.core.run.failures import is_want_of_memory, place_of, told
+from bertviewer.core.run.failures import as_user_error, is_want_of_memory, place_of
 from bertviewer.core.run.replay import replay
 
 _BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
@@ -64,7 +64,7 @@ def check_run(
     with torch.no_grad():
         way, other = "", Capture()
         try:
-            with told(module, _NOT_AGAIN):
+            with as_user_error(module, _NOT_AGAIN):
                 way, second = second_pass(module, capture, attentions, progress)
                 other = second.on_cpu()
         except UserError as error:

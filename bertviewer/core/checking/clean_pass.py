@@ -18,7 +18,7 @@ from bertviewer.core.checking.comparison import Comparison
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
 from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.flow.carrying_out import Account, CarryingOut
+from bertviewer.core.flow.carrying_out import CallRecord, CarryingOut
 from bertviewer.core.flow.forwards import replacing
 from bertviewer.core.flow.nested_tensors import mapped, mapped_in, named_in, tensors_in
 from bertviewer.core.progress import Progress
@@ -45,7 +45,7 @@ class _Frame:
     path: str
     taken: list[Tensor]
     proof: Proven = field(default_factory=Proven)
-    account: Account = field(default_factory=Account)
+    record: CallRecord = field(default_factory=CallRecord)
     drawn: Tensor | None = None
 
 
@@ -138,14 +138,14 @@ class CleanPass:
 
     def _work(self, frame: _Frame | None) -> None:
         """Let a frame go on, or none: what is done from now on is its doing."""
-        self._carrying.account = None
+        self._carrying.record = None
         before = None if self._frame is None else self._frame.drawn
         if self._frame and before is not None and not before.equal(torch.random.get_rng_state()):
-            self._frame.account.fail(_RANDOM)
+            self._frame.record.fail(_RANDOM)
         self._frame = frame
         if frame is not None:
             frame.drawn = torch.random.get_rng_state()
-            self._carrying.account = frame.account
+            self._carrying.record = frame.record
 
     def _failed(self, frame: _Frame | None, error: Exception, given: Any) -> Any:
         """Note that a module failed, and return what the run gave in its place."""
@@ -179,16 +179,16 @@ class CleanPass:
             triples.append(Triple(exact, ours, runs))
         self._note(frame, "output", triples)
         if not frame.proof.steps:
-            frame.account.fail("it gives no finite number that can be compared")
-        if frame.account.problem:
+            frame.record.fail("it gives no finite number that can be compared")
+        if frame.record.problem:
             frame.proof.steps.clear()
-            frame.proof.reason = frame.account.problem
+            frame.proof.reason = frame.record.problem
 
     def _note(self, frame: _Frame, step: str, triples: list[Triple]) -> None:
         try:
-            found = compare_each(triples, frame.taken, frame.account.coarsest)
+            found = compare_each(triples, frame.taken, frame.record.coarsest)
         except NoFormulaError as error:
-            frame.account.fail(str(error))
+            frame.record.fail(str(error))
         else:
             frame.proof.steps += [] if found is None else [(step, found)]
 

@@ -11,7 +11,7 @@ from bertviewer.core.checking.arithmetic import affine
 from bertviewer.core.checking.attention_maths import (
     Attention,
     Projection,
-    Talk,
+    TalkingHeads,
     head_count,
     in_heads,
 )
@@ -65,10 +65,12 @@ def _projections(part: Part, heads: int) -> tuple[Projection, ...]:
     return tuple(Projection(*pair) for pair in zip(rows, biases, strict=True))
 
 
-def _talk(part: Part) -> Talk | None:
+def _talk(part: Part) -> TalkingHeads | None:
     if not part.has("head_logits_proj"):
         return None
-    return Talk(part.below("head_logits_proj").weight(), part.below("head_weights_proj").weight())
+    return TalkingHeads(
+        part.below("head_logits_proj").weight(), part.below("head_weights_proj").weight()
+    )
 
 
 def _distances(

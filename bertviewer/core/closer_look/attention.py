@@ -27,8 +27,8 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.attention_type import settle
 from bertviewer.core.run.capture import Call, Capture
-from bertviewer.core.run.failures import told
-from bertviewer.core.run.replay import taken_by, telling
+from bertviewer.core.run.failures import as_user_error
+from bertviewer.core.run.replay import reporting, taken_by
 
 # What comes of a stranger's module that carries a known name and is built otherwise, or cannot be
 # called alone.
@@ -148,9 +148,9 @@ def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progre
     watched = {path: module.get_submodule(path)}
     with (
         torch.no_grad(),
-        told(module, f"{path}: its attention cannot be seen"),
+        as_user_error(module, f"{path}: its attention cannot be seen"),
         _eager(module),
-        telling(module, progress),
+        reporting(module, progress),
         capture.watching(watched),
     ):
         module(**inputs)

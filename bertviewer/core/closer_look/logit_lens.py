@@ -21,7 +21,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.run.replay import replay, telling
+from bertviewer.core.run.replay import replay, reporting
 from bertviewer.core.system.library_words import words_of
 
 
@@ -54,7 +54,7 @@ def logits_by_layer(
     inputs = {k: v for k, v in kept.inputs.items() if k != "output_hidden_states"}
     givers = [module.get_submodule(path) for path in _stacks(module, model.architecture)]
     try:
-        with torch.no_grad(), telling(module, progress), _giving(givers, states[:, None]):
+        with torch.no_grad(), reporting(module, progress), _giving(givers, states[:, None]):
             logits = first_tensor(module(**inputs))
     except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(

@@ -18,7 +18,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.recording import first_tensor
-from bertviewer.core.run.replay import telling
+from bertviewer.core.run.replay import reporting
 
 
 def predictions_at(
@@ -68,7 +68,7 @@ def predictions_at(
 def _own_logits(model: LoadedModel, kept: Capture, row: int, progress: Progress) -> Tensor:
     """Run the whole model again and return its scores at a row: [1, V]."""
     module = model.module(random_weights=True)
-    with torch.no_grad(), telling(module, progress):
+    with torch.no_grad(), reporting(module, progress):
         logits = first_tensor(module(**kept.inputs))
     assert logits is not None, "the run has seen its shape"
     return wide(logits[:, row])

@@ -25,7 +25,7 @@ from bertviewer.core.costs.peaks import derive_peak
 from bertviewer.core.costs.trials import Trial, find_trials
 from bertviewer.core.costs.unexplained import unexplained
 from bertviewer.core.counting.contradictions import Contradictions
-from bertviewer.core.counting.dimensions import Blueprint, Build, Laboratory, Values, owners
+from bertviewer.core.counting.dimensions import Build, ModelShapes, Values, VariantBuilder, owners
 from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.experiments import observe
 from bertviewer.core.counting.fitted import fit_repeats, fit_shapes
@@ -63,23 +63,25 @@ def derive_costs(
     inputs = _input_symbols(config, 1, usual, usual)
     # Several sentences, and another length for the decoder's: what is 1, or equal, hides much.
     symbols = (*_input_symbols(config, 2, usual, usual * 3 // 4 + 1), *symbols_of(config))
-    lab = Laboratory(config, symbols, build, read_forward, progress, 2 * (len(symbols) + PROOFS))
+    variants = VariantBuilder(
+        config, symbols, build, read_forward, progress, 2 * (len(symbols) + PROOFS)
+    )
     try:
-        real = cast(ForwardPass, lab.real())
+        real = cast(ForwardPass, variants.real())
     except Cancelled:
         raise
     except Exception as error:  # noqa: BLE001 - a model's forward fails with any kind of error
         return _nothing(inputs, one_line(error))
-    observed = observe(lab, real)
+    observed = observe(variants, real)
     if not all(symbol.letter in observed.seen for symbol in inputs):
         return _nothing(inputs, "the model runs on sentences of one length only")
-    trials = find_trials(lab, observed)
+    trials = find_trials(variants, observed)
     if trials is None:
         return _nothing(inputs, "too few changed configurations run to prove a formula")
     own = {symbol.letter: symbol.value for symbol in symbols}
     layers = tuple(symbol.letter for symbol in symbols if role_of(symbol) == "layers")
-    peak, peak_fixed = derive_peak(lab, observed, layers, (real, own), trials)
-    modules, domain = _modules(lab, observed, layers, [*trials, (real, own)])
+    peak, peak_fixed = derive_peak(variants, observed, layers, (real, own), trials)
+    modules, domain = _modules(variants, observed, layers, [*trials, (real, own)])
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
     variables = {letter: variable for letter, variable in followed.items() if variable}
     return Compute(inputs, modules, peak, peak_fixed, variables, domain)
@@ -109,7 +111,7 @@ def _input_symbols(
 
 
 def _modules(
-    lab: Laboratory, observed: Observations, layers: Sequence[str], trials: Sequence[Trial]
+    variants: VariantBuilder, observed: Observations, layers: Sequence[str], trials: Sequence[Trial]
 ) -> tuple[dict[str, ModuleCompute], str | None]:
     """Return what is proven of every module at work in the last trial, the real model.
 
@@ -127,7 +129,7 @@ def _modules(
     fitted = formulas
     for model, values in trials:
         formulas = _confirmed(formulas, _facts(model), lengths, values)
-    limits = _limits(lab, observed, formulas, shapes, lengths)
+    limits = _limits(variants, observed, formulas, shapes, lengths)
     formulas = limits.models.formulas
     real, _ = trials[-1]
     at_work = {path for called in real.called for path in (called, *owners(called))}
@@ -150,7 +152,7 @@ def _modules(
 
 
 def _limits(
-    lab: Laboratory,
+    variants: VariantBuilder,
     observed: Observations,
     formulas: Formulas,
     shapes: Mapping[str, Shape],
@@ -161,18 +163,18 @@ def _limits(
     They say nothing of B and S: what depends on the sentence is no formula of it.
     """
     models = Contradictions(
-        lab,
+        variants,
         observed.values,
         lambda model: gathered(_facts(model), lambda name: template_path(name, lengths)),
         dict(formulas),
     )
     limits = Limits(models, observed, unlimited=frozenset((SENTENCES, TOKENS, TARGET_TOKENS)))
-    even = (text for texts in of_shapes(shapes, lab.symbols).values() for text in texts)
+    even = (text for texts in of_shapes(shapes, variants.symbols).values() for text in texts)
     limits.search(dict.fromkeys(formulas, tuple(dict.fromkeys(even))), ())
     return limits
 
 
-def _facts(model: Blueprint) -> Facts:
+def _facts(model: ModelShapes) -> Facts:
     """Return multiply-adds by module, and what goes in and comes out by entry."""
     shown = {name: shape for name, shape in model.shapes.items() if _is_shown(name)}
     return {**{path: (size,) for path, size in model.sizes.items()}, **shown}

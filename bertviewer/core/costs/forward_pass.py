@@ -1,7 +1,7 @@
 """One forward pass on the meta device: products, shapes and memory, but no numbers.
 
 All is noted under the name of the module that does it, so that it can be explained like the
-tensors of a model (see ``dimensions.Blueprint``).
+tensors of a model (see ``dimensions.ModelShapes``).
 """
 
 import re
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.costs.live_memory import LiveMemory, elements
 from bertviewer.core.counting.dimensions import (
-    Blueprint,
+    ModelShapes,
     Values,
     blanked,
     numbered_children,
@@ -34,7 +34,7 @@ PRODUCT, INPUT, OUTPUT, STORAGE = "~product", "~input", "~output", "~storage"
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardPass(Blueprint):
+class ForwardPass(ModelShapes):
     """What one forward pass did.
 
     ``shapes`` has three kinds of entries: for each product of a module the number of times that
@@ -53,12 +53,12 @@ class ForwardPass(Blueprint):
     moments: frozenset[frozenset[str]]
     peak: int
 
-    def extends(self, other: Blueprint) -> bool:
+    def extends(self, other: ModelShapes) -> bool:
         """Tell whether this did the same with other sizes, or with more layers or more calls.
 
         Not with both: ALBERT's groups of layers share the calls out, in no even way.
         """
-        if not Blueprint.extends(self, other):
+        if not ModelShapes.extends(self, other):
             return False
         called_as_often = all(
             self.shapes[name][0] == shape[0]

@@ -8,7 +8,7 @@ from typing import cast
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import ForwardPass
 from bertviewer.core.costs.trials import Trial, find_trials, never_changed
-from bertviewer.core.counting.dimensions import Laboratory
+from bertviewer.core.counting.dimensions import VariantBuilder
 from bertviewer.core.counting.fitted import fit_shapes
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import PROOFS, holds
@@ -20,7 +20,7 @@ from bertviewer.core.flow.inputs.texts import TOKENS
 
 
 def derive_peak(
-    lab: Laboratory,
+    variants: VariantBuilder,
     observed: Observations,
     layers: Sequence[str],
     real: Trial,
@@ -32,7 +32,7 @@ def derive_peak(
     it may still be so as long as only the standard letters change.
 
     Args:
-        lab: runs further trials, if need be.
+        variants: runs further trials, if need be.
         observed: forward passes with one number changed at a time.
         layers: the letters that are numbers of layers.
         real: the real model's forward pass.
@@ -51,14 +51,14 @@ def derive_peak(
     if not _peaks(texts, known):
         return (), {}
     if _proven(texts, shapes, trials):
-        return texts, never_changed(lab, memory)
+        return texts, never_changed(variants, memory)
     standard = tuple(v for v in memory.variables if is_standard(v.symbols[0]))
     fewer = replace(observed, variables=standard)
     if len(standard) == len(observed.variables):
         return (), {}
-    others = find_trials(lab, fewer)
+    others = find_trials(variants, fewer)
     proven = others is not None and _proven(texts, shapes, others)
-    return (texts, never_changed(lab, fewer)) if proven else ((), {})
+    return (texts, never_changed(variants, fewer)) if proven else ((), {})
 
 
 def _proven(moments: Sequence[str], shapes: Mapping[str, Shape], trials: Sequence[Trial]) -> bool:

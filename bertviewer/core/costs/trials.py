@@ -3,7 +3,7 @@
 from typing import cast
 
 from bertviewer.core.costs.forward_pass import ForwardPass
-from bertviewer.core.counting.dimensions import Laboratory, Values
+from bertviewer.core.counting.dimensions import Values, VariantBuilder
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import PROOFS
@@ -16,14 +16,14 @@ Trial = tuple[ForwardPass, Values]
 """A forward pass that no formula was fitted to, with the letters' values."""
 
 
-def find_trials(lab: Laboratory, observed: Observations) -> list[Trial] | None:
+def find_trials(variants: VariantBuilder, observed: Observations) -> list[Trial] | None:
     """Run what no fit has seen: other configurations, and the shortest and longest sentences.
 
     Returns:
         At least three with all letters changed, and those with other sentences that the model
         takes; ``None`` where it refuses too many configurations.
     """
-    fresh = fresh_models(lab, observed, PROOFS)
+    fresh = fresh_models(variants, observed, PROOFS)
     if len(fresh) < PROOFS:
         return None
     longest = min(observed.values.get("L", LONGEST_TOKENS), LONGEST_TOKENS)
@@ -33,14 +33,14 @@ def find_trials(lab: Laboratory, observed: Observations) -> list[Trial] | None:
         for sizes in attempts:
             sentences = dict(zip((SENTENCES, TOKENS, TARGET_TOKENS), sizes, strict=True))
             values = {**observed.values, **sentences}
-            model = lab.variant(values)
+            model = variants.variant(values)
             if model is not None:
                 fresh.append((model, values))
                 break
     return cast(list[Trial], fresh)
 
 
-def never_changed(lab: Laboratory, observed: Observations) -> dict[str, int]:
+def never_changed(variants: VariantBuilder, observed: Observations) -> dict[str, int]:
     """Return the letters whose number no observation changed, with that number."""
     changed = {symbol.letter for variable in observed.variables for symbol in variable.symbols}
-    return {s.letter: s.value for s in lab.symbols if s.letter not in changed}
+    return {s.letter: s.value for s in variants.symbols if s.letter not in changed}

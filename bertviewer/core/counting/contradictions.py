@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from bertviewer.core.counting.challenges import Change
-from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
+from bertviewer.core.counting.dimensions import ModelShapes, Values, VariantBuilder
 from bertviewer.core.counting.proving import TENSOR, Gathered, Trial
 from bertviewer.core.expressions.domains import is_met
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
@@ -20,7 +20,7 @@ class Contradictions:
     """Builds each changed model once, and tells which formulas it contradicts.
 
     Attributes:
-        lab: builds the models.
+        variants: builds the models.
         values: what the changes start from.
         facts_of: reads off a model what formulas have to give.
         formulas: by name; who limits them may take some out.
@@ -28,16 +28,16 @@ class Contradictions:
         built: the models that were built for it, with what was changed.
     """
 
-    lab: Laboratory
+    variants: VariantBuilder
     values: Values
-    facts_of: Callable[[Blueprint], Gathered]
+    facts_of: Callable[[ModelShapes], Gathered]
     formulas: dict[str, tuple[str, ...]]
     conditions: dict[str, dict[str, None]] = field(default_factory=dict)
-    built: list[tuple[Mapping[str, int], Blueprint]] = field(default_factory=list)
+    built: list[tuple[Mapping[str, int], ModelShapes]] = field(default_factory=list)
     _known: dict[frozenset[tuple[str, int]], Gathered | None] = field(default_factory=dict)
     _builds: int = 0
 
-    def learn(self, change: Mapping[str, int], model: Blueprint) -> None:
+    def learn(self, change: Mapping[str, int], model: ModelShapes) -> None:
         """Note a model that was built before."""
         self._known[frozenset(change.items())] = self.facts_of(model)
 
@@ -59,7 +59,7 @@ class Contradictions:
         if key not in self._known:
             self._builds += 1
             self._known[key] = None
-            if (model := self.lab.variant({**self.values, **change})) is not None:
+            if (model := self.variants.variant({**self.values, **change})) is not None:
                 self._known[key] = self.facts_of(model)
                 self.built.append((change, model))
         return self._known[key]

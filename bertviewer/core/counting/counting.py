@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bertviewer.core.counting.dimensions import Blueprint, Build, Laboratory
+from bertviewer.core.counting.dimensions import Build, ModelShapes, VariantBuilder
 from bertviewer.core.counting.experiments import observe
 from bertviewer.core.counting.explaining import (
     Explanation,
@@ -23,7 +23,7 @@ from bertviewer.core.counting.explaining import (
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.others import conditions_of_others
 from bertviewer.core.counting.proving import PROOFS, TENSOR
-from bertviewer.core.counting.sums import Whole, put_together
+from bertviewer.core.counting.sums import ModelFormulas, put_together
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.letters import LABELS_KEY
@@ -73,13 +73,15 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     """
     symbols = symbols_of(config)
     # The real model, the start, about two changes for each number, and the proofs.
-    lab = Laboratory(config, symbols, build, Blueprint.of, progress, 10 + 2 * len(symbols) + PROOFS)
-    real = lab.real()
-    observed = observe(lab, real, every_kind=True)
-    whole = _explained(lab, observed, real)
+    variants = VariantBuilder(
+        config, symbols, build, ModelShapes.of, progress, 10 + 2 * len(symbols) + PROOFS
+    )
+    real = variants.real()
+    observed = observe(variants, real, every_kind=True)
+    whole = _explained(variants, observed, real)
     known = {n: whole.proven.get(n, tuple(map(str, fact))) for n, fact in facts_of(real).items()}
     others = others_of(config)
-    more = conditions_of_others(lab, real, others)
+    more = conditions_of_others(variants, real, others)
     domains = {path: joined((*whole.conditions.get(path, ()), *more[path])) for path in real.sizes}
     symbols = tuple(replace(s, variable=observed.variable_of(s.letter)) for s in symbols)
     return Derivation(
@@ -91,13 +93,15 @@ def derive(config: Mapping[str, Any], build: Build, progress: Progress = no_prog
     )
 
 
-def _explained(lab: Laboratory, observed: Observations, real: Blueprint) -> Whole:
+def _explained(
+    variants: VariantBuilder, observed: Observations, real: ModelShapes
+) -> ModelFormulas:
     """Explain a model with letters for its layers; with plain numbers of some, or all, if need be.
 
     Few models need more than the first way. In some a number of layers changes what no formula
     follows, as the stages of Swin do; it keeps its value then, so that the others can be letters.
     """
-    found = [with_letters_for_layers(lab, observed, real)]
+    found = [with_letters_for_layers(variants, observed, real)]
     counting = {
         symbol.letter: symbol.value
         for variable in observed.variables
@@ -111,17 +115,19 @@ def _explained(lab: Laboratory, observed: Observations, real: Blueprint) -> Whol
         pinned |= found[-1].pinned
         if not counting.keys() - pinned:
             break
-        found.append(_with_pinned(lab, real, pinned))
+        found.append(_with_pinned(variants, real, pinned))
     if found[-1].reasons and real.lengths:
-        found.append(with_plain_layers(lab, observed, real))
-    depths = {s.letter: s.value for s in lab.symbols if role_of(s) == "layers"}
+        found.append(with_plain_layers(variants, observed, real))
+    depths = {s.letter: s.value for s in variants.symbols if role_of(s) == "layers"}
     return put_together(real, found, {**depths, **counting})
 
 
-def _with_pinned(lab: Laboratory, real: Blueprint, pinned: frozenset[str]) -> Explanation:
+def _with_pinned(
+    variants: VariantBuilder, real: ModelShapes, pinned: frozenset[str]
+) -> Explanation:
     """Explain a model as one of which some numbers of the configuration never change."""
-    fixed = [symbol for symbol in lab.symbols if symbol.letter in pinned]
-    others = replace(lab, symbols=tuple(s for s in lab.symbols if s.letter not in pinned))
+    fixed = [symbol for symbol in variants.symbols if symbol.letter in pinned]
+    others = replace(variants, symbols=tuple(s for s in variants.symbols if s.letter not in pinned))
     observed = observe(others, real, every_kind=True)
     return pinned_to(with_letters_for_layers(others, observed, real), fixed)
 

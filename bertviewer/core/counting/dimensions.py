@@ -26,7 +26,7 @@ It may raise any ``Exception`` for a configuration that the model does not accep
 Values = Mapping[str, int]
 """The value of each letter in one experiment."""
 
-Read = Callable[[torch.nn.Module, Values], "Blueprint"]
+Read = Callable[[torch.nn.Module, Values], "ModelShapes"]
 """Reads off a built model what is to be explained, with the letters at these values.
 
 Like ``Build`` it may raise for a model that does not take them.
@@ -34,7 +34,7 @@ Like ``Build`` it may raise for a model that does not take them.
 
 
 @dataclass(frozen=True, slots=True)
-class Blueprint:
+class ModelShapes:
     """The names and shapes of one built model.
 
     Attributes:
@@ -54,7 +54,7 @@ class Blueprint:
     pattern: frozenset[str]
 
     @classmethod
-    def of(cls, model: torch.nn.Module, values: Values) -> "Blueprint":
+    def of(cls, model: torch.nn.Module, values: Values) -> "ModelShapes":
         """Read a model's tensors, which depend on nothing but the configuration."""
         del values
         modules = tuple(path for path, _ in model.named_modules())
@@ -73,7 +73,7 @@ class Blueprint:
         pattern = frozenset(map(blanked, shapes))
         return cls(shapes, first_names, modules, sizes, numbered_children(modules), pattern)
 
-    def extends(self, other: "Blueprint") -> bool:
+    def extends(self, other: "ModelShapes") -> bool:
         """Tell whether this is the same architecture with other sizes, or with more layers."""
         if self.lengths == other.lengths and self.shapes.keys() != other.shapes.keys():
             return False
@@ -86,7 +86,7 @@ class Blueprint:
 
 
 @dataclass(frozen=True, slots=True)
-class Laboratory:
+class VariantBuilder:
     """Builds variants of one configuration and reports each build to ``progress``.
 
     ``expected`` is the number of builds that is likely; it only serves the report. Symbols without
@@ -101,20 +101,20 @@ class Laboratory:
     progress: Progress
     expected: int
     counter: Iterator[int] = field(default_factory=itertools.count)
-    built: dict[frozenset[tuple[str, int]], "Blueprint | None"] = field(default_factory=dict)
+    built: dict[frozenset[tuple[str, int]], "ModelShapes | None"] = field(default_factory=dict)
 
-    def real(self) -> Blueprint:
+    def real(self) -> ModelShapes:
         """Build the configuration as it is; whatever that raises comes through."""
         self._tick()
         values = {symbol.letter: symbol.value for symbol in self.symbols}
         return self.read(self.build(dict(self.config)), values)
 
-    def variant(self, values: Values, others: tuple[Symbol, ...] = ()) -> Blueprint | None:
+    def variant(self, values: Values, others: tuple[Symbol, ...] = ()) -> ModelShapes | None:
         """Build with the letters at these values; ``None`` where the model refuses them.
 
         Args:
             values: of all symbols.
-            others: symbols beside the laboratory's own.
+            others: symbols beside the variants's own.
         """
         moved = {
             symbol: values[symbol.letter]
@@ -132,7 +132,7 @@ class Laboratory:
 
     def _changed(
         self, moved: Mapping[Symbol, int], values: Values, *, lists_follow: bool
-    ) -> Blueprint | None:
+    ) -> ModelShapes | None:
         self._tick()
         config = dict(self.config)
         try:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 
-from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
+from bertviewer.core.counting.dimensions import ModelShapes, Values, VariantBuilder
 from bertviewer.core.counting.fitting import letters_to_pair
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Misfit, Observations, Pair, Points, Variable
@@ -32,29 +32,29 @@ PAIRS = 60
 """So many pairs of numbers are changed together at most."""
 
 
-def observe(lab: Laboratory, real: Blueprint, every_kind: bool = False) -> Observations:
+def observe(variants: VariantBuilder, real: ModelShapes, every_kind: bool = False) -> Observations:
     """Change one number at a time and note the models that come out.
 
     Where a number cannot be changed alone, another is changed with it in proportion: ELECTRA gains
     a projection as soon as its embeddings and hidden states differ in width.
 
     Args:
-        lab: builds the models.
+        variants: builds the models.
         real: the model that is to be explained.
         every_kind: whether the model with few layers must have one like each layer of ``real``.
     """
-    base, values = _start(lab, real, every_kind)
+    base, values = _start(variants, real, every_kind)
     variables: list[Variable] = []
     seen: dict[str, Points] = {}
     misfits: list[Misfit] = []
-    idle = _idle(lab, base, values)
+    idle = _idle(variants, base, values)
     refused: list[Symbol] = []
-    for symbol in lab.symbols:
+    for symbol in variants.symbols:
         variable = Variable((symbol,))
         points = (
             ((idle[symbol.letter], base),)
             if symbol.letter in idle
-            else _change_alone(lab, variable, base, values, misfits)
+            else _change_alone(variants, variable, base, values, misfits)
         )
         if points:
             variables.append(variable)
@@ -66,27 +66,29 @@ def observe(lab: Laboratory, real: Blueprint, every_kind: bool = False) -> Obser
     for symbol in sorted(refused, key=lambda s: not is_width(s)):
         others = [s for s in refused if s.letter not in bound | {symbol.letter}]
         for variable in () if symbol.letter in bound else _tied(symbol, others, values):
-            points = _change_alone(lab, variable, base, values)
+            points = _change_alone(variants, variable, base, values)
             if points:
                 variables.append(variable)
                 seen[variable.letter] = points
                 bound.update(member.letter for member in variable.symbols)
                 break
     alone = Observations(base, values, tuple(variables), seen, misfits=tuple(misfits))
-    return replace(alone, pairs=_change_pairs(lab, alone))
+    return replace(alone, pairs=_change_pairs(variants, alone))
 
 
-def _start(lab: Laboratory, real: Blueprint, every_kind: bool) -> tuple[Blueprint, dict[str, int]]:
+def _start(
+    variants: VariantBuilder, real: ModelShapes, every_kind: bool
+) -> tuple[ModelShapes, dict[str, int]]:
     """Build the model that changes start from: with few layers if that only makes it shorter."""
-    values = {symbol.letter: symbol.value for symbol in lab.symbols}
+    values = {symbol.letter: symbol.value for symbol in variants.symbols}
     depths = {
         s.letter: s.value
-        for s in lab.symbols
-        if role_of(s) == "layers" and s.value not in _lengths_of_lists(lab, s)
+        for s in variants.symbols
+        if role_of(s) == "layers" and s.value not in _lengths_of_lists(variants, s)
     }
 
-    def shorter(layers: Values) -> Blueprint | None:
-        model = lab.variant({**values, **layers})
+    def shorter(layers: Values) -> ModelShapes | None:
+        model = variants.variant({**values, **layers})
         if model is None or model.pattern != real.pattern:
             return None
         return model if not every_kind or resemblance(real, model) is not None else None
@@ -105,25 +107,27 @@ def _start(lab: Laboratory, real: Blueprint, every_kind: bool) -> tuple[Blueprin
     return found, values | cut
 
 
-def _lengths_of_lists(lab: Laboratory, symbol: Symbol) -> set[int]:
+def _lengths_of_lists(variants: VariantBuilder, symbol: Symbol) -> set[int]:
     """Return the lengths of the lists beside a symbol that have a number of its own in each place.
 
     Each place is explained by its own letter, so none of them can be left out.
     """
     part = symbol.key.rpartition(".")[0]
-    places = (s.key.rpartition(".")[0] for s in lab.symbols if s.key.rpartition(".")[2].isdigit())
+    places = (
+        s.key.rpartition(".")[0] for s in variants.symbols if s.key.rpartition(".")[2].isdigit()
+    )
     lists = Counter(place for place in places if place.rpartition(".")[0] == part)
     return set(lists.values())
 
 
-def _idle(lab: Laboratory, base: Blueprint, values: Values) -> dict[str, int]:
+def _idle(variants: VariantBuilder, base: ModelShapes, values: Values) -> dict[str, int]:
     """Return the numbers that matter to nothing, each with a value that it was tried at.
 
     Many at once are made larger: where nothing moves, none of them matters. Standard letters are
     expected to matter, and tried alone.
     """
     found: dict[str, int] = {}
-    candidates = [s for s in lab.symbols if role_of(s) == "width" and not is_standard(s)]
+    candidates = [s for s in variants.symbols if role_of(s) == "width" and not is_standard(s)]
     size = max(GROUP, len(candidates) // GROUPS)
     waiting = [candidates[at : at + size] for at in range(0, len(candidates), size)]
     while waiting:
@@ -132,7 +136,7 @@ def _idle(lab: Laboratory, base: Blueprint, values: Values) -> dict[str, int]:
             continue
         # By different factors: an image and its patches doubled would give as many patches.
         changed = {s.letter: values[s.letter] * (2 + at % 2 * 2) for at, s in enumerate(group)}
-        model = lab.variant({**values, **changed})
+        model = variants.variant({**values, **changed})
         if model is not None and model.modules == base.modules and model.shapes == base.shapes:
             found |= changed
         elif len(group) > 2:
@@ -176,9 +180,9 @@ def _tied(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Vari
 
 
 def _change_alone(
-    lab: Laboratory,
+    variants: VariantBuilder,
     variable: Variable,
-    base: Blueprint,
+    base: ModelShapes,
     values: Values,
     misfits: list[Misfit] | None = None,
 ) -> Points:
@@ -188,12 +192,12 @@ def _change_alone(
     parts come first. Models with other modules or tensors go to ``misfits``.
     """
     start = values[variable.letter]
-    points: dict[int, Blueprint] = {}
+    points: dict[int, ModelShapes] = {}
     for value in _nearby_values(variable, start):
         if len(points) == 2:
             break
         changed = variable.at(value, values)
-        model = None if changed is None else lab.variant({**values, **changed})
+        model = None if changed is None else variants.variant({**values, **changed})
         if model is None or changed is None:
             continue
         if not model.extends(base):
@@ -204,25 +208,27 @@ def _change_alone(
         if model.shapes == base.shapes:
             break
         if len(points) == 1 and value > start and _shrinks(model, base):
-            parts = _divide_alone(lab, variable, base, values)
+            parts = _divide_alone(variants, variable, base, values)
             if parts:
                 return parts
     return tuple(points.items())
 
 
-def _divide_alone(lab: Laboratory, variable: Variable, base: Blueprint, values: Values) -> Points:
+def _divide_alone(
+    variants: VariantBuilder, variable: Variable, base: ModelShapes, values: Values
+) -> Points:
     """Build the model with two parts of a divisor; it need not divide by multiples evenly."""
-    points: list[tuple[int, Blueprint]] = []
+    points: list[tuple[int, ModelShapes]] = []
     start = values[variable.letter]
     for value in _nearby_values(variable, start):
         changed = variable.at(value, values) if value < start else None
-        model = None if changed is None else lab.variant({**values, **changed})
+        model = None if changed is None else variants.variant({**values, **changed})
         if model is not None and model.extends(base) and len(points) < 2:
             points.append((value, model))
     return tuple(points)
 
 
-def _shrinks(model: Blueprint, base: Blueprint) -> bool:
+def _shrinks(model: ModelShapes, base: ModelShapes) -> bool:
     """Tell whether a tensor is smaller than in the model that it was changed from."""
     return any(
         size < old
@@ -248,7 +254,7 @@ def _nearby_values(variable: Variable, value: int) -> list[int]:
     return multiples[:2] if len(variable.symbols) > 1 else [*multiples, *parts]
 
 
-def _change_pairs(lab: Laboratory, alone: Observations) -> dict[tuple[str, str], Pair]:
+def _change_pairs(variants: VariantBuilder, alone: Observations) -> dict[tuple[str, str], Pair]:
     """Change two variables at a time where a size hangs on both and is not their product."""
     wanted: dict[tuple[str, str], None] = {}
     known: set[object] = set()
@@ -268,7 +274,7 @@ def _change_pairs(lab: Laboratory, alone: Observations) -> dict[tuple[str, str],
             changed = dict(alone.values)
             for letter, (value, _) in zip(two, points, strict=True):
                 changed |= by_letter[letter].at(value, alone.values) or {}
-            model = lab.variant(changed)
+            model = variants.variant(changed)
             if model is not None and model.extends(alone.base):
                 pairs[two] = (points[0][0], points[1][0], model)
                 break

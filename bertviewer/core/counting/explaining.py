@@ -5,10 +5,15 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from bertviewer.core.counting.contradictions import Contradictions
-from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values, owners
+from bertviewer.core.counting.dimensions import ModelShapes, Values, VariantBuilder, owners
 from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.fitted import fit_repeats, fit_shapes, unfitted, unfitted_reasons
-from bertviewer.core.counting.fresh_models import Fresh, Wishes, fresh_models, partly_fresh_models
+from bertviewer.core.counting.fresh_models import (
+    Fresh,
+    Requirements,
+    fresh_models,
+    partly_fresh_models,
+)
 from bertviewer.core.counting.limits import Limits
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import (
@@ -50,7 +55,7 @@ class Explanation:
 
 
 def with_letters_for_layers(
-    lab: Laboratory, observed: Observations, real: Blueprint
+    variants: VariantBuilder, observed: Observations, real: ModelShapes
 ) -> Explanation:
     """Explain blocks as a letter times their template."""
     repeats = fit_repeats(observed)
@@ -58,20 +63,27 @@ def with_letters_for_layers(
     shapes = fit_shapes(observed)
     counts = count_modules(observed.base, shapes, repeats)
     return _explained(
-        lab, observed, real, (shapes, counts), lambda name: template_path(name, lengths)
+        variants, observed, real, (shapes, counts), lambda name: template_path(name, lengths)
     )
 
 
-def with_plain_layers(lab: Laboratory, observed: Observations, real: Blueprint) -> Explanation:
+def with_plain_layers(
+    variants: VariantBuilder, observed: Observations, real: ModelShapes
+) -> Explanation:
     """Explain blocks of several kinds, in plain numbers of each: the depth stays as it is."""
     counting = {v.letter: v for v in observed.variables if observed.counts_modules(v)}
-    values = {symbol.letter: symbol.value for symbol in lab.symbols}
+    values = {symbol.letter: symbol.value for symbol in variants.symbols}
     plain = replace(observed.without_counting(), values=values)
     likeness = resemblance(real, plain.base) or {}
     shapes = fit_shapes(plain)
     counts = count_modules(plain.base, shapes, {}, likeness)
     found = _explained(
-        lab, plain, real, (shapes, counts), lambda name: like_path(name, likeness), exactly=True
+        variants,
+        plain,
+        real,
+        (shapes, counts),
+        lambda name: like_path(name, likeness),
+        exactly=True,
     )
     return pinned_to(found, (symbol for v in counting.values() for symbol in v.symbols))
 
@@ -84,9 +96,9 @@ def pinned_to(found: Explanation, symbols: Iterable[Symbol]) -> Explanation:
 
 
 def _explained(
-    lab: Laboratory,
+    variants: VariantBuilder,
     observed: Observations,
-    real: Blueprint,
+    real: ModelShapes,
     fitted: tuple[Mapping[str, Shape], Mapping[str, Count]],
     template: Callable[[str], str],
     *,
@@ -95,7 +107,7 @@ def _explained(
     """Judge formulas, find their domains, and name them as the real model does.
 
     Args:
-        lab: builds the fresh models.
+        variants: builds the fresh models.
         observed: what the formulas were fitted to.
         real: the model to explain.
         fitted: shapes and counts by the names of the model with few layers.
@@ -107,21 +119,21 @@ def _explained(
         **{TENSOR + name: tuple(map(str, shape)) for name, shape in shapes.items()},
         **{path: (str(count),) for path, count in counts.items()},
     }
-    wishes = _wishes(shapes.values(), frozenset(real.shapes) if exactly else None)
-    fresh = fresh_models(lab, observed, PROOFS, wishes)
+    requirements = _requirements(shapes.values(), frozenset(real.shapes) if exactly else None)
+    fresh = fresh_models(variants, observed, PROOFS, requirements)
     trials = [_trial(observed, one, template) for one in fresh]
     verdict = judge(formulas, trials)
     models = Contradictions(
-        lab, observed.values, lambda model: _gathered(model, template), formulas
+        variants, observed.values, lambda model: _gathered(model, template), formulas
     )
     limits = Limits(models, observed, doubtful=frozenset(verdict.reasons), is_plain=exactly)
-    even = of_shapes(shapes, lab.symbols)
+    even = of_shapes(shapes, variants.symbols)
     limits.search({TENSOR + name: texts for name, texts in even.items()}, fresh)
     if verdict.reasons or limits.reasons or models.conditions:
         trials += models.trials()
         verdict = judge(models.formulas, trials, models.conditions)
     if verdict.is_open():
-        for one in partly_fresh_models(lab, observed, wishes):
+        for one in partly_fresh_models(variants, observed, requirements):
             trials.append(_trial(observed, one, template))
             verdict = judge(models.formulas, trials, models.conditions)
             if not verdict.is_open():
@@ -138,12 +150,12 @@ def _explained(
         ),
         # In a list whose length no formula follows, a number may stand for another block elsewhere.
         _lengthening(limits),
-        {symbol.letter: symbol.value for symbol in lab.symbols},
+        {symbol.letter: symbol.value for symbol in variants.symbols},
     )
 
 
 def _named(
-    real: Blueprint,
+    real: ModelShapes,
     template: Callable[[str], str],
     found: Explanation,
     lengthening: Mapping[str, Iterable[str]],
@@ -201,7 +213,7 @@ def _lengthening(limits: Limits) -> dict[str, list[str]]:
     return found
 
 
-def _wishes(shapes: Iterable[Shape], names: frozenset[str] | None) -> Wishes:
+def _requirements(shapes: Iterable[Shape], names: frozenset[str] | None) -> Requirements:
     """Return what fresh models must be like for divisions in the shapes to come out even."""
     steps: dict[str, int] = {}
     powers: dict[str, int] = {}
@@ -211,7 +223,7 @@ def _wishes(shapes: Iterable[Shape], names: frozenset[str] | None) -> Wishes:
                 for letter, power in letters:
                     steps[letter] = lcm(steps.get(letter, 1), coefficient.denominator)
                     powers[letter] = max(powers.get(letter, 1), -power)
-    return Wishes(steps, powers, names)
+    return Requirements(steps, powers, names)
 
 
 def _template_of(name: str, template: Callable[[str], str]) -> str:
@@ -226,11 +238,11 @@ def _trial(observed: Observations, fresh: Fresh, template: Callable[[str], str])
     return Trial(_gathered(model, template), values, frozenset(moved))
 
 
-def _gathered(model: Blueprint, template: Callable[[str], str]) -> Gathered:
+def _gathered(model: ModelShapes, template: Callable[[str], str]) -> Gathered:
     return gathered(facts_of(model), lambda name: _template_of(name, template))
 
 
-def facts_of(model: Blueprint) -> dict[str, tuple[int, ...]]:
+def facts_of(model: ModelShapes) -> dict[str, tuple[int, ...]]:
     """Return what formulas have to give: shapes of tensors and counts of modules."""
     return {
         **{TENSOR + name: shape for name, shape in model.shapes.items()},

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import lcm
 
-from bertviewer.core.counting.dimensions import Blueprint, Laboratory, Values
+from bertviewer.core.counting.dimensions import ModelShapes, Values, VariantBuilder
 from bertviewer.core.counting.observations import Observations, Variable
 
 ATTEMPTS = 12
@@ -29,12 +29,12 @@ _SMALL_PRIMES = (3, 7, 11, 13)
 _FACTORS = ((2, 2), (1, 1), (4, 2), (1, 2), (2, 1), (4, 1))
 """What attempts multiply heads by, and of what widths are multiples beyond that: odd ones too."""
 
-Fresh = tuple[Blueprint, Mapping[str, int]]
+Fresh = tuple[ModelShapes, Mapping[str, int]]
 """A model, and its letters' values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Requirements:
     """What fresh models have to be like.
 
     Attributes:
@@ -49,14 +49,17 @@ class Wishes:
 
 
 def fresh_models(
-    lab: Laboratory, observed: Observations, wanted: int, wishes: Wishes | None = None
+    variants: VariantBuilder,
+    observed: Observations,
+    wanted: int,
+    requirements: Requirements | None = None,
 ) -> list[Fresh]:
     """Build models with all variables at values that no observation used.
 
     Returns:
         As many as wanted, with their letters' values, or fewer where the model refuses too often.
     """
-    maker = _Maker(lab, observed, wishes or Wishes())
+    maker = _Maker(variants, observed, requirements or Requirements())
     models: list[Fresh] = []
     for attempt in range(ATTEMPTS):
         if len(models) == wanted:
@@ -67,12 +70,14 @@ def fresh_models(
     return models
 
 
-def partly_fresh_models(lab: Laboratory, observed: Observations, wishes: Wishes) -> Iterator[Fresh]:
+def partly_fresh_models(
+    variants: VariantBuilder, observed: Observations, requirements: Requirements
+) -> Iterator[Fresh]:
     """Build models with as many variables at fresh values as a model takes together.
 
     Each attempt begins at another variable, so that none is always the one that is left out.
     """
-    maker = _Maker(lab, observed, wishes)
+    maker = _Maker(variants, observed, requirements)
     for number, attempt in enumerate(PARTLY):
         fresh = maker.values(attempt)
         names = list(fresh)
@@ -97,9 +102,9 @@ def partly_fresh_models(lab: Laboratory, observed: Observations, wishes: Wishes)
 class _Maker:
     """Chooses fresh values and builds the models with them."""
 
-    lab: Laboratory
+    variants: VariantBuilder
     observed: Observations
-    wishes: Wishes
+    requirements: Requirements
     divisors: frozenset[str] = field(init=False)
     counting: frozenset[str] = field(init=False)
 
@@ -116,8 +121,8 @@ class _Maker:
         for variable in self.observed.variables:
             if variable.letter in fresh:
                 values |= variable.at(fresh[variable.letter], self.observed.values) or {}
-        model = self.lab.variant(values)
-        names = self.wishes.names
+        model = self.variants.variant(values)
+        names = self.requirements.names
         if model is None or (names is not None and names != model.shapes.keys()):
             return None
         return model, values
@@ -140,7 +145,7 @@ class _Maker:
             value = observed.values[letter]
             primes = _PRIMES if value > _SMALL else _SMALL_PRIMES
             prime = primes[(index + 3 * attempt) % len(primes)]
-            step = self.wishes.steps.get(letter, 1)
+            step = self.requirements.steps.get(letter, 1)
             if letter in self.counting:
                 fresh[letter] = value + 3 + (index + attempt) % 2
             elif letter in self.divisors:
@@ -167,7 +172,7 @@ class _Maker:
         together, highest = 1, 0
         for letter in self.divisors:
             divisor = self.observed.values[letter]
-            for power in range(self.wishes.powers.get(letter, 1), 0, -1):
+            for power in range(self.requirements.powers.get(letter, 1), 0, -1):
                 if value % divisor**power == 0:
                     together, highest = lcm(together, divisor**power), max(highest, power)
                     break

@@ -57,8 +57,8 @@ class Limits:
     _divisors: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._symbols = {symbol.letter: symbol for symbol in self.models.lab.symbols}
-        self._real = {symbol.letter: symbol.value for symbol in self.models.lab.symbols}
+        self._symbols = {symbol.letter: symbol for symbol in self.models.variants.symbols}
+        self._real = {symbol.letter: symbol.value for symbol in self.models.variants.symbols}
 
     def search(self, evenness: Conditions, fresh: Iterable[Fresh]) -> None:
         """Meet all challenges.

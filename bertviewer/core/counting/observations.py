@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bertviewer.core.counting.dimensions import Blueprint, Values
+from bertviewer.core.counting.dimensions import ModelShapes, Values
 from bertviewer.core.expressions.letters import Role
 from bertviewer.core.expressions.symbols import Symbol, role_of
 
@@ -37,14 +37,14 @@ class Variable:
         return {s.letter: values[s.letter] * value // start for s in self.symbols}
 
 
-Points = tuple[tuple[int, Blueprint], ...]
+Points = tuple[tuple[int, ModelShapes], ...]
 """Values of one variable, and the model built with each."""
 
-Pair = tuple[int, int, Blueprint]
+Pair = tuple[int, int, ModelShapes]
 """Values of two variables, and the model built with both."""
 
 
-Misfit = tuple[Values, Blueprint]
+Misfit = tuple[Values, ModelShapes]
 """The letters that were changed, and a model that has other modules or tensors with them."""
 
 
@@ -63,7 +63,7 @@ class Observations:
             that OPT gains where its words and its hidden states differ in width.
     """
 
-    base: Blueprint
+    base: ModelShapes
     values: Values
     variables: tuple[Variable, ...]
     seen: Mapping[str, Points]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bertviewer.core.counting.dimensions import Blueprint, Laboratory, blanked, owners
+from bertviewer.core.counting.dimensions import ModelShapes, VariantBuilder, blanked, owners
 from bertviewer.core.counting.explaining import facts_of
 from bertviewer.core.counting.proving import TENSOR
 from bertviewer.core.expressions.symbols import Symbol
@@ -11,7 +11,7 @@ Conditions = dict[str, dict[str, None]]
 
 
 def conditions_of_others(
-    lab: Laboratory, real: Blueprint, others: tuple[Symbol, ...]
+    variants: VariantBuilder, real: ModelShapes, others: tuple[Symbol, ...]
 ) -> Mapping[str, tuple[str, ...]]:
     """Move other numbers by one, and return the conditions on what is another there, by its name.
 
@@ -19,29 +19,31 @@ def conditions_of_others(
     all.
 
     Args:
-        lab: builds the models, and knows those that were built.
+        variants: builds the models, and knows those that were built.
         real: the model as it is.
-        others: its configuration's integers that are no symbols of ``lab``.
+        others: its configuration's integers that are no symbols of ``variants``.
     """
     found: Conditions = {}
     for by in (1, -1):
-        _move(lab, real, [other for other in others if other.value + by >= 0], by, found)
-    moved = {letter for key, model in lab.built.items() if model is not None for letter, _ in key}
-    fixed = [f"{s.letter} == {s.value}" for s in lab.symbols if s.letter not in moved]
+        _move(variants, real, [other for other in others if other.value + by >= 0], by, found)
+    moved = {
+        letter for key, model in variants.built.items() if model is not None for letter, _ in key
+    }
+    fixed = [f"{s.letter} == {s.value}" for s in variants.symbols if s.letter not in moved]
     return {name: (*found.get(name, ()), *fixed) for name in facts_of(real)}
 
 
 def _move(
-    lab: Laboratory, real: Blueprint, others: list[Symbol], by: int, found: Conditions
+    variants: VariantBuilder, real: ModelShapes, others: list[Symbol], by: int, found: Conditions
 ) -> None:
     """Move all at once, and fewer where a model is another, or refuses them."""
-    values = {symbol.letter: symbol.value for symbol in (*lab.symbols, *others)}
+    values = {symbol.letter: symbol.value for symbol in (*variants.symbols, *others)}
     facts = facts_of(real)
     waiting = [others] if others else []
     while waiting:
         some = waiting.pop()
         moved = {other.letter: other.value + by for other in some}
-        model = lab.variant({**values, **moved}, tuple(others))
+        model = variants.variant({**values, **moved}, tuple(others))
         now = {} if model is None else facts_of(model)
         if now == facts:
             continue

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 
-from bertviewer.core.counting.dimensions import Blueprint, owners
+from bertviewer.core.counting.dimensions import ModelShapes, owners
 from bertviewer.core.counting.explaining import Explanation
 from bertviewer.core.counting.proving import TENSOR, Formulas
 from bertviewer.core.expressions.counts import Count, read_count
@@ -16,7 +16,7 @@ Parts = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class ModelFormulas:
     """The formulas of one model, by the names of its tensors and modules.
 
     Attributes:
@@ -30,7 +30,9 @@ class Whole:
     reasons: Mapping[str, str]
 
 
-def put_together(real: Blueprint, found: Sequence[Explanation], depths: Mapping[str, int]) -> Whole:
+def put_together(
+    real: ModelShapes, found: Sequence[Explanation], depths: Mapping[str, int]
+) -> ModelFormulas:
     """Take each formula from the first explanation that has one, as long as all add up.
 
     Where a module's parts come from different explanations, its own is written anew, as their
@@ -77,10 +79,10 @@ def put_together(real: Blueprint, found: Sequence[Explanation], depths: Mapping[
         conditions[path] = _together(
             at.conditions[path], *(conditions[part] for part in below[path])
         )
-    return Whole(proven, conditions, reasons)
+    return ModelFormulas(proven, conditions, reasons)
 
 
-def _best(real: Blueprint, found: Sequence[Explanation], name: str) -> Explanation | None:
+def _best(real: ModelShapes, found: Sequence[Explanation], name: str) -> Explanation | None:
     """Return the first explanation of a name that explains the lists around it as well."""
     known = [one for one in found if name in one.proven]
     lists = [path for path in owners(name.removeprefix(TENSOR)) if path in real.lengths]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bertviewer.core.counting.dimensions import Blueprint
+from bertviewer.core.counting.dimensions import ModelShapes
 from bertviewer.core.expressions.counts import Block, Count
 from bertviewer.core.expressions.polynomials import Polynomial, total
 
@@ -39,7 +39,7 @@ def like_path(path: str, likeness: Resemblance) -> str:
     return ".".join(found)
 
 
-def resemblance(model: Blueprint, smaller: Blueprint) -> Resemblance | None:
+def resemblance(model: ModelShapes, smaller: ModelShapes) -> Resemblance | None:
     """Find for each numbered child of a model one in a smaller model with the same tensors.
 
     Returns:
@@ -65,7 +65,7 @@ def resemblance(model: Blueprint, smaller: Blueprint) -> Resemblance | None:
     return found
 
 
-def _blocks(model: Blueprint) -> dict[str, list[frozenset[object]]]:
+def _blocks(model: ModelShapes) -> dict[str, list[frozenset[object]]]:
     """Return the names and shapes of each numbered child's tensors, by the path that holds it."""
     tensors: dict[str, list[set[object]]] = {
         path: [set() for _ in range(length)] for path, length in model.lengths.items()
@@ -82,7 +82,7 @@ def _blocks(model: Blueprint) -> dict[str, list[frozenset[object]]]:
 
 
 def count_modules(
-    model: Blueprint,
+    model: ModelShapes,
     shapes: Mapping[str, Shape],
     repeats: Mapping[str, Polynomial],
     likeness: Resemblance = MappingProxyType({}),

@@ -31,7 +31,7 @@ _PICKS = frozenset(("embedding", "index_select", "__getitem__"))
 
 
 @dataclass(slots=True)
-class Account:
+class CallRecord:
     """What was noticed while one call of a module was at work.
 
     Attributes:
@@ -61,7 +61,7 @@ class _Beside:
 
 
 class CarryingOut(TorchFunctionMode):
-    """Follows what the model does inside the ``with`` while it has an ``account`` to note it in.
+    """Follows what the model does inside the ``with`` while it has an ``record`` to note it in.
 
     What the model writes to its own parameters is left out: it did so in the run already, and
     they are as they are after it.
@@ -69,7 +69,7 @@ class CarryingOut(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.account: Account | None = None
+        self.record: CallRecord | None = None
         self._beside = WeakTensorKeyDictionary()
 
     def give(self, tensor: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ class CarryingOut(TorchFunctionMode):
         written = _written(args, kwargs) if may_write or _OUTPUTS & kwargs.keys() else ()
         if any(isinstance(tensor, nn.Parameter) for tensor in written):
             return args[0]
-        if self.account is None:
+        if self.record is None:
             return func(*args, **kwargs)
         if written:
             return self._write(func, name, args, kwargs, written)
@@ -221,12 +221,12 @@ class CarryingOut(TorchFunctionMode):
             return None
 
     def _fail(self, short: str) -> None:
-        if self.account is not None:
-            self.account.fail(f"{short} cannot be carried out in float64")
+        if self.record is not None:
+            self.record.fail(f"{short} cannot be carried out in float64")
 
     def _noted(self, dtype: torch.dtype) -> None:
-        if self.account is not None:
-            self.account.note(dtype)
+        if self.record is not None:
+            self.record.note(dtype)
 
     def _known(self, tensor: Tensor) -> _Beside | None:
         found: _Beside | None = self._beside.get(tensor)  # type: ignore[no-untyped-call]

@@ -13,7 +13,7 @@ from torch import nn
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
-from bertviewer.core.counting.dimensions import Blueprint, Build, Laboratory, Values
+from bertviewer.core.counting.dimensions import Build, ModelShapes, Values, VariantBuilder
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.symbols import Symbol, role_of
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
@@ -33,7 +33,7 @@ _FEW_FACTORS = (2, 3, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class _Steps(Blueprint):
+class _Steps(ModelShapes):
     """The shapes of all values of a trace by what they are: names that a changed model has too."""
 
     @classmethod
@@ -68,13 +68,13 @@ def derive_letters(
     """
     sentence = tuple(Symbol(letter, "", size, "", letter) for letter, size in lengths.items())
     symbols = (*sentence, *architecture.symbols)
-    lab = Laboratory(
+    variants = VariantBuilder(
         architecture.config, symbols, build, _Steps.read, progress, ENOUGH + len(_HEADS)
     )
     own = {symbol.letter: symbol.value for symbol in symbols}
     tried: list[tuple[Mapping[str, Shape], Values]] = []
     for values in _changed(symbols, own):
-        model = lab.variant(values)
+        model = variants.variant(values)
         if model is not None:
             tried.append((model.shapes, values))
         if len(tried) == ENOUGH:

@@ -74,6 +74,6 @@ class ProductMode(TorchDispatchMode):
                 self._on_product(dimensions)
 
 
-def is_telling(frame: FrameType) -> bool:
+def is_product_mode(frame: FrameType) -> bool:
     """Tell whether a frame is just that of the mode, for anybody who looks at the stack."""
     return frame.f_code is ProductMode.__torch_dispatch__.__code__

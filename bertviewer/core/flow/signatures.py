@@ -16,7 +16,7 @@ def signature(graph: Graph, call: Call) -> Hashable:
     own: dict[int, Hashable] = {}
     outside: dict[int, int] = {}
 
-    def told(operand: Operand) -> Hashable:
+    def described(operand: Operand) -> Hashable:
         if isinstance(operand, Ref):
             value = operand.value
             if value in own:
@@ -28,19 +28,19 @@ def signature(graph: Graph, call: Call) -> Hashable:
                 return "aside", graph.same(value)
             return "outside", outside.setdefault(value, len(outside)), stored.shape
         if isinstance(operand, tuple):
-            return tuple(map(told, operand))
+            return tuple(map(described, operand))
         if isinstance(operand, Listed):
-            return "list", told(operand.items)
+            return "list", described(operand.items)
         if isinstance(operand, Slice):
-            return "slice", told((operand.start, operand.stop, operand.step))
+            return "slice", described((operand.start, operand.stop, operand.step))
         # 1, 1.0 and True are equal, and mean other things.
         return type(operand).__name__, operand
 
     found = []
     for place, number in enumerate(call.operations):
         operation = graph.trace.operations[number]
-        named = tuple((name, told(item)) for name, item in operation.kwargs)
-        found.append((operation.function, told(operation.args), named))
+        named = tuple((name, described(item)) for name, item in operation.kwargs)
+        found.append((operation.function, described(operation.args), named))
         for order, value in enumerate(operation.makes):
             own[value] = "made", place, order
     return call.class_name, tuple(found)

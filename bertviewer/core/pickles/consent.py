@@ -67,7 +67,7 @@ def refusal_of(source: ModelSource) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class PickleReview:
     """What somebody should know who is asked to agree.
 
     Attributes:
@@ -84,7 +84,7 @@ class Examined:
         return next((file.refusal for file in self.files if file.refusal), "")
 
 
-def examine(path: Path, progress: Progress = no_progress) -> Examined:
+def examine(path: Path, progress: Progress = no_progress) -> PickleReview:
     """Find out what the files behind ``path`` ask for; nothing of them is carried out.
 
     Raises:
@@ -95,7 +95,7 @@ def examine(path: Path, progress: Progress = no_progress) -> Examined:
     for number, file in enumerate(files):
         progress(number, len(files), f"Looking into {file.name}")
         contents.append(read_contents(file))
-    return Examined(tuple(contents), digest(files, progress))
+    return PickleReview(tuple(contents), digest(files, progress))
 
 
 def digest(files: tuple[Path, ...], progress: Progress = no_progress) -> str:

@@ -10,7 +10,7 @@ from torch import nn
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.flow.forwards import is_stand_in
-from bertviewer.core.flow.product_mode import is_telling
+from bertviewer.core.flow.product_mode import is_product_mode
 from bertviewer.core.system.library_words import words_of
 
 # On the CPU, on Windows' and on MPS torch has no class for it.
@@ -19,7 +19,7 @@ _OUR_PACKAGE = __name__.partition(".")[0]
 
 
 @contextmanager
-def told(model: nn.Module, problem: str) -> Iterator[None]:
+def as_user_error(model: nn.Module, problem: str) -> Iterator[None]:
     """Tell in a line if the model fails inside the ``with``; ``problem`` is how the line begins.
 
     What fails of this program itself comes through as it is.
@@ -70,7 +70,7 @@ def failing_module(error: BaseException) -> nn.Module | None:
     """
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     for frame in reversed(frames):
-        if is_stand_in(frame) or is_telling(frame):
+        if is_stand_in(frame) or is_product_mode(frame):
             continue
         if _is_ours(frame):
             return None

@@ -18,7 +18,7 @@ from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.attention_type import settle
 from bertviewer.core.run.capture import Call, Capture
-from bertviewer.core.run.failures import told
+from bertviewer.core.run.failures import as_user_error
 
 _PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
 
@@ -46,8 +46,8 @@ def replay(
     watched = {path: module.get_submodule(path) for path in paths}
     with (
         torch.no_grad(),
-        told(module, _failure(model)),
-        telling(module, progress),
+        as_user_error(module, _failure(model)),
+        reporting(module, progress),
         found.watching(watched),
     ):
         units = _units(kept, watched)
@@ -105,8 +105,8 @@ def taken_by(
     try:
         with (
             torch.no_grad(),
-            told(module, _failure(model)),
-            telling(module, progress),
+            as_user_error(module, _failure(model)),
+            reporting(module, progress),
             suppress(_EnoughError),
         ):
             for called, call in pieces:
@@ -158,8 +158,8 @@ def _failure(model: LoadedModel) -> str:
 
 
 @contextmanager
-def telling(module: nn.Module, progress: Progress) -> Iterator[None]:
-    """Tell of every module that is called, so that the work can be stopped between them."""
+def reporting(module: nn.Module, progress: Progress) -> Iterator[None]:
+    """Report every module that is called, so that the work can be stopped between them."""
     names = {inner: path or type(module).__name__ for path, inner in module.named_modules()}
     count = 0
 

@@ -20,7 +20,7 @@ from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.attention_type import settle
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.device import CPU
-from bertviewer.core.run.failures import told
+from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.hidden_states import (
     hidden_states,
     small_outputs,
@@ -122,7 +122,7 @@ def _called(
     """
     problem = f"{model.source.name}: the model cannot run this sentence"
     try:
-        with told(module, problem), counter.watching() if counter else nullcontext():
+        with as_user_error(module, problem), counter.watching() if counter else nullcontext():
             return module(**inputs)
     except UserError as error:
         if why := _without_decoder_text(module, model.config):

@@ -7,22 +7,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bertviewer.core.flow.carrying_out import Account, CarryingOut
+from bertviewer.core.flow.carrying_out import CallRecord, CarryingOut
 
 
 @pytest.fixture
 def carrying() -> Iterator[CarryingOut]:
     with torch.no_grad(), CarryingOut() as mode:
-        mode.account = Account()
+        mode.record = CallRecord()
         yield mode
 
 
 @pytest.fixture
 def x(carrying: CarryingOut) -> Tensor:
-    carrying.account = None
+    carrying.record = None
     torch.manual_seed(1)
     given = carrying.give(torch.randn(3, 5, 8))
-    carrying.account = Account()
+    carrying.record = CallRecord()
     return given
 
 
@@ -73,11 +73,11 @@ def test_results_are_those_of_float64(
     carrying: CarryingOut, x: Tensor, function: Function, in_float64: Function | None
 ) -> None:
     y = function(x)
-    exact, account = carrying.exact(y), carrying.account
-    carrying.account = None
+    exact, record = carrying.exact(y), carrying.record
+    carrying.record = None
     expected = (in_float64 or function)(x.double())
-    assert account is not None
-    assert account.problem == ""
+    assert record is not None
+    assert record.problem == ""
     assert (y.dtype, exact.dtype) == (torch.float32, torch.float64)
     assert torch.allclose(exact, expected, rtol=1e-13, atol=1e-14)
     assert torch.allclose(y, exact.float(), rtol=0, atol=1e-5)
@@ -102,8 +102,8 @@ def test_a_cast_is_a_copy_where_it_is_one_for_the_model(carrying: CarryingOut, x
     copy.mul_(2)
     assert torch.equal(carrying.exact(x), before)
     assert torch.equal(carrying.exact(copy), before * 2)
-    assert carrying.account is not None
-    assert carrying.account.coarsest == torch.bfloat16
+    assert carrying.record is not None
+    assert carrying.record.coarsest == torch.bfloat16
 
 
 def test_products_of_groups(carrying: CarryingOut) -> None:
@@ -131,8 +131,8 @@ def test_what_float64_cannot_is_named(carrying: CarryingOut, x: Tensor) -> None:
         return tensor + 1
 
     y = only_float32(x)
-    assert carrying.account is not None
-    assert carrying.account.problem == "only_float32 cannot be carried out in float64"
+    assert carrying.record is not None
+    assert carrying.record.problem == "only_float32 cannot be carried out in float64"
     assert torch.equal(carrying.exact(y), y.double())
 
 
@@ -141,8 +141,8 @@ def test_what_is_given_is_told_from_what_is_calculated(carrying: CarryingOut, x:
     assert carrying.is_given(functional.dropout(x, 0.1, training=False)) is True
     assert carrying.is_given(x[:, 0]) is False
     assert carrying.is_given(torch.Tensor([1.0]).detach()) is False
-    carrying.account = None
+    carrying.record = None
     assert carrying.is_given(x + 1) is None
-    carrying.account = Account()
+    carrying.record = CallRecord()
     x.add_(1)
     assert carrying.is_given(x) is False

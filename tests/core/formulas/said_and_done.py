@@ -50,7 +50,7 @@ CLOSED = {
 
 
 @dataclass(frozen=True)
-class Account:
+class CallRecord:
     """How many numbers multiply and are added, and which norms there are, after a sum or not."""
 
     weights: int
@@ -58,7 +58,7 @@ class Account:
     norms: Counter[tuple[str, bool]] = field(default_factory=Counter)
 
 
-def said(formula: Formula) -> Account:
+def said(formula: Formula) -> CallRecord:
     """Return what a formula says."""
     sizes = {"W": 0, "b": 0}
     for term in formula.terms:
@@ -67,7 +67,7 @@ def said(formula: Formula) -> Account:
         if letter in sizes and found and "rel" not in term.symbol and "(" not in term.symbol[:2]:
             sizes[letter] += prod(int(size) for size in found[1].split(", "))
     lines = " ".join(formula.maths)
-    return Account(sizes["W"], sizes["b"], Counter(_norms_in(lines)))
+    return CallRecord(sizes["W"], sizes["b"], Counter(_norms_in(lines)))
 
 
 def _norms_in(maths: str) -> Iterator[tuple[str, bool]]:
@@ -83,7 +83,7 @@ def _norms_in(maths: str) -> Iterator[tuple[str, bool]]:
             yield name, is_sum
 
 
-def done(flow: Flow, architecture: Architecture, closed: Closed) -> Account:
+def done(flow: Flow, architecture: Architecture, closed: Closed) -> CallRecord:
     """Return what a flow does, without what is closed."""
     apart = _apart(flow, closed)
     names = {name for node in _open(flow.nodes, apart) for name in _parameters(node)}
@@ -101,7 +101,7 @@ def done(flow: Flow, architecture: Architecture, closed: Closed) -> Account:
         for node in flow.nodes
         if node.operation in NORMS.values() and node.id not in apart
     )
-    return Account(**sizes, norms=norms)
+    return CallRecord(**sizes, norms=norms)
 
 
 def tells_all(flow: Flow, formula: Formula) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature
 from bertviewer.core.flow.inputs.images import IMAGE, image_forms
 from bertviewer.core.flow.inputs.model_inputs import ModelInputs
 from bertviewer.core.flow.inputs.others import other_forms
@@ -31,7 +32,6 @@ from bertviewer.core.flow.inputs.texts import (
     text_inputs,
     token_ids,
 )
-from bertviewer.core.flow.inputs.wanted import Form, Wanted
 
 MOST_CHOICES = 24
 """So many are tried of the same kinds, all taken together."""
@@ -47,22 +47,22 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
     Raises:
         ValueError: the model wants something that nothing in its configuration tells.
     """
-    wanted = Wanted(model, values)
+    signature = ForwardSignature(model, values)
     found = {
-        TEXT: Remembered(_text_forms(wanted)),
-        IMAGE: Remembered(image_forms(wanted)),
-        SOUND: Remembered(sound_forms(wanted)),
-        SERIES: Remembered(series_forms(wanted)),
+        TEXT: Remembered(_text_forms(signature)),
+        IMAGE: Remembered(image_forms(signature)),
+        SOUND: Remembered(sound_forms(signature)),
+        SERIES: Remembered(series_forms(signature)),
     }
     forms = {kind: group for kind, group in found.items() if any(True for _ in group)}
-    others = Remembered(other_forms(wanted))
+    others = Remembered(other_forms(signature))
     has_one = False
-    for inputs in _combined(wanted, forms, others):
+    for inputs in _combined(signature, forms, others):
         has_one = True
         yield inputs
     if not has_one:
         made = {name for group in (*forms.values(), others) for form in group for name in form}
-        lacking = ", ".join(sorted(wanted.required - made))
+        lacking = ", ".join(sorted(signature.required - made))
         raise ValueError(
             f"nothing tells what to give it as {lacking}"
             if lacking
@@ -71,10 +71,10 @@ def input_choices(model: nn.Module, values: Mapping[str, int]) -> Iterator[Model
 
 
 def _combined(
-    wanted: Wanted, forms: Mapping[str, Iterable[Form]], others: Iterable[Form]
+    signature: ForwardSignature, forms: Mapping[str, Iterable[Form]], others: Iterable[Form]
 ) -> Iterator[ModelInputs]:
     plain = {kind: Remembered(_plain(found)) for kind, found in forms.items()}
-    counted = {kind: Remembered(_counted(wanted, kind, found)) for kind, found in forms.items()}
+    counted = {kind: Remembered(_counted(signature, kind, found)) for kind, found in forms.items()}
     beside = Remembered(_plain(others))
     present = tuple(forms)
     without = [tuple(kind for kind in present if kind != left) for left in (SOUND, IMAGE)]
@@ -88,41 +88,43 @@ def _combined(
                 if number_of_tokens:
                     counts[kind] = number_of_tokens
             if counts and arguments["input_ids"].dim() == 2:
-                arguments = with_placeholders(wanted, arguments, counts)
-            if arguments and wanted.required <= arguments.keys():
-                yield ModelInputs({**arguments, **_decoder(wanted, arguments)}, kinds)
+                arguments = with_placeholders(signature, arguments, counts)
+            if arguments and signature.required <= arguments.keys():
+                yield ModelInputs({**arguments, **_decoder(signature, arguments)}, kinds)
 
 
 def _plain(forms: Iterable[Form]) -> Iterator[tuple[Form, int]]:
     return ((form, 0) for form in forms)
 
 
-def _counted(wanted: Wanted, kind: str, forms: Iterable[Form]) -> Iterator[tuple[Form, int]]:
+def _counted(
+    signature: ForwardSignature, kind: str, forms: Iterable[Form]
+) -> Iterator[tuple[Form, int]]:
     """Yield forms of a kind, each with the number of tokens that stand for it in the text.
 
     Where a model tells that number, it takes no other form than the first that it can tell it of.
     """
-    if not has_placeholders(wanted, kind):
+    if not has_placeholders(signature, kind):
         yield from _plain(forms)
-    elif not tells_count(wanted, kind):
+    elif not tells_count(signature, kind):
         yield from ((form, count) for form in forms for count in (1, 0))
     else:
         for form in forms:
             try:
-                count = placeholder_count(wanted, kind, form)
+                count = placeholder_count(signature, kind, form)
             except Exception:  # noqa: BLE001 - a model refuses a form with any kind of error
                 continue
             yield form, count
             return
 
 
-def _text_forms(wanted: Wanted) -> Iterator[Form]:
-    if "input_ids" not in wanted.accepted:
+def _text_forms(signature: ForwardSignature) -> Iterator[Form]:
+    if "input_ids" not in signature.accepted:
         return
-    text = text_inputs(wanted.model, wanted.values).arguments
+    text = text_inputs(signature.model, signature.values).arguments
     yield text
-    codebooks = number(wanted.config, ("num_codebooks", "num_channels", "n_codes_total"))
-    if codebooks > 1 and "pixel_values" not in wanted.accepted:
+    codebooks = number(signature.config, ("num_codebooks", "num_channels", "n_codes_total"))
+    if codebooks > 1 and "pixel_values" not in signature.accepted:
         for count in (codebooks, codebooks + 1):
             # Sound as a token of each codebook at each moment.
             for name in ("input_ids", "decoder_input_ids"):
@@ -130,11 +132,11 @@ def _text_forms(wanted: Wanted) -> Iterator[Form]:
                     yield {**text, name: text[name].unsqueeze(-1).expand(-1, -1, count)}
 
 
-def _decoder(wanted: Wanted, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _decoder(signature: ForwardSignature, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a decoder is given, and the arguments that are no tensors."""
-    made = plain_arguments(wanted.model)
-    is_wanted = "decoder_input_ids" in wanted.accepted and "input_ids" not in arguments
+    made = plain_arguments(signature.model)
+    is_wanted = "decoder_input_ids" in signature.accepted and "input_ids" not in arguments
     if is_wanted:
-        shape = wanted.values[SENTENCES], wanted.values[TARGET_TOKENS]
-        made["decoder_input_ids"] = token_ids(wanted.config, shape)
+        shape = signature.values[SENTENCES], signature.values[TARGET_TOKENS]
+        made["decoder_input_ids"] = token_ids(signature.config, shape)
     return made

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 from torch import Tensor
 
+from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature, ones, random
 from bertviewer.core.flow.inputs.sizes import ACTION_PARTS, Parts, number
 from bertviewer.core.flow.inputs.sounds import SAMPLES
 from bertviewer.core.flow.inputs.texts import SENTENCES, TOKENS, token_ids
-from bertviewer.core.flow.inputs.wanted import Form, Wanted, ones, random
 
 FEW = 4
 """So many boxes or points in an image."""
@@ -16,88 +16,88 @@ FEW = 4
 _WIDTH = ("hidden_size", "d_model", "dim", "embed_dim", "n_embd")
 
 
-def other_forms(wanted: Wanted) -> Iterator[Form]:
+def other_forms(signature: ForwardSignature) -> Iterator[Form]:
     """Yield what a model wants beside text, images and sound, and is not to be had without."""
-    names = {name for name in _HELPFUL if name in wanted.accepted}
-    names |= {name for name in _MAKERS if name in wanted.required | wanted.main}
+    names = {name for name in _HELPFUL if name in signature.accepted}
+    names |= {name for name in _MAKERS if name in signature.required | signature.main}
     # Without an encoder's states a decoder leaves its attention to them out.
-    attends = getattr(wanted.config, "add_cross_attention", False) is True
-    if "query_embeds" in names or (attends and "encoder_hidden_states" in wanted.accepted):
+    attends = getattr(signature.config, "add_cross_attention", False) is True
+    if "query_embeds" in names or (attends and "encoder_hidden_states" in signature.accepted):
         names |= {"encoder_hidden_states"}
-    made = {name: _MAKERS[name](wanted) for name in sorted(names)}
+    made = {name: _MAKERS[name](signature) for name in sorted(names)}
     yield made
     if "context_hidden_states" in names:
-        for width in wanted.widths:
-            states = random(wanted.values[SENTENCES], wanted.values[TOKENS], width)
+        for width in signature.widths:
+            states = random(signature.values[SENTENCES], signature.values[TOKENS], width)
             yield {**made, "context_hidden_states": states}
     if "hidden_states" in names:
-        yield {**made, "hidden_states": _MAKERS["inputs_embeds"](wanted)}
-        channels = number(wanted.config, ("audio_channels", "channels"), default=1)
-        yield {**made, "hidden_states": random(wanted.values[SENTENCES], channels, SAMPLES)}
+        yield {**made, "hidden_states": _MAKERS["inputs_embeds"](signature)}
+        channels = number(signature.config, ("audio_channels", "channels"), default=1)
+        yield {**made, "hidden_states": random(signature.values[SENTENCES], channels, SAMPLES)}
 
 
-def _states(*names: str, parts: Parts = ()) -> Callable[[Wanted], Tensor]:
+def _states(*names: str, parts: Parts = ()) -> Callable[[ForwardSignature], Tensor]:
     """Return what makes a vector for each token, as wide as a key of the configuration says."""
 
-    def made(wanted: Wanted) -> Tensor:
-        width = number(wanted.config, (*names, *_WIDTH), parts)
-        return random(wanted.values[SENTENCES], wanted.values[TOKENS], width)
+    def made(signature: ForwardSignature) -> Tensor:
+        width = number(signature.config, (*names, *_WIDTH), parts)
+        return random(signature.values[SENTENCES], signature.values[TOKENS], width)
 
     return made
 
 
-def _columns(*names: str) -> Callable[[Wanted], Tensor]:
+def _columns(*names: str) -> Callable[[ForwardSignature], Tensor]:
     """Return what makes a vector for each moment, channels first."""
 
-    def made(wanted: Wanted) -> Tensor:
-        width = number(wanted.config, (*names, *_WIDTH))
-        return random(wanted.values[SENTENCES], width, wanted.values[TOKENS])
+    def made(signature: ForwardSignature) -> Tensor:
+        width = number(signature.config, (*names, *_WIDTH))
+        return random(signature.values[SENTENCES], width, signature.values[TOKENS])
 
     return made
 
 
-def _numbers(*rest: int) -> Callable[[Wanted], Tensor]:
-    def made(wanted: Wanted) -> Tensor:
-        return random(wanted.values[SENTENCES], *rest)
+def _numbers(*rest: int) -> Callable[[ForwardSignature], Tensor]:
+    def made(signature: ForwardSignature) -> Tensor:
+        return random(signature.values[SENTENCES], *rest)
 
     return made
 
 
-def _ids(wanted: Wanted) -> Tensor:
-    return token_ids(wanted.config, (wanted.values[SENTENCES], wanted.values[TOKENS]))
+def _ids(signature: ForwardSignature) -> Tensor:
+    return token_ids(signature.config, (signature.values[SENTENCES], signature.values[TOKENS]))
 
 
-def _mask(wanted: Wanted) -> Tensor:
-    return ones(wanted.values[SENTENCES], wanted.values[TOKENS])
+def _mask(signature: ForwardSignature) -> Tensor:
+    return ones(signature.values[SENTENCES], signature.values[TOKENS])
 
 
-def _boxes(wanted: Wanted) -> Tensor:
-    return 0 * ones(wanted.values[SENTENCES], wanted.values[TOKENS], 4)
+def _boxes(signature: ForwardSignature) -> Tensor:
+    return 0 * ones(signature.values[SENTENCES], signature.values[TOKENS], 4)
 
 
-def _task(wanted: Wanted) -> Tensor:
-    length = number(wanted.config, ("task_seq_len",), default=wanted.values[TOKENS])
-    return token_ids(wanted.config, (wanted.values[SENTENCES], length))
+def _task(signature: ForwardSignature) -> Tensor:
+    length = number(signature.config, ("task_seq_len",), default=signature.values[TOKENS])
+    return token_ids(signature.config, (signature.values[SENTENCES], length))
 
 
-def _one_each(wanted: Wanted) -> Tensor:
-    return ones(wanted.values[SENTENCES])
+def _one_each(signature: ForwardSignature) -> Tensor:
+    return ones(signature.values[SENTENCES])
 
 
-def _steps(wanted: Wanted) -> Tensor:
-    return torch.arange(wanted.values[TOKENS]).repeat(wanted.values[SENTENCES], 1)
+def _steps(signature: ForwardSignature) -> Tensor:
+    return torch.arange(signature.values[TOKENS]).repeat(signature.values[SENTENCES], 1)
 
 
-def _rewards(wanted: Wanted) -> Tensor:
-    return random(wanted.values[SENTENCES], wanted.values[TOKENS], 1)
+def _rewards(signature: ForwardSignature) -> Tensor:
+    return random(signature.values[SENTENCES], signature.values[TOKENS], 1)
 
 
-def _feats(wanted: Wanted) -> Tensor:
-    width = number(wanted.config, ("visual_feat_dim", "visual_embedding_dim"))
-    return random(wanted.values[SENTENCES], FEW, width)
+def _feats(signature: ForwardSignature) -> Tensor:
+    width = number(signature.config, ("visual_feat_dim", "visual_embedding_dim"))
+    return random(signature.values[SENTENCES], FEW, width)
 
 
-_MAKERS: Mapping[str, Callable[[Wanted], Tensor]] = {
+_MAKERS: Mapping[str, Callable[[ForwardSignature], Tensor]] = {
     "bbox": _boxes,
     "input_points": _numbers(1, 1, 2),
     "visual_feats": _feats,

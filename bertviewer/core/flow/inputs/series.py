@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from bertviewer.core.flow.inputs.forward_signature import Form, ForwardSignature, ones, random
 from bertviewer.core.flow.inputs.sizes import number
 from bertviewer.core.flow.inputs.texts import SENTENCES
-from bertviewer.core.flow.inputs.wanted import Form, Wanted, ones, random
 
 SERIES = "time series"
 
@@ -13,11 +13,11 @@ CONTEXT = 512
 LONGEST = 4096
 
 
-def series_forms(wanted: Wanted) -> Iterator[Form]:
+def series_forms(signature: ForwardSignature) -> Iterator[Form]:
     """Yield what a model of time series may want; nothing for other models."""
-    if "past_values" not in wanted.accepted:
+    if "past_values" not in signature.accepted:
         return
-    config, count = wanted.config, wanted.values[SENTENCES]
+    config, count = signature.config, signature.values[SENTENCES]
     before = number(config, ("context_length",), default=CONTEXT)
     before = before if before <= LONGEST else CONTEXT
     lags = [lag for lag in getattr(config, "lags_sequence", None) or () if isinstance(lag, int)]
@@ -45,7 +45,7 @@ def series_forms(wanted: Wanted) -> Iterator[Form]:
         yield {
             name: value
             for name, value in made.items()
-            if name in wanted.accepted and (value.numel() or not name.startswith("static"))
+            if name in signature.accepted and (value.numel() or not name.startswith("static"))
         }
     rows = [random(before)] * count
-    yield {"past_values": rows, **({"freq": [0] * count} if "freq" in wanted.accepted else {})}
+    yield {"past_values": rows, **({"freq": [0] * count} if "freq" in signature.accepted else {})}

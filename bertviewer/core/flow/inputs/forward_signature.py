@@ -16,7 +16,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ForwardSignature:
     """A model's forward, by its names alone.
 
     Attributes:
