@@ -1,7 +1,9 @@
 """The power of ten in which very large and very small numbers are drawn.
 
 Where numbers are near to the largest or the smallest double, the distance from one end of an axis
-to the other is none any more, and neither is the number of pixels for 1.
+to the other is none any more, and neither is the number of pixels for 1: pyqtgraph then draws
+nothing, or ends the process. Numbers are divided by the power where lines, bars and colours are
+drawn, and not in the charts' data, which are shown and saved with all of their digits.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,9 @@
-"""Sums of products of letters, written the way a teacher writes a parameter count."""
+"""Sums of products of letters, written the way a teacher writes a parameter count.
+
+sympy takes 4.5 times as long for the sums, products and texts that deriving bert-base makes (16 ms
+of its 2.8 s), and 0.6 s to be imported, where a window stands after 0.3 s. It does not know of
+divisions that come out even, nor keep the order of terms, so that half of this would remain.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
