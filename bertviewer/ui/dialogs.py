@@ -5,6 +5,9 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from bertviewer import __version__
 
+MODEL_FILES = "*.json *.safetensors *.bin"
+"""What a model can be opened by."""
+
 
 def show_error(parent: QWidget | None, message: str, details: str = "") -> QMessageBox:
     """Show a message without stopping the program; texts are shown literally."""

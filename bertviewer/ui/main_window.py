@@ -184,7 +184,7 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what is going on; Qt calls it."""
-        self.workspace.forget_look()  # nobody is there to be told
+        self.workspace.requests.clear()  # nobody is there to be told
         self.workspace.cancel()
         self.stop(0)
         super().closeEvent(event)

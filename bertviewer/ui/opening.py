@@ -7,12 +7,10 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.dialogs import MODEL_FILES, show_error
 from bertviewer.ui.recent import forget, is_there, recent_names, remember
 from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
-
-PATTERNS = "*.json *.safetensors *.bin"
 
 
 class Opening(QObject):
@@ -64,7 +62,7 @@ class Opening(QObject):
             self._window,
             self.tr("Open a config.json, a .safetensors or a .bin file"),
             "",
-            self.tr("Models ({0});;All files (*)").format(PATTERNS),
+            self.tr("Models ({0});;All files (*)").format(MODEL_FILES),
         )
         if file:
             self.open_named(file)

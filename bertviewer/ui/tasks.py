@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bertviewer.charts.attentions import Attended, HeadFigures
     from bertviewer.charts.layers import Measured
-    from bertviewer.core.activations.activation_run import Sentence
+    from bertviewer.core.activations.activation_run import ActivationRun, Sentence
     from bertviewer.core.activations.check_step import Check
     from bertviewer.core.activations.statistics import Statistics
     from bertviewer.core.analysis.attention_layers import AttentionLayer
@@ -229,13 +229,13 @@ def measure_tokens(
 
 
 def find_outliers(
-    _model: LoadedModel, watched: WatchedRun, progress: Progress
+    run: ActivationRun, _model: LoadedModel, progress: Progress
 ) -> tuple[tuple[OutlierFeature, ...], tuple[Level | None, ...]]:
     """Find the outlier features of a run's hidden states, and the levels of these states."""
     from bertviewer.core.analysis.outliers import outlier_features, state_levels
 
     progress(0, 0, "Looking for outlier features")
-    return outlier_features(watched.run), state_levels(watched.run)
+    return outlier_features(run), state_levels(run)
 
 
 def attention(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.progress import Progress
@@ -20,5 +20,6 @@ class WatchedRun:
     kept: "Capture"
 
 
-Task = Callable[["LoadedModel", WatchedRun, Progress], Any]
+Found = TypeVar("Found")
+RunTask = Callable[["LoadedModel", WatchedRun, Progress], Found]
 """Looks closer at a run."""

@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source.model_source import ModelSource
@@ -18,12 +17,10 @@ from bertviewer.core.source.tasks import find_task
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui import tasks
 from bertviewer.ui.background.idle_tasks import IdleTasks, Step
-from bertviewer.ui.background.looks import Look
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
-from bertviewer.ui.watched_run import Task, WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.hub.opening import HubModel
@@ -67,10 +64,11 @@ class Workspace(Runs):
         self._idle_tasks = IdleTasks(scheduler, self)
         self._classes = QtClasses(self)
         self.draw_queue = scheduler.draw_queue
+        self.requests = scheduler.requests
         scheduler.activity_changed.connect(self.activity_changed)
         scheduler.progressed.connect(self.progressed)
         scheduler.cancelled.connect(self.cancelled)
-        scheduler.failed.connect(self.failed)
+        scheduler.errored.connect(self.failed)
 
     @property
     def activity(self) -> str:
@@ -117,48 +115,6 @@ class Workspace(Runs):
         task = partial(tasks.check_module, self._model, self.watched.kept, path)
         self._scheduler.start("check", task, partial(self.set_check, self.watched, path))
 
-    def look(
-        self,
-        view: str,
-        watched: WatchedRun,
-        task: Task,
-        done: Callable[[Any], None],
-        failed: Callable[[BaseException], None],
-    ) -> None:
-        """Have the worker look closer at a run, when it has nothing else to do for a person.
-
-        Each view has one wish at a time, under its own name; a new one takes the old one's place.
-        """
-
-        def take(model: "LoadedModel", progress: Progress) -> Any:
-            return task(model, watched, progress)
-
-        self.look_into(view, take, done, failed)
-
-    def look_into(
-        self,
-        view: str,
-        task: Callable[["LoadedModel", Progress], Any],
-        done: Callable[[Any], None],
-        failed: Callable[[BaseException], None],
-        *,
-        needs_torch: bool = True,
-    ) -> None:
-        """Have the worker look at the model itself, likewise. A new run gives such wishes up."""
-        if self._model is None:
-            return
-
-        def tell(error: BaseException) -> None:
-            failed(error)
-            if not isinstance(error, UserError):
-                self.failed.emit(error)
-
-        self._scheduler.look(view, Look(partial(task, self._model), done, tell, needs_torch))
-
-    def forget_look(self, view: str | None = None) -> None:
-        """Give a view's wish up: it is out of sight. Without a name, all views' wishes."""
-        self._scheduler.forget_look(view)
-
     def export(self, path: Path, drawn: "DrawnRun | None") -> None:
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
         if self.architecture is None:
@@ -183,7 +139,7 @@ class Workspace(Runs):
         self._scheduler.cancel()
 
     def _on_opened(self, opened: tasks.Opened) -> None:
-        self._model = model = opened.model
+        self._model = self.requests.model = model = opened.model
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)
         self._idle_tasks.hold()
@@ -213,7 +169,7 @@ class Workspace(Runs):
                 )
         self.set_tree(opened.tree)
         self.forget_runs()
-        self._scheduler.forget_look()
+        self.requests.clear()
         self.architecture_changed.emit()
         self.comparison_changed.emit()
         self.run_changed.emit()
@@ -231,7 +187,6 @@ class Workspace(Runs):
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
         masks = mask_places(run, self.architecture) if self.architecture is not None else ()
         self.set_run(watched, next(iter((*masks, *words)), 0))
-        self._scheduler.forget_look()
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)

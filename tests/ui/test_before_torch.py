@@ -113,7 +113,7 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     assert values.model().index(0, 0).data()
     assert not libraries.are_loaded()
     find(opened, QToolButton, f"tensorView{HEATMAP}").click()
-    qtbot.waitUntil(lambda: find(opened, HeatmapPage).asking.result is not None)
+    qtbot.waitUntil(lambda: find(opened, HeatmapPage).request.result is not None)
     assert not libraries.are_loaded()
     find(opened, QToolButton, f"tensorView{HISTOGRAM}").click()
     find(opened, QToolButton, "tensorView0").click()  # nothing of it holds up what needs no torch
@@ -126,8 +126,9 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     choose(opened, worker, qtbot, QUERY)
     view(opened, worker, qtbot, HISTOGRAM)
-    statistics, _ = find(opened, DistributionPage).asking.result
-    assert statistics.count == 32 * 32
+    result = find(opened, DistributionPage).request.result
+    assert result is not None
+    assert result[0].count == 32 * 32
 
 
 def test_a_run_waits_is_announced_and_comes(
@@ -238,4 +239,4 @@ def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
     choose(window, worker, qtbot, QUERY)
     assert find(window, QTableView, "valuesTable").model().index(0, 0).data()
     view(window, worker, qtbot, HISTOGRAM)
-    assert "cannot open shared object file" in find(window, DistributionPage).asking.error
+    assert "cannot open shared object file" in find(window, DistributionPage).request.error

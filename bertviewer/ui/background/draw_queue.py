@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, QTimer
 
 
 class DrawQueue(QObject):
-    """Does one piece a turn of the event loop, in the order in which they were asked for.
+    """Does one piece in each turn of the event loop, in the order in which they were asked for.
 
     What a piece asks for comes right after it.
     A run changes half of the window: drawn at once, that would be felt.

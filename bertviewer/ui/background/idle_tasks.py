@@ -6,7 +6,6 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
-from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
 from bertviewer.ui.background.scheduler import Scheduler
 
@@ -16,7 +15,7 @@ class Step:
     """A task, and who takes its result; ``is_needed``: without it those after it are of no use."""
 
     task: Callable[[Progress], Any]
-    done: Callable[[Any], None]
+    returned: Callable[[Any], None]
     is_needed: bool = True
 
 
@@ -44,23 +43,22 @@ class IdleTasks(QObject):
         """Do these when all others are done, and the worker is idle the next time."""
         self._steps += steps
 
-    def awaits(self, done: Callable[[Any], None]) -> bool:
-        """Tell whether a result is still to come for this one who takes it."""
-        return any(step.done == done for step in self._steps)
+    def awaits(self, returned: Callable[[Any], None]) -> bool:
+        """Return whether a result is still to come for this one who takes it."""
+        return any(step.returned == returned for step in self._steps)
 
     def _go_on(self) -> None:
         if self._is_held or not self._steps:
             return
         step = self._steps[0]
 
-        def finish(result: Any) -> None:
+        def take(result: Any) -> None:
             self._steps = [other for other in self._steps if other is not step]
-            step.done(result)
+            step.returned(result)
 
-        def fail(error: BaseException) -> None:
-            if not isinstance(error, Cancelled):
-                others = [other for other in self._steps if other is not step]
-                self._steps = [] if step.is_needed else others
-                self._scheduler.failed.emit(error)
+        def give_up(error: BaseException) -> None:
+            others = [other for other in self._steps if other is not step]
+            self._steps = [] if step.is_needed else others
+            self._scheduler.errored.emit(error)
 
-        self._scheduler.start_idle(step.task, finish, fail)
+        self._scheduler.start_idle(step.task, take, give_up)

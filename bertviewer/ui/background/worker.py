@@ -1,9 +1,10 @@
-"""One worker of background work: one worker thread, one job at a time, the last wish wins."""
+"""A worker with a thread of its own: one job at a time, and the newest takes the others' place."""
 
 import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -14,32 +15,32 @@ from bertviewer.core.progress import Progress
 REPORT_EVERY = 0.03  # seconds; a forward pass would report hundreds of times
 
 
-class Job:
-    """A task on its way through the worker, and whom to tell how it ended."""
+def _ignore() -> None:
+    """Nobody asks whether it was cancelled."""
 
-    def __init__(
-        self,
-        task: Callable[[Progress], Any],
-        done: Callable[[Any], None],
-        failed: Callable[[BaseException], None],
-    ) -> None:
-        self.task = task
-        self.done = done
-        self.failed = failed
-        self._cancelled = threading.Event()
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A task on its way through the worker, and what to call when it ends."""
+
+    task: Callable[[Progress], Any]
+    returned: Callable[[Any], None]
+    errored: Callable[[BaseException], None]
+    cancelled: Callable[[], None]
+    _is_to_end: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
         """Make the task's next call of ``progress`` raise ``Cancelled``, or never begin it."""
-        self._cancelled.set()
+        self._is_to_end.set()
 
     @property
     def is_cancelled(self) -> bool:
         """Whether it is to end."""
-        return self._cancelled.is_set()
+        return self._is_to_end.is_set()
 
     def check(self) -> None:
         """Raise ``Cancelled`` if the job was cancelled."""
-        if self._cancelled.is_set():
+        if self._is_to_end.is_set():
             raise Cancelled
 
 
@@ -75,16 +76,18 @@ class Worker(QObject):
     def start(
         self,
         task: Callable[[Progress], Any],
-        done: Callable[[Any], None],
-        failed: Callable[[BaseException], None],
+        returned: Callable[[Any], None],
+        errored: Callable[[BaseException], None],
+        cancelled: Callable[[], None] = _ignore,
     ) -> Job:
         """Run ``task`` next; a job that runs is cancelled, one that waits is given up.
 
-        ``done`` gets its result, or ``failed`` its exception, in the window's thread; a job that
-        is cancelled or given up fails with ``Cancelled``, unless it had ended by then. The job is
-        returned to be cancelled by itself: ``cancel()`` gives up what waits for it as well.
+        One of the others is called in the window's thread: ``returned`` with its result,
+        ``errored`` with its exception, or ``cancelled`` where it was cancelled or given up before
+        it ended. The job is returned to be cancelled by itself: ``cancel()`` gives up what waits
+        for it as well.
         """
-        job = Job(task, done, failed)
+        job = Job(task, returned, errored, cancelled)
         if self._current is None:
             self._take_up(job)
         else:
@@ -100,7 +103,7 @@ class Worker(QObject):
             self._current.cancel()
 
     def stop(self, seconds: float) -> bool:
-        """End the thread; return whether it ended in time. No end of a job is told any more."""
+        """End the thread; return whether it ended in time. No job's end is heard of any more."""
         self._stopped = True
         self.cancel()
         self._jobs.put(None)
@@ -110,7 +113,7 @@ class Worker(QObject):
     def _give_up_waiting(self) -> None:
         given_up, self._waiting = self._waiting, None
         if given_up is not None and not self._stopped:
-            given_up.failed(Cancelled())
+            given_up.cancelled()
 
     def _take_up(self, job: Job) -> None:
         self._current = job
@@ -154,9 +157,11 @@ class Worker(QObject):
         following, self._waiting = self._waiting, None
         try:
             if error is None:
-                job.done(result)
+                job.returned(result)
+            elif isinstance(error, Cancelled):
+                job.cancelled()
             else:
-                job.failed(error)
+                job.errored(error)
         finally:
             if following is not None:
                 self._follow(following)

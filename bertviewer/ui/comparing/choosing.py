@@ -10,8 +10,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import tasks
-from bertviewer.ui.dialogs import show_error
-from bertviewer.ui.opening import PATTERNS
+from bertviewer.ui.dialogs import MODEL_FILES, show_error
 from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
 
@@ -37,7 +36,7 @@ class Comparing(QObject):
             self._window,
             self.tr("Compare with a config.json or a .safetensors file"),
             "",
-            self.tr("Models ({0});;All files (*)").format(PATTERNS),
+            self.tr("Models ({0});;All files (*)").format(MODEL_FILES),
         )
         if file:
             self.compare_with(file)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.core.errors import Cancelled, UserError
+from bertviewer.core.errors import UserError
 from bertviewer.core.hub.cache import CachedModel
 from bertviewer.core.source.hub_name import HubName, parse_hub_name
 from bertviewer.ui import tasks
@@ -109,7 +109,7 @@ class HubDialog(QDialog):
     def _on_failed(self, error: BaseException) -> None:
         if isinstance(error, UserError):
             self._heading.setText(str(error))
-        elif not isinstance(error, Cancelled):
+        else:
             self.failed.emit(error)
 
     def _on_edited(self) -> None:

@@ -14,6 +14,7 @@ from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui import tasks
 from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
@@ -29,8 +30,8 @@ MEASURES: tuple[tuple[Measure, str], ...] = (
 class AllHeads(View):
     """Entropy or distance of all heads of all layers, layers upwards.
 
-    Layer by layer is looked at while this is in sight, so that other looks get their turn between
-    them, and each row is shown as soon as it is there. ``chosen`` tells that a person clicked
+    Layer by layer is requested while this is in sight, so that others get their turn between them,
+    and each row is shown as soon as it is there. ``chosen`` says that a person clicked
     another layer.
     """
 
@@ -41,7 +42,8 @@ class AllHeads(View):
         self._layers: tuple[AttentionLayer, ...] = ()
         self._current: AttentionLayer | None = None
         self._known: dict[WatchedRun, Figures] = {}
-        self._asked: tuple[AttentionLayer, tuple[WatchedRun, ...]] | None = None
+        self._request = RunRequest[HeadFigures](workspace, self)
+        self._wanted: AttentionLayer | None = None
         self._drawn: object = None
         self._measure = QComboBox()
         self._measure.setObjectName("headMeasure")
@@ -55,6 +57,7 @@ class AllHeads(View):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._panel)
         self._measure.currentIndexChanged.connect(self._show)
+        self._request.finished.connect(self._on_finished)
         workspace.run_changed.connect(self._forget)
         workspace.comparison_changed.connect(self._forget)
         # There may be runs already.
@@ -71,14 +74,9 @@ class AllHeads(View):
         self._layers, self._current = tuple(layers), current
 
     def refresh(self) -> None:
-        """Show what is known, and look for what is not."""
+        """Show what is known, and request what is not."""
         self._show()
-        self._look()
-
-    def leave(self) -> None:
-        """Look no further; what is known stays."""
-        self._asked = None
-        super().leave()
+        self._want_next()
 
     def _forget(self) -> None:
         """Keep no more of runs that are gone."""
@@ -94,34 +92,27 @@ class AllHeads(View):
         runs = self._known.values()
         return [layer for layer in self._layers if any(layer not in known for known in runs)]
 
-    def _look(self) -> None:
-        wanted = (next(iter(self._missing()), None), self._runs())
-        layer, runs = wanted
-        if layer is None or self._asked == wanted:
+    def _want_next(self) -> None:
+        layer = next(iter(self._missing()), None)
+        if layer is not None:
+            self._wanted = layer
+            self._request.want_of_runs(layer, partial(tasks.head_figures, layer))
+
+    def _on_finished(self) -> None:
+        result, error = self._request.result, self._request.error
+        if result is not None and self._wanted is not None:
+            for run, figures in result.found.items():
+                # It may be gone by now.
+                if run in self._known:
+                    self._known[run][self._wanted] = figures
+        # What is known is kept here; what is not is tried once more with the next refresh.
+        self._request.forget()
+        if error:
+            self._drawn = None
+            self._panel.show_message(error)
             return
-        self._asked = layer, runs
-        self.look_at_both(
-            partial(tasks.head_figures, layer), partial(self._take, layer, runs), self._fail
-        )
-
-    def _take(
-        self,
-        layer: AttentionLayer,
-        runs: tuple[WatchedRun, ...],
-        b: HeadFigures,
-        a: HeadFigures | None,
-    ) -> None:
-        self._asked = None
-        for run, figures in zip(runs, (b, a), strict=False):
-            if figures is not None and run in self._known:
-                self._known[run][layer] = figures
         self._show()
-        self._look()
-
-    def _fail(self, error: BaseException) -> None:
-        self._asked = None
-        self._drawn = None
-        self._panel.show_message(str(error))
+        self._want_next()
 
     def _show(self) -> None:
         done = len(self._layers) - len(self._missing())

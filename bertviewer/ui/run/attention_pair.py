@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from bertviewer.charts.attentions import Attended, token_pairs
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.progress import Progress
 from bertviewer.ui.charts.arrangement import Partners
-from bertviewer.ui.watched_run import Task, WatchedRun
+from bertviewer.ui.watched_run import RunTask, WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -30,7 +30,9 @@ class AttentionPair:
         return make(self.b), None if self.a is None else make(self.a)
 
 
-def remembered(task: Task, known: AttentionPair | None, layer: AttentionLayer) -> Task:
+def remembered(
+    task: RunTask[Attended], known: AttentionPair | None, layer: AttentionLayer
+) -> RunTask[Attended]:
     """Return the task, or B or A as they are known: one stays while the other changes."""
     pair = () if known is None else (known.b, known.a)
     there = [
@@ -39,7 +41,7 @@ def remembered(task: Task, known: AttentionPair | None, layer: AttentionLayer) -
         if one is not None and (one.maps.path, one.maps.call) == (layer.path, layer.call)
     ]
 
-    def find(model: "LoadedModel", watched: WatchedRun, progress: Progress) -> Any:
+    def find(model: "LoadedModel", watched: WatchedRun, progress: Progress) -> Attended:
         found = next((one for one in there if one.run is watched.run), None)
         return task(model, watched, progress) if found is None else found
 

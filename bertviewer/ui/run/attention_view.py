@@ -17,9 +17,9 @@ from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, reme
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.most_label import MostLabel
 from bertviewer.ui.run.root_colors import RootColors
+from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.run.view import View
-from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
@@ -32,7 +32,7 @@ class AttentionView(View):
         self._layers: tuple[AttentionLayer, ...] = ()
         self._layers_of: WatchedRun | None = None
         self._layer: AttentionLayer | None = None
-        self._wanted: Wanted[Attended] = Wanted(self)
+        self._request = RunRequest[Attended](workspace, self)
         self._pair: AttentionPair | None = None
         # What is drawn already: 512 tokens take a while.
         self._drawn_heads: object = None
@@ -52,8 +52,8 @@ class AttentionView(View):
         self._pages = QStackedWidget()
         self._line = QWidget()
         self._arrange()
-        self._wanted.came.connect(self._on_came)
-        self._wanted.late.connect(lambda: self._heads.set_title(self.tr("computing…")))
+        self._request.finished.connect(self._on_finished)
+        self._request.late.connect(lambda: self._heads.set_title(self.tr("computing…")))
         self._choice.chosen.connect(self._on_chosen)
         self._every.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
@@ -80,16 +80,9 @@ class AttentionView(View):
         if self._all.isChecked():
             self._every.follow(self._layers, self._layer)
             self._every.refresh()
-        key = watched, self.workspace.kept, self._layer
         task = remembered(partial(tasks.attention, self._layer), self._pair, self._layer)
-        if self._wanted.want(key, task):
+        if self._request.want_of_runs(self._layer, task):
             self._draw_later()
-
-    def leave(self) -> None:
-        """Wish for nothing more."""
-        self._every.leave()
-        self._wanted.give_up()
-        super().leave()
 
     def _arrange(self) -> None:
         line = QHBoxLayout(self._line)
@@ -110,11 +103,11 @@ class AttentionView(View):
         layout.addWidget(self._line)
         layout.addWidget(TurningSplitter(self._pages, self._head, (1050, 1000)), 1)
 
-    def _on_came(self) -> None:
-        if self._wanted.b is None:
-            self._refuse(self._wanted.error)
+    def _on_finished(self) -> None:
+        if self._request.b is None:
+            self._refuse(self._request.error)
             return
-        self._pair = attention_pair(self._wanted.b, self._wanted.a)
+        self._pair = attention_pair(self._request.b, self._request.a)
         self._root.setEnabled(True)
         self._head.show()
         self._share_room()
@@ -197,7 +190,7 @@ class AttentionView(View):
     def _on_runs(self) -> None:
         if not self.isVisible():
             # The attention of a run that may be gone is not worth the memory.
-            self._wanted.forget()
+            self._request.forget()
             self._forget_drawn()
             self._layers_of = None
             self._heads.show_charts(None)

@@ -15,8 +15,8 @@ from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui import tasks
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
-from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.workspace import Workspace
 
 SINGLE, DOUBLE = 240, 370  # pixels of the table, without run A and with it
@@ -28,7 +28,7 @@ class HistogramView(View):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._wanted: Wanted[Histogram] = Wanted(self)
+        self._request = RunRequest[Histogram | None](workspace, self)
         self._log = QCheckBox(self.tr("Log counts"))
         self._log.setObjectName("logCounts")
         self._log.setToolTip(self.tr("Draw the counts on a logarithmic axis: few are seen then"))
@@ -48,9 +48,9 @@ class HistogramView(View):
         layout.setContentsMargins(0, 4, 0, 0)
         layout.addWidget(columns)
         self._log.toggled.connect(self.refresh)
-        self._wanted.came.connect(self.refresh)
-        self._wanted.late.connect(lambda: self._panel.set_title(self.tr("computing…")))
-        workspace.run_changed.connect(self._wanted.forget)
+        self._request.finished.connect(self.refresh)
+        self._request.late.connect(lambda: self._panel.set_title(self.tr("computing…")))
+        workspace.run_changed.connect(self._request.forget)
         workspace.comparison_changed.connect(self._on_comparison)
 
     def refresh(self) -> None:
@@ -64,32 +64,29 @@ class HistogramView(View):
         a = None if kept is None else kept.run.activation(path)
         self._log.setEnabled(kept is None or workspace.comparison == "overlay")
         if b is None:
-            self._wanted.give_up()
+            self._request.cancel()
             self._statistics.hide()
             self._panel.set_title("")
             self._panel.show_message(self._why_not(path))
             return
         bounds = common_range(one.statistics for one in (b, a) if one is not None)
         task = partial(tasks.histogram, path, bounds)
-        if not self._wanted.want((watched, kept, path), task):
+        if not self._request.want_of_runs(path, task):
             return
         self._panel.set_title(self._title(path))
         self._statistics.setVisible(True)
         self._statistics.show_table(statistics_table(b, a))
         self._give_room(a is not None)
-        if self._wanted.error:
-            self._panel.show_message(self._wanted.error)
+        if self._request.error:
+            self._panel.show_message(self._request.error)
         else:
-            self._panel.show_charts(self._chart(self._wanted.b, b), self._chart(self._wanted.a, a))
-
-    def leave(self) -> None:
-        """Wish for nothing more."""
-        self._wanted.give_up()
-        super().leave()
+            self._panel.show_charts(
+                self._chart(self._request.b, b), self._chart(self._request.a, a)
+            )
 
     def _on_comparison(self) -> None:
         if self.workspace.kept is None:
-            self._wanted.forget()
+            self._request.forget()
 
     def _give_room(self, is_compared: bool) -> None:
         """Widen the table for run A, and narrow it again without."""

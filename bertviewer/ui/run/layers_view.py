@@ -63,10 +63,10 @@ class LayersView(View):
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         escape.activated.connect(workspace.clear_feature)
         self._controls.changed.connect(self._show)
-        self._outliers.came.connect(self._on_outliers)
-        self._measures.came.connect(self._show)
+        self._outliers.changed.connect(self._on_outliers)
+        self._measures.changed.connect(self._show)
         self._measures.late.connect(self._show_wait)
-        self._measures.failed.connect(self._show_failure)
+        self._measures.errored.connect(self._show_failure)
         workspace.run_changed.connect(self._norms.forget)
 
     @property
@@ -84,12 +84,6 @@ class LayersView(View):
         self._outliers.refresh()
         self._show()
 
-    def leave(self) -> None:
-        """Wish for nothing more."""
-        self._outliers.give_up()
-        self._measures.give_up()
-        super().leave()
-
     def _on_outliers(self) -> None:
         if self.workspace.feature is not None:
             self._show()
@@ -104,7 +98,7 @@ class LayersView(View):
         if feature is None:
             self._show_part(watched)
         else:
-            self._measures.give_up()
+            self._measures.cancel()
             self._show_feature(feature)
         # In a turn of its own: both at once would be felt.
         self.workspace.draw_queue.later(self._show_grid)

@@ -13,11 +13,13 @@ from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui import tasks
+from bertviewer.ui.background.requests import Request
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
-_LOOK = "OutlierBar"
+Features = tuple[OutlierFeature, ...]
+Levels = tuple[Level | None, ...]
+
 GAP = 4
 MOST_CHIPS = 8
 MOST_LISTED = 200
@@ -27,19 +29,17 @@ MOST_LISTED = 200
 class OutlierBar(QWidget):
     """A chip for each outlier feature, as many as there is room for, and a list of all of them.
 
-    ``came`` tells that those of a new run are known.
+    ``changed`` says that those of a new run are known.
     """
 
-    came = Signal()
+    changed = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("outlierFeatures")
         self._workspace = workspace
-        self._shown: WatchedRun | None = None
-        self._asked: WatchedRun | None = None
-        self._features: tuple[OutlierFeature, ...] = ()
-        self._levels: tuple[Level | None, ...] = ()
+        self._request = Request[tuple[Features, Levels]](workspace.requests, self)
+        self._features: Features = ()
         self._chips: list[QToolButton] = []
         self._name = QLabel()
         self._name.setForegroundRole(QPalette.ColorRole.PlaceholderText)
@@ -70,45 +70,32 @@ class OutlierBar(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._back.clicked.connect(workspace.clear_feature)
         workspace.feature_changed.connect(self._mark)
-        workspace.run_changed.connect(self._forget)
+        # The features of a run that is gone stay in sight until the next ones come.
+        workspace.run_changed.connect(self._request.forget)
+        self._request.finished.connect(self._show)
         self._mark()
 
     @property
-    def features(self) -> tuple[OutlierFeature, ...]:
+    def features(self) -> Features:
         """The outlier features of the last run, as far as they are known."""
         return self._features
 
     @property
-    def levels(self) -> tuple[Level | None, ...]:
+    def levels(self) -> Levels:
         """The levels of its hidden states; none as long as they are not known."""
-        return () if self._shown is None else self._levels
+        return () if self._request.result is None else self._request.result[1]
 
     def refresh(self) -> None:
-        """Look for the outliers of the last run, unless they are shown."""
+        """Request the outliers of the last run, unless they are shown."""
         watched = self._workspace.watched
-        if watched is None or watched is self._shown or watched is self._asked:
+        if watched is not None:
+            self._request.want(watched, partial(tasks.find_outliers, watched.run))
+
+    def _show(self) -> None:
+        run, result = self._workspace.run, self._request.result
+        if run is None or result is None:
             return
-        self._asked = watched
-        done = partial(self._take, watched)
-        self._workspace.look(_LOOK, watched, tasks.find_outliers, done, self._fail)
-
-    def give_up(self) -> None:
-        """Look for nothing more."""
-        self._asked = None
-        self._workspace.forget_look(_LOOK)
-
-    def _forget(self) -> None:
-        """Let go of a run that is gone; its features stay in sight until the next ones come."""
-        self._shown = self._asked = None
-
-    def _take(
-        self,
-        watched: WatchedRun,
-        found: tuple[tuple[OutlierFeature, ...], tuple[Level | None, ...]],
-    ) -> None:
-        self._shown, self._asked = watched, None
-        self._features, self._levels = found
-        run = watched.run
+        self._features = result[0]
         self.setVisible(bool(run.hidden_states))
         self._name.setText(
             self.tr("Outlier features:") if self._features else self.tr("No outlier features")
@@ -121,10 +108,7 @@ class OutlierBar(QWidget):
             self._line.insertWidget(place, chip)
         self._fill_menu(run)
         self._mark()
-        self.came.emit()
-
-    def _fail(self, _error: BaseException) -> None:
-        self._asked = None
+        self.changed.emit()
 
     def minimumSizeHint(self) -> QSize:
         """Return no width: the bar gives way to what is beside it. Qt calls it."""

@@ -7,33 +7,30 @@ from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.layers import Measured
 from bertviewer.ui import tasks
+from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
-from bertviewer.ui.run.wanted import Wanted
 from bertviewer.ui.watched_run import WatchedRun
-
-NOTHING: tuple[tuple[WatchedRun, ...], tuple[str, ...]] = (), ()
 
 
 class PartMeasures(QObject):
     """The sums of modules' tokens in the last run and in run A, measured when they are wanted.
 
-    ``came`` tells that there is more to show, ``late`` that it takes a while, ``failed`` carries
+    ``changed`` says that there is more to show, ``late`` that it takes a while, ``errored`` carries
     why it cannot be had.
     """
 
-    came = Signal()
+    changed = Signal()
     late = Signal()
-    failed = Signal(str)
+    errored = Signal(str)
 
     def __init__(self, view: View) -> None:
         super().__init__(view)
         self._view = view
         self._known: dict[WatchedRun, Measured] = {}
-        self._wanted = Wanted[Measured](view)
-        self._wanted.came.connect(self._take)
-        self._wanted.late.connect(self.late)
-        # The runs and the modules that are being measured.
-        self._asked = NOTHING
+        self._request = RunRequest[Measured](view.workspace, self)
+        self._request.finished.connect(self._take)
+        self._request.late.connect(self.late)
+        self._wanted: tuple[str, ...] = ()  # the modules that are being measured
         view.workspace.run_changed.connect(self._on_runs)
         view.workspace.comparison_changed.connect(self._on_runs)
 
@@ -48,23 +45,20 @@ class PartMeasures(QObject):
             path for path in dict.fromkeys(paths) if any(path not in self.of(run) for run in runs)
         )
         if not missing:
-            self.give_up()
+            self.cancel()
             return True
-        self._asked = runs, missing
-        self._wanted.want(self._asked, partial(tasks.measure_tokens, missing))
+        self._wanted = missing
+        self._request.want_of_runs(missing, partial(tasks.measure_tokens, missing))
         return False
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Want nothing more."""
-        self._asked = NOTHING
-        self._wanted.give_up()
+        self._request.cancel()
 
     def _on_runs(self) -> None:
         """Forget runs that are gone: they are large."""
         runs = self._runs()
         self._known = {run: found for run, found in self._known.items() if run in runs}
-        if self._asked[0] != runs:
-            self.give_up()
 
     def _runs(self) -> tuple[WatchedRun, ...]:
         """Return the last run and run A, which may be the same."""
@@ -72,16 +66,15 @@ class PartMeasures(QObject):
         return tuple(run for run in (workspace.watched, workspace.kept) if run is not None)
 
     def _take(self) -> None:
-        (runs, paths), wanted = self._asked, self._wanted
-        found, error = (wanted.b, wanted.a), wanted.error
+        paths, result, error = self._wanted, self._request.result, self._request.error
         # What is known is kept here, for as long as its run.
-        wanted.forget()
-        self._asked = NOTHING
-        if error:
-            self.failed.emit(error)
+        self._request.forget()
+        if result is None:
+            self.errored.emit(error)
             return
         nothing: Measured = dict.fromkeys(paths, ())
-        for run, measured in zip(runs, found, strict=False):
-            if measured is not None:
+        for run, measured in result.found.items():
+            # It may be gone by now.
+            if run in self._runs():
                 self._known[run] = {**self.of(run), **nothing, **measured}
-        self.came.emit()
+        self.changed.emit()

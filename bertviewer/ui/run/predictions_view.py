@@ -120,11 +120,6 @@ class PredictionsView(View):
             self._partners = key, super().partners(rows, columns)
         return self._partners[1]
 
-    def leave(self) -> None:
-        """Wish for nothing more."""
-        self._words.give_up()
-        super().leave()
-
     def _forget(self) -> None:
         """Keep nothing of runs that are gone."""
         self._partners = self._shown = None

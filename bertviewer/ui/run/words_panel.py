@@ -23,8 +23,8 @@ from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
+from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
-from bertviewer.ui.run.wanted import Wanted
 
 MOST_MASKS = 8
 """Masks that have a button; further ones are found in the table of tokens."""
@@ -37,7 +37,7 @@ class WordsPanel(QWidget):
         super().__init__(view)
         self._view = view
         self._workspace = view.workspace
-        self._wanted: Wanted[Predictions] = Wanted(view)
+        self._request = RunRequest[Predictions | None](self._workspace, self)
         self._title = ElidedLabel()
         self._title.setObjectName("predictionTitle")
         self._masks = QWidget()
@@ -72,17 +72,13 @@ class WordsPanel(QWidget):
         layout.addWidget(self._columns, 1)
         layout.addWidget(self._message, 1)
         self._message.hide()
-        self._wanted.came.connect(self._show)
-        self._wanted.late.connect(lambda: self._hint.setText(self.tr("computing…")))
+        self._request.finished.connect(self._show)
+        self._request.late.connect(lambda: self._hint.setText(self.tr("computing…")))
 
     def forget(self) -> None:
         """Want nothing more, and keep no run; what is drawn stays."""
-        self._wanted.forget()
+        self._request.forget()
         self._lens.forget()
-
-    def give_up(self) -> None:
-        """Want nothing more."""
-        self._wanted.give_up()
 
     def refresh(self, architecture: Architecture) -> None:
         """Show what is predicted at the selected token."""
@@ -92,7 +88,7 @@ class WordsPanel(QWidget):
             return
         self._show_masks(mask_places(watched.run, architecture))
         if token not in predicted_places(watched.run, architecture):
-            self._wanted.give_up()
+            self._request.cancel()
             self._title.setText("")
             self._hint.setText("")
             self._show_message(
@@ -107,21 +103,21 @@ class WordsPanel(QWidget):
             partner = {b: a for a, b in self._view.partners().tokens}
             if token in partner:
                 positions[kept] = partner[token]
-        key = (watched, token, kept, kept and positions.get(kept))
-        if self._wanted.want(key, partial(tasks.predictions, positions)):
+        key = tuple(positions.values())
+        if self._request.want_of_runs(key, partial(tasks.predictions, positions)):
             self._show()
 
     def _show(self) -> None:
-        workspace, wanted = self._workspace, self._wanted
+        workspace, request = self._workspace, self._request
         run, architecture = workspace.run, workspace.architecture
         if run is None or architecture is None:
             return
-        if wanted.error or wanted.b is None:
-            self._show_message(wanted.error)
+        if request.error or request.b is None:
+            self._show_message(request.error)
             return
         self._message.hide()
         self._columns.show()
-        b, a, kept = wanted.b, wanted.a, workspace.kept
+        b, a, kept = request.b, request.a, workspace.kept
         name = token_name(run, b.position)
         is_next = predicts_next(architecture)
         says = self.tr("Predicted after {0}") if is_next else self.tr("Predicted at {0}")
@@ -145,7 +141,7 @@ class WordsPanel(QWidget):
 
     def _hint_of(self, run: ActivationRun, b: Predictions, is_next: bool) -> str:
         parts = [actual_summary(run, b)]
-        if self._workspace.kept is not None and self._wanted.a is None:
+        if self._workspace.kept is not None and self._request.a is None:
             parts.append(self.tr("A has no such token"))
         elif not is_next and run.tokens[b.position].text not in MASKS:
             parts.append(

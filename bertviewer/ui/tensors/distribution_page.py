@@ -10,9 +10,9 @@ from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
+from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
@@ -42,7 +42,7 @@ class DistributionPage(Page):
         self.set_content(columns)
         self._log.toggled.connect(self.refresh)
 
-    def task(self, part: TensorPart) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask[Any]:
         """Return two passes over the tensor."""
         return lambda model, progress: tasks.distribution(part.matrix, model, progress)
 

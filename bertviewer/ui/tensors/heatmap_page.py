@@ -10,9 +10,9 @@ from bertviewer.core.weights.reading import Span
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui import tasks
+from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
@@ -95,7 +95,7 @@ class HeatmapPage(Page):
         """Return tensor and region."""
         return part.matrix, self._region
 
-    def task(self, part: TensorPart) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask[Any]:
         """Return the reduction of the region."""
         rows, columns = self._region
         return lambda model, progress: tasks.tensor_map(part.matrix, rows, columns, model, progress)

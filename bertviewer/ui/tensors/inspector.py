@@ -9,8 +9,9 @@ from bertviewer.charts.place import Place
 from bertviewer.core.architecture.architecture import Architecture, TensorInfo
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
 from bertviewer.core.tensors.token_index import TokenIndex
+from bertviewer.core.tensors.values import TensorValues
 from bertviewer.ui import tasks
-from bertviewer.ui.tensors.asking import Asking
+from bertviewer.ui.background.requests import Request
 from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.title import TensorTitle
@@ -29,8 +30,8 @@ class Inspector(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self._tensor: TensorInfo | None = None
-        self._values = Asking(workspace, "tensor values", self, needs_torch=False)
-        self._tokens = Asking(workspace, "token rows", self, needs_torch=True)
+        self._values = Request[TensorValues | None](workspace.requests, self, needs_torch=False)
+        self._tokens = Request[TokenIndex](workspace.requests, self)
         self._title = TensorTitle()
         self._title.setObjectName("tensorTitle")
         self._parts = PartChoice()
@@ -42,9 +43,9 @@ class Inspector(QWidget):
         layout.addWidget(self._views, 1)
         self._parts.changed.connect(self._on_part)
         self._parts.head_chosen.connect(lambda head: workspace.go(Place(head=head)))
-        self._values.came.connect(self._on_values)
+        self._values.finished.connect(self._on_values)
         self._values.late.connect(self._on_late)
-        self._tokens.came.connect(self._on_part)
+        self._tokens.finished.connect(self._on_part)
         workspace.run_changed.connect(self._on_run)
         workspace.weights_arrived.connect(self._on_run)
         workspace.head_changed.connect(self._on_head)
@@ -58,7 +59,7 @@ class Inspector(QWidget):
         if architecture is None:
             return
         if not is_same:
-            self._tokens.give_up()
+            self._tokens.cancel()
             layout = head_layout(architecture, tensor)
             self._parts.show_choices(tensor.shape, layout, _is_of_all(layout, architecture))
         if self._values.want(tensor.name, partial(tasks.tensor_values, tensor.name)):
@@ -66,8 +67,8 @@ class Inspector(QWidget):
 
     def leave(self) -> None:
         """Want nothing more: the tab is out of sight, or no tensor is chosen."""
-        for asking in (self._values, self._tokens):
-            asking.give_up()
+        for request in (self._values, self._tokens):
+            request.cancel()
         self._views.leave()
 
     def forget(self) -> None:
@@ -75,8 +76,8 @@ class Inspector(QWidget):
         self._tensor = None
         self._title.show_name("")
         self._parts.show_head(self._workspace.head)
-        for asking in (self._values, self._tokens):
-            asking.forget()
+        for request in (self._values, self._tokens):
+            request.forget()
         self._views.forget()
 
     def _make_head(self) -> QHBoxLayout:
@@ -110,8 +111,8 @@ class Inspector(QWidget):
         values = self._values.result
         if values is None or self._tensor is None or self._values.key != self._tensor.name:
             return
-        is_known = self._tokens.key == self._tensor.name and self._tokens.result is not None
-        tokens = self._tokens.result if is_known else NO_TOKENS
+        known = self._tokens.result if self._tokens.key == self._tensor.name else None
+        tokens = NO_TOKENS if known is None else known
         matrix = self._parts.matrix(values)
         part = self._views.part
         if part is None or part.matrix != matrix or part.tokens is not tokens:

@@ -14,11 +14,11 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.ui import tasks
+from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.tensor_part import TensorPart
@@ -69,7 +69,7 @@ class NormsPage(Page):
         self._axis.currentIndexChanged.connect(self.refresh)
         table.doubleClicked.connect(self._on_double_click)
 
-    def task(self, part: TensorPart) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask[Any]:
         """Return one pass over the tensor."""
         return lambda model, progress: tasks.survey(part.matrix, model, progress)
 

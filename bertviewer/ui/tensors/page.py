@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.core.system import libraries
 from bertviewer.plots.theme import PlotTheme
-from bertviewer.ui.tensors.asking import Asking, ModelTask
+from bertviewer.ui.background.requests import ModelTask, Request
 from bertviewer.ui.tensors.notice import Notice
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
@@ -27,7 +27,7 @@ class Page(QWidget):
         super().__init__(parent)
         self.workspace = workspace
         self.part: TensorPart | None = None
-        self.asking = Asking(workspace, type(self).__name__, self, needs_torch=self.needs_torch)
+        self.request = Request[Any](workspace.requests, self, needs_torch=self.needs_torch)
         self._is_stopped = False
         self._notice = Notice()
         self._pages = QStackedWidget()
@@ -35,9 +35,9 @@ class Page(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._pages)
-        self.asking.came.connect(self.refresh)
-        self.asking.late.connect(self._on_late)
-        self.asking.progressed.connect(self._notice.show_progress)
+        self.request.finished.connect(self.refresh)
+        self.request.late.connect(self._on_late)
+        self.request.progressed.connect(self._notice.show_progress)
         self._notice.pressed.connect(self._on_pressed)
 
     def set_content(self, content: QWidget) -> None:
@@ -55,12 +55,12 @@ class Page(QWidget):
 
     def leave(self) -> None:
         """Want nothing more: the page is out of sight."""
-        self.asking.give_up()
+        self.request.cancel()
 
     def forget(self) -> None:
         """Keep nothing: the model is another one."""
         self.part = None
-        self.asking.forget()
+        self.request.forget()
         self._pages.setCurrentIndex(0)
         self._notice.say("")
 
@@ -70,19 +70,19 @@ class Page(QWidget):
         if part is None:
             return
         if why := self.why_not(part):
-            self.asking.give_up()
+            self.request.cancel()
             self._notice.say(why, self.way_out(part))
             self._pages.setCurrentIndex(0)
         elif self._is_stopped:
             self._notice.say(self.tr("Cancelled."), self.tr("Compute"))
             self._pages.setCurrentIndex(0)
-        elif not self.asking.want(self.key(part), self.task(part)):
+        elif not self.request.want(self.key(part), self.task(part)):
             return
-        elif self.asking.error:
-            self._notice.say(self.asking.error)
+        elif self.request.error:
+            self._notice.say(self.request.error)
             self._pages.setCurrentIndex(0)
         else:
-            self.draw(part, self.asking.result)
+            self.draw(part, self.request.result)
             self._pages.setCurrentIndex(1)
 
     def on_part(self) -> None:
@@ -92,7 +92,7 @@ class Page(QWidget):
         """Return what tells this result from others."""
         return part.matrix
 
-    def task(self, part: TensorPart) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask[Any]:
         """Return what the worker has to do."""
         raise NotImplementedError
 
@@ -122,8 +122,8 @@ class Page(QWidget):
         self._pages.setCurrentIndex(0)
 
     def _on_pressed(self) -> None:
-        if self.asking.is_waiting:
-            self.asking.give_up()
+        if self.request.is_waiting:
+            self.request.cancel()
             self._is_stopped = True
         else:
             self._is_stopped = False

@@ -12,9 +12,9 @@ from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
 from bertviewer.plots.spectrum_plot import SpectrumPlot
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
+from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.tensors.asking import ModelTask
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
@@ -45,7 +45,7 @@ class SpectrumPage(Page):
         columns.setSizes([600, TABLE])
         self.set_content(columns)
 
-    def task(self, part: TensorPart) -> ModelTask:
+    def task(self, part: TensorPart) -> ModelTask[Any]:
         """Return the decomposition."""
         return lambda model, progress: tasks.singular_values(part.matrix, model, progress)
 

@@ -6,7 +6,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.token_count import TokenCount
-from bertviewer.core.errors import Cancelled
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.typing.counting import Counting
 from bertviewer.ui.workspace import Workspace
@@ -83,7 +82,7 @@ class TokenCounter(QObject):
             self.counted.emit(count)
 
     def _on_failed(self, counting: Counting, error: BaseException) -> None:
-        if not isinstance(error, Cancelled) and counting is self._counting:
+        if counting is self._counting:
             # An error of ours. Once is enough: it would come with every key.
             self._counting = None
             self._workspace.failed.emit(error)

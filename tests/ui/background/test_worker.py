@@ -6,7 +6,6 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.errors import Cancelled
 from bertviewer.core.progress import Progress
 from bertviewer.ui.background.worker import Worker
 from tests.patient_bot import PATIENCE
@@ -19,25 +18,33 @@ def spin(progress: Progress) -> None:
         time.sleep(0.001)
 
 
+def failed(error: BaseException) -> None:
+    pytest.fail(f"ended in {error!r}")
+
+
 def test_results_come_back_in_the_windows_thread(worker: Worker, qtbot: QtBot) -> None:
     seen: list[object] = []
 
-    def done(result: object) -> None:
+    def returned(result: object) -> None:
         seen.extend((result, threading.current_thread()))
 
-    worker.start(lambda _: threading.current_thread().name, done, seen.append)
+    worker.start(lambda _: threading.current_thread().name, returned, seen.append)
     qtbot.waitUntil(lambda: len(seen) == 2)
     assert seen == ["bertviewer-worker", threading.current_thread()]
 
 
 def test_cancel_stops_the_task(worker: Worker, qtbot: QtBot) -> None:
-    errors: list[BaseException] = []
-    worker.start(spin, lambda _: pytest.fail("was not cancelled"), errors.append)
+    ends: list[str] = []
+    worker.start(
+        spin,
+        lambda _: pytest.fail("was not cancelled"),
+        failed,
+        lambda: ends.append("cancelled"),
+    )
     with qtbot.waitSignal(worker.progressed):
         pass
     worker.cancel()
-    qtbot.waitUntil(lambda: bool(errors))
-    assert isinstance(errors[0], Cancelled)
+    qtbot.waitUntil(lambda: ends == ["cancelled"])
     assert not worker.busy
 
 
@@ -59,13 +66,13 @@ def test_one_task_at_a_time_and_the_last_wish_wins(worker: Worker, qtbot: QtBot)
         worker.start(
             lambda progress, number=number: task(number, progress),  # type: ignore[misc]
             results.append,
-            lambda error: None,
+            failed,
         )
     qtbot.waitUntil(lambda: not worker.busy)
     assert results == [19]
 
 
-def test_even_a_panic_is_told(worker: Worker, qtbot: QtBot) -> None:
+def test_even_a_panic_is_an_error(worker: Worker, qtbot: QtBot) -> None:
     class Panic(BaseException):
         pass
 
@@ -78,28 +85,30 @@ def test_even_a_panic_is_told(worker: Worker, qtbot: QtBot) -> None:
     assert isinstance(errors[0], Panic)
 
 
-def test_a_worker_that_is_stopped_tells_nothing_more(qtbot: QtBot) -> None:
+def test_nothing_is_heard_of_a_worker_that_was_stopped(qtbot: QtBot) -> None:
     worker = Worker()
-    told: list[object] = []
-    worker.start(spin, told.append, told.append)
+    heard: list[object] = []
+    worker.start(spin, heard.append, heard.append, lambda: heard.append("cancelled"))
     with qtbot.waitSignal(worker.progressed):
         pass
     assert worker.stop(PATIENCE / 1000)
     qtbot.wait(20)
-    assert told == []
+    assert heard == []
 
 
-def test_an_end_that_was_on_its_way_when_the_worker_was_stopped_is_not_told(qtbot: QtBot) -> None:
+def test_nothing_is_heard_of_an_end_that_was_on_its_way_when_the_worker_was_stopped(
+    qtbot: QtBot,
+) -> None:
     worker = Worker()
-    told: list[object] = []
+    heard: list[object] = []
     sent = threading.Event()
     # In the worker's own thread, once the end is on its way; no event loop takes it yet.
     worker._ended.connect(lambda *_: sent.set(), Qt.ConnectionType.DirectConnection)
-    worker.start(lambda _: None, told.append, told.append)
+    worker.start(lambda _: None, heard.append, heard.append)
     assert sent.wait(PATIENCE / 1000)
     assert worker.stop(PATIENCE / 1000)
     qtbot.wait(1)
-    assert told == []
+    assert heard == []
 
 
 def test_what_is_started_when_a_job_ends_gives_way_to_the_one_that_waited(
@@ -112,21 +121,21 @@ def test_what_is_started_when_a_job_ends_gives_way_to_the_one_that_waited(
         has_begun.set()
         assert goes_on.wait(PATIENCE / 1000)
 
-    def unasked(progress: Progress) -> None:
+    def another(progress: Progress) -> None:
         while True:
-            progress(0, 0, "unasked")
+            progress(0, 0, "another")
             time.sleep(0.001)
 
     def start_another(_: object) -> None:
         ends.append("first")
-        worker.start(unasked, ends.append, lambda error: ends.append(type(error).__name__))
+        worker.start(another, ends.append, failed, lambda: ends.append("cancelled"))
 
-    worker.start(first, start_another, lambda error: ends.append(f"first {error!r}"))
+    worker.start(first, start_another, failed)
     assert has_begun.wait(PATIENCE / 1000)
     wished = "wished"
-    worker.start(lambda _: wished, ends.append, lambda error: ends.append(f"{wished} {error!r}"))
+    worker.start(lambda _: wished, ends.append, failed)
     goes_on.set()
     qtbot.waitUntil(lambda: wished in ends)
     assert ends[-1] == wished
-    assert "Cancelled" in ends
+    assert "cancelled" in ends
     qtbot.waitUntil(lambda: not worker.busy)

@@ -16,6 +16,7 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.predictions_view import PredictionsView
+from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.words_panel import WordsPanel
 from tests.ui.finding import find, last_run
 from tests.ui.run.predictions_window import MASKED, Run, runner, table, text
@@ -211,6 +212,6 @@ def test_nothing_of_a_run_that_is_gone_is_kept(
     settle()
     view = find(window, PredictionsView)
     assert window.workspace.watched is not before
-    assert view._words._wanted.b is None
+    assert find(view, RunRequest).result is None
     assert view._words._lens._b is None
     assert view._classes._b is None

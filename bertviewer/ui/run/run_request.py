@@ -1,0 +1,69 @@
+"""What a view wants to have computed of runs: one thing at a time, the latest."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from PySide6.QtCore import QObject
+
+from bertviewer.core.progress import Progress
+from bertviewer.ui.background.requests import ModelTask, Request
+from bertviewer.ui.watched_run import RunTask, WatchedRun
+from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.core.loading.loaded_model import LoadedModel
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class OfRuns(Generic[Found]):
+    """The same of the last run and of run A, if one is kept; they may be one run."""
+
+    found: dict[WatchedRun, Found]
+    watched: WatchedRun
+    kept: WatchedRun | None
+
+
+class RunRequest(Request[OfRuns[Found]]):
+    """Results of the last run and of run A. A new run gives them up."""
+
+    def __init__(self, workspace: Workspace, parent: QObject) -> None:
+        super().__init__(workspace.requests, parent)
+        self._workspace = workspace
+        workspace.run_changed.connect(self.cancel)
+
+    @property
+    def b(self) -> Found | None:
+        """What was found of the last run."""
+        result = self.result
+        return None if result is None else result.found[result.watched]
+
+    @property
+    def a(self) -> Found | None:
+        """What was found of run A."""
+        result = self.result
+        return None if result is None or result.kept is None else result.found[result.kept]
+
+    def want_of_runs(self, key: Hashable, task: RunTask[Found]) -> bool:
+        """Return whether this is there of the runs of now; if not, it is on its way."""
+        watched, kept = self._workspace.watched, self._workspace.kept
+        if watched is None:
+            return False
+        return self.want((watched, kept, key), _of_runs(task, watched, kept))
+
+
+def _of_runs(
+    task: RunTask[Found], watched: WatchedRun, kept: WatchedRun | None
+) -> ModelTask[OfRuns[Found]]:
+    """Return a task for both runs; what it found before it was interrupted is not lost."""
+    found: dict[WatchedRun, Found] = {}
+
+    def compute(model: "LoadedModel", progress: Progress) -> OfRuns[Found]:
+        for run in (watched, kept):
+            if run is not None and run not in found:
+                found[run] = task(model, run, progress)
+        return OfRuns(found, watched, kept)
+
+    return compute
