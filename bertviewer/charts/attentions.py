@@ -7,13 +7,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QCoreApplication
 
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.comparison import Pairs
 from bertviewer.charts.levels import Levels, Values, levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import token_names
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
@@ -43,19 +43,22 @@ class HeadFigures:
         return self.entropies if measure == "entropy" else self.distances
 
 
-def heads_chart(attended: Attended, is_root: bool = False) -> HeadsChart:
+def heads_chart(
+    attended: Attended, is_root: bool = False, translate: Translate = english
+) -> HeadsChart:
     """Return all heads, with the entropy H in nats and the mean distance d in tokens of each.
 
     Colours follow the square roots of the shares if ``is_root``.
     """
-    maps, names = attended.maps, token_names(attended.run.tokens)
+    maps, names = attended.maps, token_names(attended.run.tokens, translate)
     return HeadsChart(
         values=maps.probabilities,
         captions=tuple(_caption(maps, head) for head in range(len(maps.probabilities))),
         queries=tuple(names[token] for token in maps.query_tokens),
         keys=tuple(names[token] for token in maps.key_tokens),
-        value_title=QCoreApplication.translate("charts", "Attention"),
+        value_title=translate("charts", "Attention"),
         subject=attended.layer.name,
+        cell_text=translate("charts", "head {0}, query {1}, key {2}: {3}"),
         is_root=is_root,
         levels=_levels(maps.probabilities),
         second_query=_second(attended.run, maps.query_tokens),
@@ -63,19 +66,21 @@ def heads_chart(attended: Attended, is_root: bool = False) -> HeadsChart:
     )
 
 
-def head_chart(attended: Attended, head: int, is_root: bool = False) -> GridChart:
+def head_chart(
+    attended: Attended, head: int, is_root: bool = False, translate: Translate = english
+) -> GridChart:
     """Return what each query token (rows) takes from each key token (columns) in one head.
 
     A row stands for its query token. Columns stand for tokens only where those are of another
     text than the queries. Colours follow the square roots of the shares if ``is_root``.
     """
     run, maps = attended.run, attended.maps
-    names = token_names(run.tokens)
+    names = token_names(run.tokens, translate)
     queries, keys = maps.query_tokens, maps.key_tokens
     values = maps.probabilities[head]
     query, key = (
-        QCoreApplication.translate("charts", "query {0}"),
-        QCoreApplication.translate("charts", "key {0}"),
+        translate("charts", "query {0}"),
+        translate("charts", "key {0}"),
     )
     return GridChart(
         values=values,
@@ -83,10 +88,10 @@ def head_chart(attended: Attended, head: int, is_root: bool = False) -> GridChar
         columns=tuple(run.tokens[token].text for token in keys),
         row_places=tuple(Place(token=token) for token in queries),
         column_places=tuple(Place(token=token) for token in keys) if maps.is_cross else (),
-        x_title=QCoreApplication.translate("charts", "Key"),
-        y_title=QCoreApplication.translate("charts", "Query"),
-        value_title=QCoreApplication.translate("charts", "Attention"),
-        subject=_of_head(attended, head),
+        x_title=translate("charts", "Key"),
+        y_title=translate("charts", "Query"),
+        value_title=translate("charts", "Attention"),
+        subject=_of_head(attended, head, translate),
         is_root=is_root,
         is_top_down=True,
         levels=_levels(values),
@@ -101,6 +106,7 @@ def figures_chart(
     layers: Sequence[AttentionLayer],
     figures: Mapping[AttentionLayer, HeadFigures],
     measure: Measure,
+    translate: Translate = english,
 ) -> GridChart:
     """Return a figure of each head (columns) in each attention (rows), the first one below.
 
@@ -113,15 +119,15 @@ def figures_chart(
     for number, row in enumerate(rows):
         if row is not None:
             values[number, : len(row)] = row
-    name = QCoreApplication.translate("charts", "head {0}")
+    name = translate("charts", "head {0}")
     return GridChart(
         values=values,
         rows=tuple(layer.label for layer in layers),
         columns=tuple(map(str, range(count))),
         column_places=tuple(Place(head=head) for head in range(count)),
-        x_title=QCoreApplication.translate("charts", "Head"),
-        y_title=QCoreApplication.translate("charts", "Layer"),
-        value_title=_measured(measure),
+        x_title=translate("charts", "Head"),
+        y_title=translate("charts", "Layer"),
+        value_title=_measured(measure, translate),
         row_names=tuple(layer.name for layer in layers),
         column_names=tuple(name.format(head) for head in range(count)),
     )
@@ -145,15 +151,15 @@ def _second(run: ActivationRun, tokens: Sequence[int]) -> int | None:
     return place if place and place < len(tokens) else None
 
 
-def _of_head(attended: Attended, head: int) -> str:
-    name = QCoreApplication.translate("charts", "head {0}").format(head)
+def _of_head(attended: Attended, head: int, translate: Translate) -> str:
+    name = translate("charts", "head {0}").format(head)
     return f"{attended.layer.name}, {name}"
 
 
-def _measured(measure: Measure) -> str:
+def _measured(measure: Measure, translate: Translate) -> str:
     if measure == "entropy":
-        return QCoreApplication.translate("charts", "Entropy, nats")
-    return QCoreApplication.translate("charts", "Distance, tokens")
+        return translate("charts", "Entropy, nats")
+    return translate("charts", "Distance, tokens")
 
 
 def _caption(maps: AttentionMaps, head: int) -> str:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.headers import column_header, corner_header
 from bertviewer.charts.levels import Levels, Values
 from bertviewer.charts.place import Place
@@ -180,6 +178,7 @@ class HeadsChart:
         subject: which layer it is of, in words.
         second_query: the query token at which a second text begins, which a line sets off.
         second_key: the key token likewise.
+        cell_text: what tells a cell: its head, its query, its key and its value, by number.
     """
 
     values: Values
@@ -193,12 +192,12 @@ class HeadsChart:
     subject: str = ""
     second_query: int | None = None
     second_key: int | None = None
+    cell_text: str = "head {0}, query {1}, key {2}: {3}"
 
     def text(self, head: int, query: int, key: int) -> str:
         """Return a cell's head, tokens and exact value in words."""
         value = number_text(self.values[head, query, key])
-        text = QCoreApplication.translate("charts", "head {0}, query {1}, key {2}: {3}")
-        return text.format(head, self.queries[query], self.keys[key], value)
+        return self.cell_text.format(head, self.queries[query], self.keys[key], value)
 
     def table(self) -> Table:
         """Return a row for each query token of each head, with a column for each key token."""

@@ -3,32 +3,35 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.levels import PARTS
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import token_names
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.core.text.text_direction import isolated
 
 
-def label_grid(run: ActivationRun, scores: ClassScores) -> GridChart:
+def label_grid(
+    run: ActivationRun, scores: ClassScores, translate: Translate = english
+) -> GridChart:
     """Return the probability of each label (rows) at each token (columns)."""
     tokens = [run.tokens[place] for place in scores.tokens]
+    names = token_names(run.tokens, translate)
     probabilities = scores.logits if scores.probabilities is None else scores.probabilities
     return GridChart(
         values=np.asarray(probabilities, dtype=np.float64).T,
         rows=scores.labels,
         columns=tuple(token.text for token in tokens),
         column_places=tuple(Place(token=place) for place in scores.tokens),
-        x_title=QCoreApplication.translate("charts", "Token"),
-        y_title=QCoreApplication.translate("charts", "Label"),
-        value_title=QCoreApplication.translate("charts", "Probability"),
+        x_title=translate("charts", "Token"),
+        y_title=translate("charts", "Label"),
+        value_title=translate("charts", "Probability"),
         is_top_down=True,
         levels=(0.0, 1.0),
-        column_names=tuple(token_names(run.tokens)[place] for place in scores.tokens),
+        column_names=tuple(names[place] for place in scores.tokens),
     )
 
 
@@ -37,6 +40,7 @@ def answer_chart(
     tokens: Sequence[int],
     scores: ClassScores,
     partners: Mapping[int, int] | None = None,
+    translate: Translate = english,
 ) -> LineChart:
     """Return at which token the answer begins and ends: two lines of probabilities.
 
@@ -57,8 +61,8 @@ def answer_chart(
     )
     ticks = tuple(run.tokens[place].text for place in tokens)
     titles = (
-        QCoreApplication.translate("charts", "Token"),
-        QCoreApplication.translate("charts", "Probability"),
+        translate("charts", "Token"),
+        translate("charts", "Probability"),
     )
     names = tuple(f"{isolated(text)} ({place})" for text, place in zip(ticks, tokens, strict=True))
     return LineChart(lines, *titles, ticks, tick_names=names, bounds=PARTS)

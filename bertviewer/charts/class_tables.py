@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from itertools import groupby
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.figures import (
     Figure,
     FigureColumn,
@@ -20,37 +18,23 @@ from bertviewer.charts.figures import (
 from bertviewer.charts.headers import column_header
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_naming import visible
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, Scores
 from bertviewer.core.analysis.words import word_text
 from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.core.text.text_direction import isolated
 
-_TITLES = {
-    "label": QT_TRANSLATE_NOOP("class_tables", "Label"),
-    "token": QT_TRANSLATE_NOOP("class_tables", "Token"),
-    "probability": QT_TRANSLATE_NOOP("class_tables", "Probability"),
-    "logit": QT_TRANSLATE_NOOP("class_tables", "Logit"),
-    "value": QT_TRANSLATE_NOOP("class_tables", "Value"),
-    "start": QT_TRANSLATE_NOOP("class_tables", "Start"),
-    "end": QT_TRANSLATE_NOOP("class_tables", "End"),
-}
-_BEST = QT_TRANSLATE_NOOP("class_tables", "{0}, probability {1}")
-_ANSWER = QT_TRANSLATE_NOOP("class_tables", "Likeliest answer: “{0}” (tokens {1} to {2}), {3}")
-_LOGITS = QT_TRANSLATE_NOOP("class_tables", "logits {0} + {1} = {2}")
-_SECOND = QT_TRANSLATE_NOOP("class_tables", "The second text")
-_BOTH = QT_TRANSLATE_NOOP("class_tables", "Both texts are")
-_NO_ANSWER = QT_TRANSLATE_NOOP("class_tables", "No span of this text can be the answer.")
-
 Tokens = Mapping[int, int]
 """The places of B's tokens in A."""
 
 
-def class_table(b: ClassScores, a: ClassScores | None = None) -> FigureTable:
+def class_table(
+    b: ClassScores, a: ClassScores | None = None, translate: Translate = english
+) -> FigureTable:
     """Return the labels of the whole text with their probabilities and logits."""
     if b.probabilities is None:
-        return _values(b, a)
+        return _values(b, a, translate)
     rows = [
         (
             words(label, is_bold=column in b.best and len(b.labels) > 1),
@@ -61,14 +45,14 @@ def class_table(b: ClassScores, a: ClassScores | None = None) -> FigureTable:
         for column, label in enumerate(b.labels)
     ]
     columns = (
-        FigureColumn(_verdict(b) or _title("label")),
-        *_chances(_title("probability"), a is not None),
-        _logit(_title("logit"), a is not None),
+        FigureColumn(_verdict(b, translate) or translate("charts", "Label")),
+        *_chances(translate("charts", "Probability"), a is not None, translate),
+        _logit(translate("charts", "Logit"), a is not None),
     )
     return FigureTable(columns, tuple(rows))
 
 
-def _values(b: ClassScores, a: ClassScores | None) -> FigureTable:
+def _values(b: ClassScores, a: ClassScores | None, translate: Translate) -> FigureTable:
     """Return the value of a regression."""
     rows = []
     for column, label in enumerate(b.labels):
@@ -76,13 +60,17 @@ def _values(b: ClassScores, a: ClassScores | None) -> FigureTable:
         other = None if a is None else _at(a.logits, 0, column)
         rest = () if other is None else (number(other), number(mine - other))
         rows.append((words(label), number(mine), *rest))
-    value = _title("value")
+    value = translate("charts", "Value")
     values = (FigureColumn(value, "number"),) if a is None else of_both_runs(value)
-    return FigureTable((FigureColumn(_title("label")), *values), tuple(rows))
+    return FigureTable((FigureColumn(translate("charts", "Label")), *values), tuple(rows))
 
 
 def token_class_table(
-    run: ActivationRun, b: ClassScores, a: ClassScores | None = None, tokens: Tokens | None = None
+    run: ActivationRun,
+    b: ClassScores,
+    a: ClassScores | None = None,
+    tokens: Tokens | None = None,
+    translate: Translate = english,
 ) -> FigureTable:
     """Return the likeliest label of each token; A's figures are of the same label."""
     rows_of_a = _rows_of(a, tokens)
@@ -101,16 +89,20 @@ def token_class_table(
         )
     columns = (
         FigureColumn("#", "number"),
-        FigureColumn(_title("token")),
-        FigureColumn(_title("label")),
-        *_chances(_title("probability"), a is not None),
-        _logit(_title("logit"), a is not None),
+        FigureColumn(translate("charts", "Token")),
+        FigureColumn(translate("charts", "Label")),
+        *_chances(translate("charts", "Probability"), a is not None, translate),
+        _logit(translate("charts", "Logit"), a is not None),
     )
     return FigureTable(columns, tuple(rows), tuple(Place(token=place) for place in b.tokens))
 
 
 def answer_table(
-    run: ActivationRun, b: ClassScores, a: ClassScores | None = None, tokens: Tokens | None = None
+    run: ActivationRun,
+    b: ClassScores,
+    a: ClassScores | None = None,
+    tokens: Tokens | None = None,
+    translate: Translate = english,
 ) -> FigureTable:
     """Return for each token how likely the answer begins there, and ends there."""
     rows_of_a = _rows_of(a, tokens)
@@ -126,19 +118,20 @@ def answer_table(
         logits = (score(_at(b.logits, row, column)) for column in (0, 1))
         rows.append((*_token(run, place, place in answer), *figures, *logits))
     is_compared = a is not None
-    start, end, logit = _title("start"), _title("end"), _title("logit").lower()
+    start, end = translate("charts", "Start"), translate("charts", "End")
+    logit = translate("charts", "Logit").lower()
     columns = (
         FigureColumn("#", "number"),
-        FigureColumn(_title("token")),
-        *_chances(start, is_compared, f"{start} "),
-        *_chances(end, is_compared, f"{end} "),
+        FigureColumn(translate("charts", "Token")),
+        *_chances(start, is_compared, translate, f"{start} "),
+        *_chances(end, is_compared, translate, f"{end} "),
         _logit(f"{start} {logit}", is_compared),
         _logit(f"{end} {logit}", is_compared),
     )
     return FigureTable(columns, tuple(rows), tuple(Place(token=place) for place in b.tokens))
 
 
-def best_line(run: ActivationRun, scores: ClassScores) -> str:
+def best_line(run: ActivationRun, scores: ClassScores, translate: Translate = english) -> str:
     """Return what the model says in one line, "" where it says something of each token."""
     if scores.of == "tokens":
         return ""
@@ -147,25 +140,29 @@ def best_line(run: ActivationRun, scores: ClassScores) -> str:
             return f"{isolated(scores.labels[0])}: {number_text(_at(scores.logits, 0, 0))}"
         best = scores.best[0]
         chance = _at(scores.probabilities, 0, best)
-        label = f"{_verdict(scores)} {isolated(scores.labels[best])}".strip()
-        return _translated(_BEST).format(label, probability_text(chance))
+        label = f"{_verdict(scores, translate)} {isolated(scores.labels[best])}".strip()
+        says = translate("charts", "{0}, probability {1}")
+        return says.format(label, probability_text(chance))
     if scores.answer is None:
-        return _translated(_NO_ANSWER)
+        return translate("charts", "No span of this text can be the answer.")
     first, last = scores.answer
     start = _at(scores.logits, scores.tokens.index(first), 0)
     end = _at(scores.logits, scores.tokens.index(last), 1)
-    logits = _translated(_LOGITS).format(
+    logits = translate("charts", "logits {0} + {1} = {2}").format(
         *(with_minus(f"{x:.3f}") for x in (start, end, start + end))
     )
     span = isolated(span_text(run, first, last))
-    return _translated(_ANSWER).format(span, first, last, logits)
+    says = translate("charts", "Likeliest answer: “{0}” (tokens {1} to {2}), {3}")
+    return says.format(span, first, last, logits)
 
 
-def _verdict(scores: ClassScores) -> str:
+def _verdict(scores: ClassScores, translate: Translate) -> str:
     """Return how a sentence begins that the label ends, "" where the label says it alone."""
     if scores.of != "next sentence":
         return ""
-    return _translated(_SECOND if scores.labels[0].startswith("is") else _BOTH)
+    if scores.labels[0].startswith("is"):
+        return translate("charts", "The second text")
+    return translate("charts", "Both texts are")
 
 
 def span_text(run: ActivationRun, first: int, last: int) -> str:
@@ -179,8 +176,10 @@ def _token(run: ActivationRun, place: int, is_bold: bool = False) -> tuple[Figur
     return Figure(place, str(place)), words(visible(run.tokens[place].text), is_bold=is_bold)
 
 
-def _chances(title: str, is_compared: bool, prefix: str = "") -> tuple[FigureColumn, ...]:
-    measure = f"{prefix}{_title('probability').lower()}" if prefix else title
+def _chances(
+    title: str, is_compared: bool, translate: Translate, prefix: str = ""
+) -> tuple[FigureColumn, ...]:
+    measure = f"{prefix}{translate('charts', 'Probability').lower()}" if prefix else title
     if not is_compared:
         return (FigureColumn(title, "bar", measure),)
     return of_both_runs(measure, "bar", prefix)
@@ -207,11 +206,3 @@ def _chance(scores: ClassScores | None, row: int | None, column: int) -> float |
 
 def _at(values: Scores, row: int, column: int) -> float:
     return float(values[row, column])
-
-
-def _title(name: str) -> str:
-    return _translated(_TITLES[name])
-
-
-def _translated(text: str) -> str:
-    return QCoreApplication.translate("class_tables", text)

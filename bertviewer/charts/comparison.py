@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QCoreApplication
 
 from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
+from bertviewer.charts.translation import Translate, english
 
 Pairs = Sequence[tuple[int, int]]
 """Index in A, index in B of what is the same in both."""
@@ -42,7 +42,7 @@ def _of(run: str, line: Line) -> Line:
     return replace(line, label=label, name=name, run=run, thing=line.label)
 
 
-def line_difference(a: LineChart, b: LineChart) -> LineChart:
+def line_difference(a: LineChart, b: LineChart, translate: Translate = english) -> LineChart:
     """Return B − A for each line whose label both have, where both have a value at the same x.
 
     The same x is the same position with the same tick.
@@ -62,7 +62,7 @@ def line_difference(a: LineChart, b: LineChart) -> LineChart:
             high=None,
             min=None,
             max=None,
-            measure=_less_a(line.measure) if line.measure else "",
+            measure=_less_a(line.measure, translate) if line.measure else "",
             reach="",
         )
         for n, line in enumerate(b.lines)
@@ -71,7 +71,7 @@ def line_difference(a: LineChart, b: LineChart) -> LineChart:
     # Of a mean in its band, the difference of the means is all that is left.
     measures = {line.measure for line in lines}
     title = measures.pop() if len(measures) == 1 else ""
-    title = title or _less_a(b.y_title)
+    title = title or _less_a(b.y_title, translate)
     return replace(b, lines=lines, y_title=title, is_log=False, bounds=(-inf, inf))
 
 
@@ -101,7 +101,11 @@ def common_title(a: Grid, b: Grid) -> str | None:
 
 
 def grid_difference(
-    a: GridChart, b: GridChart, columns: Pairs, rows: Pairs | None = None
+    a: GridChart,
+    b: GridChart,
+    columns: Pairs,
+    rows: Pairs | None = None,
+    translate: Translate = english,
 ) -> GridChart:
     """Return B − A in B's rows and columns; what has no partner in A is NaN.
 
@@ -120,11 +124,13 @@ def grid_difference(
         with _no_warnings():
             values[np.ix_(rows_b, columns_b)] = b.values[np.ix_(rows_b, columns_b)] - mine
     return replace(
-        b, values=values, value_title=_less_a(b.value_title), is_signed=True, levels=None
+        b, values=values, value_title=_less_a(b.value_title, translate), is_signed=True, levels=None
     )
 
 
-def heads_difference(a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs) -> HeadsChart:
+def heads_difference(
+    a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs, translate: Translate = english
+) -> HeadsChart:
     """Return B − A head by head for B's tokens; what has no partner in A is NaN.
 
     ``queries`` pairs A's query tokens with B's, ``keys`` the key tokens. The captions are left out:
@@ -145,7 +151,7 @@ def heads_difference(a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs) 
         b,
         values=values,
         captions=("",) * len(b.values),
-        value_title=_less_a(b.value_title),
+        value_title=_less_a(b.value_title, translate),
         is_signed=True,
         levels=None,
     )
@@ -156,8 +162,8 @@ def _no_warnings() -> np.errstate:
     return np.errstate(invalid="ignore", over="ignore")
 
 
-def _less_a(title: str) -> str:
-    return QCoreApplication.translate("charts", "{0}, B − A").format(title) if title else "B − A"
+def _less_a(title: str, translate: Translate) -> str:
+    return translate("charts", "{0}, B − A").format(title) if title else "B − A"
 
 
 def _partners(pairs: Pairs, count: int) -> NDArray[np.intp]:
@@ -168,7 +174,9 @@ def _partners(pairs: Pairs, count: int) -> NDArray[np.intp]:
     return found
 
 
-def histograms_overlaid(a: HistogramChart, b: HistogramChart) -> HistogramChart:
+def histograms_overlaid(
+    a: HistogramChart, b: HistogramChart, translate: Translate = english
+) -> HistogramChart:
     """Return B's bars with A's over them.
 
     Where the runs differ in length, they are parts of each one's values: the longer run's counts
@@ -180,12 +188,14 @@ def histograms_overlaid(a: HistogramChart, b: HistogramChart) -> HistogramChart:
     mine, other = _single(a, b)
     title = b.y_title
     if mine.total != other.total and not b.is_log:
-        mine, other, title = _parts(mine), _parts(other), _parts_title()
+        mine, other, title = _parts(mine), _parts(other), _parts_title(translate)
     series = replace(other, label="B"), replace(mine, label="A")
     return replace(b, series=series, y_title=title)
 
 
-def histogram_difference(a: HistogramChart, b: HistogramChart) -> HistogramChart:
+def histogram_difference(
+    a: HistogramChart, b: HistogramChart, translate: Translate = english
+) -> HistogramChart:
     """Return B's part of all its values in each bin, less A's: runs differ in length.
 
     Raises:
@@ -198,7 +208,9 @@ def histogram_difference(a: HistogramChart, b: HistogramChart) -> HistogramChart
         other.nan_count - mine.nan_count,
         other.inf_count - mine.inf_count,
     )
-    return replace(b, series=(bars,), y_title=_less_a(_parts_title()), is_log=False)
+    return replace(
+        b, series=(bars,), y_title=_less_a(_parts_title(translate), translate), is_log=False
+    )
 
 
 def _parts(bars: Bars) -> Bars:
@@ -212,8 +224,8 @@ def _parts(bars: Bars) -> Bars:
     )
 
 
-def _parts_title() -> str:
-    return QCoreApplication.translate("charts", "Part of the values")
+def _parts_title(translate: Translate) -> str:
+    return translate("charts", "Part of the values")
 
 
 def _single(a: HistogramChart, b: HistogramChart) -> tuple[Bars, Bars]:

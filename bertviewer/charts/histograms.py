@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.chart import Bars, HistogramChart
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.analysis.histogram_data import Histogram, Range
 
@@ -18,11 +17,15 @@ def common_range(statistics: Iterable[Statistics]) -> Range | None:
 
 
 def histogram_chart(
-    found: Histogram, statistics: Statistics, label: str = "Elements", is_log: bool = False
+    found: Histogram,
+    statistics: Statistics,
+    is_log: bool = False,
+    translate: Translate = english,
 ) -> HistogramChart:
     """Return a histogram with the mean and the standard deviation of the same values."""
+    elements = translate("charts", "Elements")
     bars = Bars(
-        label,
+        elements,
         tuple(found.counts.tolist()),
         found.nan_count,
         found.inf_count,
@@ -32,7 +35,7 @@ def histogram_chart(
     return HistogramChart(
         tuple(found.edges.tolist()),
         (bars,),
-        QCoreApplication.translate("charts", "Value"),
-        QCoreApplication.translate("charts", "Elements"),
+        translate("charts", "Value"),
+        elements,
         is_log,
     )

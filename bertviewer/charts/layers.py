@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS, SIZES
 from bertviewer.charts.place import Place
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import Statistics, figure
 from bertviewer.core.activations.token_statistics import TokenStatistics
@@ -35,7 +34,11 @@ Measured = Mapping[str, tuple[TokenStatistics, ...]]
 
 
 def layer_chart(
-    architecture: Architecture, run: ActivationRun, statistic: str, selected: str = ""
+    architecture: Architecture,
+    run: ActivationRun,
+    statistic: str,
+    selected: str = "",
+    translate: Translate = english,
 ) -> LineChart:
     """Return a line for each stack of layers, and one for the selected part of a layer.
 
@@ -44,7 +47,8 @@ def layer_chart(
     value.
     """
     series = layer_series(architecture, run)
-    return series_chart(run, (*series, *selected_series(architecture, run, selected)), statistic)
+    further = selected_series(architecture, run, selected)
+    return series_chart(run, (*series, *further), statistic, translate)
 
 
 def selected_series(
@@ -56,14 +60,16 @@ def selected_series(
     return tuple(series for series in found if series.stack == stack)
 
 
-def series_chart(run: ActivationRun, series: Sequence[Series], statistic: str) -> LineChart:
+def series_chart(
+    run: ActivationRun, series: Sequence[Series], statistic: str, translate: Translate = english
+) -> LineChart:
     """Return a line for each series, over all tokens; of several calls the last one counts."""
     calls = {module.path: module.calls for module in run.modules}
     lines = []
     for one in series:
         figures = [calls[path][call] if path in calls else None for path, call in one.points()]
         lines.append(_line(one, one.label, figures, statistic))
-    return _chart(lines, statistic)
+    return _chart(lines, statistic, translate)
 
 
 NotFinite = Mapping[str, Sequence[int]]
@@ -88,6 +94,8 @@ def token_class_chart(
     statistic: str,
     classes: Sequence[TokenClass],
     measured: Measured,
+    *,
+    translate: Translate = english,
 ) -> LineChart:
     """Return a line for each series and each class that it has tokens of.
 
@@ -106,7 +114,7 @@ def token_class_chart(
     if len(classes) > 1:
         # Bands may overlap; extremes of several classes would be a tangle.
         lines = [replace(line, min=None, max=None) for line in lines]
-    return _chart(lines, statistic)
+    return _chart(lines, statistic, translate)
 
 
 def _call(
@@ -181,15 +189,15 @@ def _sums(
     )
 
 
-def _chart(lines: Sequence[Line], statistic: str) -> LineChart:
+def _chart(lines: Sequence[Line], statistic: str, translate: Translate) -> LineChart:
     longest = max((len(line.values) for line in lines), default=0)
     has_extremes = any(line.min is not None for line in lines)
     title = SPREAD if statistic == BAND else statistic
     if has_extremes:
-        title = QCoreApplication.translate("charts", "{0}, min, max").format(title)
+        title = translate("charts", "{0}, min, max").format(title)
     return LineChart(
         tuple(lines),
-        QCoreApplication.translate("charts", "Layer"),
+        translate("charts", "Layer"),
         title,
         tuple(map(str, range(longest))),
         bounds=BOUNDS.get(statistic, (-inf, inf)),

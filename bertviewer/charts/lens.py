@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS
 from bertviewer.charts.token_norms import state_labels, state_ticks
 from bertviewer.charts.token_paths import state_places
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.core.analysis.token_classes import MASKS
@@ -35,7 +34,11 @@ def expected_id(run: ActivationRun, predictions: Predictions) -> int | None:
 
 
 def lens_chart(
-    run: ActivationRun, predictions: Predictions, followed: Sequence[Followed], figure: LensFigure
+    run: ActivationRun,
+    predictions: Predictions,
+    followed: Sequence[Followed],
+    figure: LensFigure,
+    translate: Translate = english,
 ) -> LineChart:
     """Return a line for each token: its probability or its rank at each hidden state.
 
@@ -55,17 +58,13 @@ def lens_chart(
         if scores is not None
     )
     is_rank = figure == "rank"
-    title = (
-        QCoreApplication.translate("charts", "Rank")
-        if is_rank
-        else QCoreApplication.translate("charts", "Probability")
-    )
+    title = translate("charts", "Rank") if is_rank else translate("charts", "Probability")
     return LineChart(
         lines,
-        QCoreApplication.translate("charts", "Layer"),
+        translate("charts", "Layer"),
         title,
-        state_labels(len(states)),
+        state_labels(len(states), translate),
         is_log=is_rank,
-        tick_names=state_ticks(run)[: len(states)],
+        tick_names=state_ticks(run, translate)[: len(states)],
         bounds=(1.0, inf if scores is None else scores.logits.shape[1]) if is_rank else PARTS,
     )

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.layers import Measured
 from bertviewer.charts.levels import Values
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import state_names, token_names
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.layer_parts import Series
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
@@ -17,7 +17,10 @@ from bertviewer.core.analysis.token_classes import second_start
 
 
 def part_norms_chart(
-    run: ActivationRun, series: Sequence[Series], measured: Measured | None = None
+    run: ActivationRun,
+    series: Sequence[Series],
+    measured: Measured | None = None,
+    translate: Translate = english,
 ) -> GridChart:
     """Return the norms of every token (columns) in a part of every layer (rows).
 
@@ -44,11 +47,11 @@ def part_norms_chart(
         columns=tuple(token.text for token in run.tokens),
         row_places=tuple(places[0]),
         column_places=tuple(Place(token=n) for n in range(len(run.tokens))),
-        x_title=QCoreApplication.translate("charts", "Token"),
-        y_title=QCoreApplication.translate("charts", "Layer"),
-        value_title=QCoreApplication.translate("charts", "Norm"),
-        row_names=state_names(count + 1)[1:],
-        column_names=token_names(run.tokens),
+        x_title=translate("charts", "Token"),
+        y_title=translate("charts", "Layer"),
+        value_title=translate("charts", "Norm"),
+        row_names=state_names(count + 1, translate)[1:],
+        column_names=token_names(run.tokens, translate),
         split=split if is_split else None,
         split_places=tuple(places[1]) if is_split else (),
         subject=", ".join(dict.fromkeys(one.part for one in series if one.part)),

@@ -1,7 +1,5 @@
 """What a head over the vocabulary predicts, as tables."""
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.figures import (
     NOTHING,
     Figure,
@@ -18,7 +16,7 @@ from bertviewer.charts.lens import Followed, expected_id
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_naming import token_name, visible
 from bertviewer.charts.token_norms import names_of_states, state_labels, state_ticks
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions
 from bertviewer.core.text.numerals import number_text
@@ -26,22 +24,13 @@ from bertviewer.core.text.text_direction import bare, isolated
 
 LENS_TOP = 5
 
-_PREDICTED = QT_TRANSLATE_NOOP("prediction_tables", "Token predicted at {0}")
-_ACTUAL = QT_TRANSLATE_NOOP("prediction_tables", "{0} (actual)")
-_CELL = QT_TRANSLATE_NOOP(
-    "prediction_tables", "{0}, rank {1} at {2}: probability {3}, logit {4}, id {5}"
-)
-_TITLES = {
-    "rank": QT_TRANSLATE_NOOP("prediction_tables", "Rank"),
-    "token": QT_TRANSLATE_NOOP("prediction_tables", "Token"),
-    "probability": QT_TRANSLATE_NOOP("prediction_tables", "Probability"),
-    "logit": QT_TRANSLATE_NOOP("prediction_tables", "Logit"),
-    "layer": QT_TRANSLATE_NOOP("prediction_tables", "Layer"),
-}
-
 
 def candidates_table(
-    run: ActivationRun, b: Predictions, a: Predictions | None = None, is_compared: bool = False
+    run: ActivationRun,
+    b: Predictions,
+    a: Predictions | None = None,
+    is_compared: bool = False,
+    translate: Translate = english,
 ) -> FigureTable:
     """Return the likeliest tokens, the actual one in bold and also where it is less likely.
 
@@ -56,16 +45,16 @@ def candidates_table(
     actual = () if expected is None else (expected,)
     shown = dict.fromkeys((*(one.id for one in b.guess.top), *actual, *others))
     rows = [_candidate_row(number, texts, b, a, number == expected) for number in shown]
-    chance = _title("probability")
+    chance = translate("charts", "Probability")
     chances: tuple[FigureColumn, ...] = of_both_runs(chance, "bar")
     if not is_compared:
         chances = (FigureColumn(chance, "bar"),)
         rows = [(*row[:3], row[-1]) for row in rows]
     columns = (
-        _of_b(_title("rank"), is_compared),
-        FigureColumn(_title("token"), name=_subject(run, b)),
+        _of_b(translate("charts", "Rank"), is_compared),
+        FigureColumn(translate("charts", "Token"), name=_subject(run, b, translate)),
         *chances,
-        _of_b(_title("logit"), is_compared),
+        _of_b(translate("charts", "Logit"), is_compared),
     )
     return FigureTable(columns, tuple(rows))
 
@@ -74,9 +63,11 @@ def _of_b(title: str, is_compared: bool) -> FigureColumn:
     return FigureColumn(title, "number", column_header("B", title) if is_compared else title)
 
 
-def _subject(run: ActivationRun, predictions: Predictions) -> str:
+def _subject(run: ActivationRun, predictions: Predictions, translate: Translate) -> str:
     """Return what is predicted where, as data tell it: they are read without the window."""
-    return bare(_translated(_PREDICTED).format(token_name(run, predictions.position)))
+    return bare(
+        translate("charts", "Token predicted at {0}").format(token_name(run, predictions.position))
+    )
 
 
 def _candidate_row(
@@ -100,7 +91,9 @@ def _candidate_row(
     )
 
 
-def lens_table(run: ActivationRun, predictions: Predictions, run_name: str = "") -> FigureTable:
+def lens_table(
+    run: ActivationRun, predictions: Predictions, run_name: str = "", translate: Translate = english
+) -> FigureTable:
     """Return the best tokens after each layer, the last layer first.
 
     The actual token is in bold; where that is not known, the one that the model ends at.
@@ -112,44 +105,54 @@ def lens_table(run: ActivationRun, predictions: Predictions, run_name: str = "")
     count = len(predictions.layers)
     top = range(min([LENS_TOP, *(len(guess.top) for guess in predictions.layers)]))
     states = tuple(reversed(range(count)))
-    labels, ticks, names = state_labels(count), state_ticks(run), names_of_states(run)
+    labels, ticks = state_labels(count, translate), state_ticks(run, translate)
+    names = names_of_states(run, translate)
     rows = tuple(
         (
             Figure(ticks[state], labels[state], tip=names[state]),
-            *(_lens_cell(predictions.layers[state], rank, names[state], followed) for rank in top),
+            *(
+                _lens_cell(predictions.layers[state], rank, names[state], followed, translate)
+                for rank in top
+            ),
         )
         for state in states
     )
-    subject = column_header(run_name, _subject(run, predictions))
-    corner = corner_header(_title("layer"), _title("rank"), subject)
+    subject = column_header(run_name, _subject(run, predictions, translate))
+    corner = corner_header(translate("charts", "Layer"), translate("charts", "Rank"), subject)
     columns = (
-        FigureColumn(_title("layer"), name=corner),
+        FigureColumn(translate("charts", "Layer"), name=corner),
         *(FigureColumn(str(rank + 1), "shade") for rank in top),
     )
     places = tuple(Place(run.state_path(state, predictions.position) or None) for state in states)
     return FigureTable(columns, rows if count else (), places)
 
 
-def _lens_cell(guess: Guess, rank: int, name: str, followed: int) -> Figure:
+def _lens_cell(guess: Guess, rank: int, name: str, followed: int, translate: Translate) -> Figure:
     one: Candidate = guess.top[rank]
     text = visible(one.text)
     chance, logit = number_text(one.probability), number_text(one.logit)
-    tip = _translated(_CELL).format(isolated(text), rank + 1, name, chance, logit, one.id)
+    tip = translate("charts", "{0}, rank {1} at {2}: probability {3}, logit {4}, id {5}").format(
+        isolated(text), rank + 1, name, chance, logit, one.id
+    )
     return Figure(text, text, one.probability, tip, one.id == followed)
 
 
-def followed_tokens(run: ActivationRun, predictions: Predictions, most: int) -> list[Followed]:
+def followed_tokens(
+    run: ActivationRun, predictions: Predictions, most: int, translate: Translate = english
+) -> list[Followed]:
     """Return the actual token, where it is known, and some of those that the model ends at."""
     expected = expected_id(run, predictions)
     found = []
     if expected is not None and predictions.expected is not None:
         text = isolated(visible(run.tokens[predictions.expected].text))
-        found.append(Followed(expected, _translated(_ACTUAL).format(text)))
+        found.append(Followed(expected, translate("charts", "{0} (actual)").format(text)))
     best = [one for one in predictions.guess.top if one.id != expected]
     return [*found, *(Followed(one.id, isolated(visible(one.text))) for one in best[:most])]
 
 
-def actual_summary(run: ActivationRun, predictions: Predictions) -> str:
+def actual_summary(
+    run: ActivationRun, predictions: Predictions, translate: Translate = english
+) -> str:
     """Return the rank and the probability of the actual token in words, "" if it is not known."""
     expected, scores = expected_id(run, predictions), predictions.scores
     if expected is None or predictions.expected is None or scores is None:
@@ -158,13 +161,5 @@ def actual_summary(run: ActivationRun, predictions: Predictions) -> str:
     if rank is None or chance is None:
         return ""
     text = isolated(visible(run.tokens[predictions.expected].text))
-    says = QCoreApplication.translate("prediction_tables", "Actual: {0}, rank {1}, probability {2}")
+    says = translate("charts", "Actual: {0}, rank {1}, probability {2}")
     return says.format(text, f"{rank:,}", probability_text(chance))
-
-
-def _title(name: str) -> str:
-    return _translated(_TITLES[name])
-
-
-def _translated(text: str) -> str:
-    return QCoreApplication.translate("prediction_tables", text)

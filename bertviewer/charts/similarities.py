@@ -1,12 +1,11 @@
 """How alike the vectors of tokens are, as charts: all with all, or two layer by layer."""
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.levels import COSINES, levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import names_of_states, state_labels, state_ticks, token_names
 from bertviewer.charts.token_paths import state_places
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import (
     WordPair,
@@ -17,7 +16,9 @@ from bertviewer.core.analysis.similarity import (
 from bertviewer.core.analysis.token_classes import second_start
 
 
-def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> GridChart:
+def similarity_chart(
+    run: ActivationRun, state: int, is_whole: bool = True, translate: Translate = english
+) -> GridChart:
     """Return the cosine of every token with every token in a hidden state.
 
     A column stands for its token. Colours cover all that a cosine can be, or, if not ``is_whole``,
@@ -25,15 +26,15 @@ def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> G
     """
     values = cosine_matrix(run.hidden_states[state])
     texts = tuple(token.text for token in run.tokens)
-    names, second = token_names(run.tokens), second_start(run.tokens)
+    names, second = token_names(run.tokens, translate), second_start(run.tokens)
     return GridChart(
         values=values,
         rows=texts,
         columns=texts,
         column_places=tuple(Place(token=n) for n in range(len(texts))),
-        x_title=QCoreApplication.translate("charts", "Token"),
-        y_title=QCoreApplication.translate("charts", "Token"),
-        value_title=QCoreApplication.translate("charts", "Cosine"),
+        x_title=translate("charts", "Token"),
+        y_title=translate("charts", "Token"),
+        value_title=translate("charts", "Cosine"),
         is_signed=is_whole,
         is_top_down=True,
         levels=COSINES if is_whole else levels_of(values),
@@ -41,18 +42,24 @@ def similarity_chart(run: ActivationRun, state: int, is_whole: bool = True) -> G
         column_names=names,
         second_row=second,
         second_column=second,
-        subject="".join(names_of_states(run)[state : state + 1]),
+        subject="".join(names_of_states(run, translate)[state : state + 1]),
     )
 
 
-def pair_chart(run: ActivationRun, first: int, second: int, label: str) -> LineChart:
+def pair_chart(
+    run: ActivationRun, first: int, second: int, label: str, translate: Translate = english
+) -> LineChart:
     """Return the cosine of two tokens in every hidden state; its points stand for the first."""
     values = token_pair_path(run, first, second)
-    return _chart(run, Line(label, values, state_places(run, first)[: len(values)]))
+    return _chart(run, Line(label, values, state_places(run, first)[: len(values)]), translate)
 
 
 def word_chart(
-    run: ActivationRun, pair: WordPair, label: str, other: ActivationRun | None = None
+    run: ActivationRun,
+    pair: WordPair,
+    label: str,
+    other: ActivationRun | None = None,
+    translate: Translate = english,
 ) -> LineChart:
     """Return the cosine of one word in two places; its points stand for modules alone.
 
@@ -60,14 +67,15 @@ def word_chart(
     """
     values = word_path(run, pair, other)
     places = state_places(run, pair.first.tokens[0])[: len(values)]
-    return _chart(run, Line(label, values, tuple(Place(place.path) for place in places)))
+    line = Line(label, values, tuple(Place(place.path) for place in places))
+    return _chart(run, line, translate)
 
 
-def _chart(run: ActivationRun, line: Line) -> LineChart:
+def _chart(run: ActivationRun, line: Line, translate: Translate) -> LineChart:
     titles = (
-        QCoreApplication.translate("charts", "Layer"),
-        QCoreApplication.translate("charts", "Cosine"),
+        translate("charts", "Layer"),
+        translate("charts", "Cosine"),
     )
-    ticks = state_labels(len(run.hidden_states))
-    names = state_ticks(run)[: len(ticks)]
+    ticks = state_labels(len(run.hidden_states), translate)
+    names = state_ticks(run, translate)[: len(ticks)]
     return LineChart((line,), *titles, ticks, tick_names=names, bounds=COSINES)

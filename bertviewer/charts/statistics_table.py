@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.figures import (
     NOTHING,
     Figure,
@@ -14,60 +12,60 @@ from bertviewer.charts.figures import (
     words,
 )
 from bertviewer.charts.headers import corner_header
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.expressions.shape_text import shape_text
 
-_FIGURES: tuple[tuple[str, Callable[[Statistics], float | None]], ...] = (
-    ("mean", lambda s: s.mean),
-    ("std", lambda s: s.std),
-    ("min", lambda s: s.min),
-    ("max", lambda s: s.max),
-    ("rms", lambda s: s.rms),
-    (QT_TRANSLATE_NOOP("statistics_table", "zeros"), lambda s: s.zero_count),
-    ("NaN", lambda s: s.nan_count),
-    ("Inf", lambda s: s.inf_count),
-    (QT_TRANSLATE_NOOP("statistics_table", "elements"), lambda s: s.count),
-)
-_STATISTIC = QT_TRANSLATE_NOOP("statistics_table", "Statistic")
-_SHAPE = QT_TRANSLATE_NOOP("statistics_table", "shape")
-_CALLS = QT_TRANSLATE_NOOP("statistics_table", "calls")
-_VALUE = QT_TRANSLATE_NOOP("statistics_table", "Value")
+Named = tuple[str, Callable[[Statistics], float | None]]
+"""A figure's name, and how it is read off statistics."""
 
 
-def statistics_table(b: ModuleActivation, a: ModuleActivation | None = None) -> FigureTable:
+def statistics_table(
+    b: ModuleActivation, a: ModuleActivation | None = None, translate: Translate = english
+) -> FigureTable:
     """Return a module's statistics in the last run, beside those in run A and B − A."""
     rows = [
         (
-            words(_translated(name)),
+            words(name),
             *_cells(get(b.statistics), None if a is None else get(a.statistics), a is None),
         )
-        for name, get in (() if b.left_out else _FIGURES)
+        for name, get in (() if b.left_out else _figures(translate))
     ]
     if max(len(one.calls) for one in (b, a) if one is not None) > 1:
         cells = _cells(len(b.calls), None if a is None else len(a.calls), a is None)
-        rows.append((words(_translated(_CALLS)), *cells))
+        rows.append((words(translate("charts", "calls")), *cells))
     shapes = [words(shape_text(one.output_shape)) for one in (b, a) if one is not None]
-    rows.append((words(_translated(_SHAPE)), *shapes, *([NOTHING] if a is not None else [])))
-    statistic, value = _translated(_STATISTIC), _translated(_VALUE)
+    nothing = [NOTHING] if a is not None else []
+    rows.append((words(translate("charts", "shape")), *shapes, *nothing))
+    statistic, value = translate("charts", "Statistic"), translate("charts", "Value")
     subject = corner_header(statistic, "", "", b.path or b.class_name)
     values = (FigureColumn(value, "number"),) if a is None else of_both_runs(value)
     return FigureTable((FigureColumn(statistic, name=subject), *values), tuple(rows))
 
 
-def tensor_statistics_table(statistics: Statistics) -> FigureTable:
+def tensor_statistics_table(statistics: Statistics, translate: Translate = english) -> FigureTable:
     """Return the statistics of a tensor's own values."""
-    columns = FigureColumn(_translated(_STATISTIC)), FigureColumn(_translated(_VALUE), "number")
-    rows = tuple((words(_translated(name)), number(get(statistics))) for name, get in _FIGURES)
-    return FigureTable(columns, rows)
+    statistic, value = translate("charts", "Statistic"), translate("charts", "Value")
+    rows = tuple((words(name), number(get(statistics))) for name, get in _figures(translate))
+    return FigureTable((FigureColumn(statistic), FigureColumn(value, "number")), rows)
+
+
+def _figures(translate: Translate) -> tuple[Named, ...]:
+    return (
+        ("mean", lambda s: s.mean),
+        ("std", lambda s: s.std),
+        ("min", lambda s: s.min),
+        ("max", lambda s: s.max),
+        ("rms", lambda s: s.rms),
+        (translate("charts", "zeros"), lambda s: s.zero_count),
+        ("NaN", lambda s: s.nan_count),
+        ("Inf", lambda s: s.inf_count),
+        (translate("charts", "elements"), lambda s: s.count),
+    )
 
 
 def _cells(b: float | None, a: float | None, is_single: bool) -> tuple[Figure, ...]:
     if is_single:
         return (number(b),)
     return number(b), number(a), number(None if b is None or a is None else b - a, digits=3)
-
-
-def _translated(text: str) -> str:
-    return QCoreApplication.translate("statistics_table", text)

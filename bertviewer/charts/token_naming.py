@@ -2,18 +2,12 @@
 
 import unicodedata
 
-from PySide6.QtCore import QCoreApplication
-
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.words import words_of
 from bertviewer.core.text.text_direction import isolated
 
 LONGEST = 16  # letters of a token in a list or a legend
-
-_OF_WORD = QT_TRANSLATE_NOOP("token_naming", "{0} (token {1}, word {2})")
-_OF_PIECES = QT_TRANSLATE_NOOP("token_naming", "{0} (token {1}, in word {2}: {3})")
-_OF_NO_WORD = QT_TRANSLATE_NOOP("token_naming", "{0} (token {1})")
 
 
 def visible(text: str) -> str:
@@ -31,15 +25,16 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def token_title(run: ActivationRun, token: int) -> str:
+def token_title(run: ActivationRun, token: int, translate: Translate = english) -> str:
     """Return a token's text and place, and those of its word: "river (token 5, word 4)"."""
     text = isolated(visible(run.tokens[token].text))
     word = next((word for word in words_of(run) if token in word.tokens), None)
     if word is None:
-        return _translated(_OF_NO_WORD).format(text, token)
+        return translate("charts", "{0} (token {1})").format(text, token)
     if len(word.tokens) == 1:
-        return _translated(_OF_WORD).format(text, token, word.number)
-    return _translated(_OF_PIECES).format(text, token, word.number, isolated(visible(word.text)))
+        return translate("charts", "{0} (token {1}, word {2})").format(text, token, word.number)
+    says = translate("charts", "{0} (token {1}, in word {2}: {3})")
+    return says.format(text, token, word.number, isolated(visible(word.text)))
 
 
 def token_name(run: ActivationRun, token: int, partner: int | None = None) -> str:
@@ -49,7 +44,3 @@ def token_name(run: ActivationRun, token: int, partner: int | None = None) -> st
     """
     places = str(token) if partner in (None, token) else f"{token}, A {partner}"
     return f"{isolated(shortened(visible(run.tokens[token].text), LONGEST))} ({places})"
-
-
-def _translated(text: str) -> str:
-    return QCoreApplication.translate("token_naming", text)

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import COSINES, SIZES, Levels
 from bertviewer.charts.place import Place
 from bertviewer.charts.token_norms import state_labels, state_ticks
+from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path
 
@@ -31,7 +30,9 @@ class PathCharts:
     to_before: LineChart
 
 
-def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
+def path_charts(
+    run: ActivationRun, traced: Sequence[Traced], translate: Translate = english
+) -> PathCharts:
     """Return the ways of these tokens through the hidden states, the embeddings first."""
     paths = [(token, token_path(run, token.token)) for token in traced]
     places = {token.token: state_places(run, token.token) for token in traced}
@@ -43,17 +44,17 @@ def path_charts(run: ActivationRun, traced: Sequence[Traced]) -> PathCharts:
         )
         return LineChart(
             lines,
-            QCoreApplication.translate("charts", "Layer"),
+            translate("charts", "Layer"),
             title,
-            state_labels(len(run.token_norms)),
-            tick_names=state_ticks(run),
+            state_labels(len(run.token_norms), translate),
+            tick_names=state_ticks(run, translate),
             bounds=bounds,
         )
 
     return PathCharts(
-        chart("norms", QCoreApplication.translate("charts", "Norm"), SIZES),
-        chart("to_start", QCoreApplication.translate("charts", "Cosine to start")),
-        chart("to_before", QCoreApplication.translate("charts", "Cosine to previous layer")),
+        chart("norms", translate("charts", "Norm"), SIZES),
+        chart("to_start", translate("charts", "Cosine to start")),
+        chart("to_before", translate("charts", "Cosine to previous layer")),
     )
 
 

@@ -8,11 +8,11 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.run.device import Device
 from bertviewer.core.source.presets import preset_names
 from bertviewer.core.source.tasks import TASKS
 from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME, SYSTEM
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 
 class Opens(Protocol):

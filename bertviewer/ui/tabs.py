@@ -9,8 +9,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QProxyStyle, QStyle, QStyleOption, QWidget
 
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.lazy_tabs import LazyTabs
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ def test_the_range_holds_all_runs() -> None:
 
 def test_a_chart_has_counts_and_levels() -> None:
     values = np.array([0.0, 1.0, 2.0, 3.0, np.nan, np.inf])
-    chart = histogram_chart(histogram(values, 3), statistics(0.0, 3.0), "Elements", is_log=True)
+    chart = histogram_chart(histogram(values, 3), statistics(0.0, 3.0), is_log=True)
     (bars,) = chart.series
     assert chart.edges == (0.0, 1.0, 2.0, 3.0)
     assert list(bars.counts) == [1, 1, 2]
@@ -35,7 +35,7 @@ def test_a_chart_has_counts_and_levels() -> None:
 def test_two_runs_keep_their_means_and_a_difference_has_none() -> None:
     values = np.array([0.0, 1.0, 2.0, 3.0])
     a, b = (
-        histogram_chart(histogram(part, 3, (0.0, 3.0)), statistics(0.0, 3.0), "x", is_log=True)
+        histogram_chart(histogram(part, 3, (0.0, 3.0)), statistics(0.0, 3.0), is_log=True)
         for part in (values, values[1:])
     )
     both = histograms_overlaid(a, b)

@@ -15,6 +15,7 @@ from bertviewer.charts.comparison import (
     overlaid,
 )
 from bertviewer.ui.runs import Comparison
+from bertviewer.ui.translation import translate
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +36,21 @@ def arranged(b: Chart, a: Chart | None, comparison: Comparison, partners: Partne
         return [b]
     is_overlay = comparison == "overlay"
     if isinstance(b, LineChart) and isinstance(a, LineChart):
-        return [overlaid(a, b) if is_overlay else line_difference(a, b)]
+        return [overlaid(a, b) if is_overlay else line_difference(a, b, translate)]
     if isinstance(b, HistogramChart) and isinstance(a, HistogramChart):
-        return [histograms_overlaid(a, b) if is_overlay else histogram_difference(a, b)]
+        of_both = histograms_overlaid if is_overlay else histogram_difference
+        return [of_both(a, b, translate)]
     if isinstance(b, GridChart) and isinstance(a, GridChart):
         if is_overlay:
             return list(levelled(a, b))
         columns = _same(a.columns, b.columns) if partners.columns is None else partners.columns
-        return [grid_difference(a, b, columns, partners.rows)]
+        return [grid_difference(a, b, columns, partners.rows, translate)]
     if isinstance(b, HeadsChart) and isinstance(a, HeadsChart):
         if is_overlay:
             return list(levelled(a, b))
         queries = _same(a.queries, b.queries) if partners.rows is None else partners.rows
         keys = _same(a.keys, b.keys) if partners.columns is None else partners.columns
-        return [heads_difference(a, b, queries, keys)]
+        return [heads_difference(a, b, queries, keys, translate)]
     return [b]
 
 

@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 from bertviewer.charts.chart import Chart
 from bertviewer.charts.file_names import file_name
 from bertviewer.charts.table import Tabular, csv_text
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving import files
 from bertviewer.plots import export
 from bertviewer.plots.paper import Drawing
 from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 PICTURES: dict[str, Callable[[Drawing], bytes]] = {

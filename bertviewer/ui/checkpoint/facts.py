@@ -2,10 +2,10 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui.facts import Fact
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 _FILES = QT_TRANSLATE_NOOP("checkpoint", "Files")
 _STORED = QT_TRANSLATE_NOOP("checkpoint", "Stored as")

@@ -7,7 +7,6 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication, QObject, QSortFilterProxyModel, Qt
 
 from bertviewer.charts.table import Cell, Table
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.architecture.architecture import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.shape_text import shape_text
@@ -15,6 +14,7 @@ from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 NAME, STATE, LEFT, RIGHT, RELATIVE, MAX, RMS, COSINE, CHANGED = range(9)
 SORT_ROLE = Qt.ItemDataRole.UserRole + 20

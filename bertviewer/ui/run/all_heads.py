@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import HeadFigures, Measure, figures_chart
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui import tasks
@@ -16,6 +15,7 @@ from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
@@ -136,7 +136,7 @@ class AllHeads(View):
         return grid
 
     def _chart(self, run: WatchedRun) -> GridChart:
-        return figures_chart(self._layers, self._known.get(run, {}), self.measure)
+        return figures_chart(self._layers, self._known.get(run, {}), self.measure, translate)
 
     def _on_cell(self, row: int, _column: int) -> None:
         self.chosen.emit(self._layers[row])

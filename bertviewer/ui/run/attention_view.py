@@ -20,6 +20,7 @@ from bertviewer.ui.run.root_colors import RootColors
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.run.view import View
+from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
@@ -145,7 +146,7 @@ class AttentionView(View):
         wanted = self._pair, self.workspace.comparison, is_root
         if self._drawn_heads != wanted:
             self._drawn_heads = wanted
-            make = partial(heads_chart, is_root=is_root)
+            make = partial(heads_chart, is_root=is_root, translate=translate)
             self._heads.show_charts(*self._pair.charts(make), self._pair.partners)
 
     def _heads_title(self, pair: AttentionPair) -> tuple[str, str]:

@@ -2,8 +2,8 @@
 
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QToolButton, QWidget
 
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 CHOICES = (

@@ -9,6 +9,7 @@ from bertviewer.charts.attentions import head_chart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.attention_pair import AttentionPair
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
@@ -26,7 +27,7 @@ class HeadPanel(QWidget):
     def show_head(self, pair: AttentionPair, head: int, is_root: bool) -> None:
         """Show a head of both runs, coloured by the square roots of the weights or by them."""
         self._panel.set_title(*self._figures(pair, head))
-        make = partial(head_chart, head=head, is_root=is_root)
+        make = partial(head_chart, head=head, is_root=is_root, translate=translate)
         self._panel.show_charts(*pair.charts(make), pair.partners)
 
     def clear(self) -> None:

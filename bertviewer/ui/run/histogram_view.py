@@ -17,6 +17,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 SINGLE, DOUBLE = 240, 370  # pixels of the table, without run A and with it
@@ -75,7 +76,7 @@ class HistogramView(View):
             return
         self._panel.set_title(self._title(path))
         self._statistics.setVisible(True)
-        self._statistics.show_table(statistics_table(b, a))
+        self._statistics.show_table(statistics_table(b, a, translate))
         self._give_room(a is not None)
         if self._request.error:
             self._panel.show_message(self._request.error)
@@ -102,7 +103,7 @@ class HistogramView(View):
         if found is None or activation is None:
             return None
         is_log = self._log.isChecked()
-        chart = histogram_chart(found, activation.statistics, self.tr("Elements"), is_log)
+        chart = histogram_chart(found, activation.statistics, is_log, translate)
         # A picture or a table of it has to tell.
         return replace(chart, x_title=self.tr("Value of {0}").format(self._name(activation.path)))
 

@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from bertviewer.charts.layers import BAND, SPREAD
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.analysis.token_classes import TokenClass
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 ALL = "all"
 EACH = "each"

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.lens import LensFigure, lens_chart
 from bertviewer.charts.place import Place
 from bertviewer.charts.prediction_tables import followed_tokens, lens_table
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
 from bertviewer.plots.line_plot import LinePlot
@@ -23,6 +22,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.turning_splitter import TurningSplitter
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
 Predicted = tuple[ActivationRun, Predictions]
@@ -140,7 +140,7 @@ class LensPanel(QWidget):
             return
         run, predictions = shown
         name = "" if self._a is None else "A" if self._shows_a else "B"
-        self._table.show_table(lens_table(run, predictions, name))
+        self._table.show_table(lens_table(run, predictions, name, translate))
         self._message.setText(predictions.no_layers)
         self._pages.setCurrentIndex(1 if predictions.no_layers else 0)
         self.mark_module()
@@ -152,10 +152,11 @@ class LensPanel(QWidget):
         self._chart.setVisible(not predictions.no_layers)
         if predictions.no_layers:
             return
-        followed = followed_tokens(run, predictions, MOST if self._a is None else MOST_COMPARED)
+        most = MOST if self._a is None else MOST_COMPARED
+        followed = followed_tokens(run, predictions, most, translate)
         figure: LensFigure = self._figure.currentData()
-        b = lens_chart(run, predictions, followed, figure)
-        a = None if self._a is None else lens_chart(*self._a, followed, figure)
+        b = lens_chart(run, predictions, followed, figure, translate)
+        a = None if self._a is None else lens_chart(*self._a, followed, figure, translate)
         self._chart.show_charts(b, a)
 
     def _go(self, place: Place) -> None:

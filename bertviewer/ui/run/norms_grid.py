@@ -13,6 +13,7 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.part_measures import PartMeasures
+from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
@@ -44,8 +45,8 @@ class NormsGrid(ChartPanel):
         def chart(run: WatchedRun) -> GridChart:
             series = self.series(run, part)
             if not series:
-                return norms_chart(run.run)
-            return part_norms_chart(run.run, series, self._measures.of(run))
+                return norms_chart(run.run, translate)
+            return part_norms_chart(run.run, series, self._measures.of(run), translate)
 
         series = self.series(watched, part)
         name = series[0].part if series else ""
@@ -61,7 +62,7 @@ class NormsGrid(ChartPanel):
     def show_feature(self, feature: int, partners: Partners) -> None:
         """Show one feature of the hidden states."""
         self.set_title(self.tr("Feature {0} of each token").format(feature))
-        self._draw(feature, lambda run: feature_grid(run.run, feature), partners)
+        self._draw(feature, lambda run: feature_grid(run.run, feature, translate), partners)
 
     def forget(self) -> None:
         """Draw anew next time: runs are large."""

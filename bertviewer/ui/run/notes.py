@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication
 
 from bertviewer.charts.layers import NotFinite
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 _RANDOM = QT_TRANSLATE_NOOP("notes", "RANDOM weights: no figure comes from training.")
 _STAND_IN = QT_TRANSLATE_NOOP(

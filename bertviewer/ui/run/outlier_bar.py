@@ -15,6 +15,7 @@ from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 Features = tuple[OutlierFeature, ...]
@@ -144,7 +145,7 @@ class OutlierBar(QWidget):
             len(feature.states),
             len(run.hidden_states),
             with_minus(f"{largest.deviation:+.1f}"),
-            names_of_states(run)[largest.state],
+            names_of_states(run, translate)[largest.state],
             isolated(run.tokens[largest.token].text),
         )
 

@@ -15,6 +15,7 @@ from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 Mode = Literal["tokens", "word"]
@@ -138,7 +139,7 @@ class PairPanel(QWidget):
         if self._words:
             name = self._same.itemText(chosen)
             other = None if kept is None else kept.run
-            self._panel.show_charts(word_chart(run, self._words[chosen], name, other))
+            self._panel.show_charts(word_chart(run, self._words[chosen], name, other, translate))
         elif kept is not None:
             self._panel.show_message(self.tr("A and B have no word in common."))
         elif run.sentence.pair is not None:
@@ -162,11 +163,11 @@ class PairPanel(QWidget):
         a: LineChart | None = None
         if kept is not None and (first := two[0][1]) is not None:
             second = two[1][1]
-            a = None if second is None else pair_chart(kept.run, first, second, label)
+            a = None if second is None else pair_chart(kept.run, first, second, label, translate)
         if a is None and kept is not None and self._workspace.comparison == "difference":
             self._panel.show_message(self.tr("A has no such tokens."))
             return
-        self._panel.show_charts(pair_chart(run, token, other, label), a)
+        self._panel.show_charts(pair_chart(run, token, other, label, translate), a)
 
     def _on_run(self) -> None:
         self._is_new = self._is_stale = True

@@ -13,6 +13,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice
 from bertviewer.ui.run.view import View
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
@@ -91,8 +92,12 @@ class SimilarityView(View):
         # A difference has colours of its own.
         self._whole.setEnabled(kept is None or self.workspace.comparison == "overlay")
         other = None if kept is None else kept.run
-        b = similarity_chart(run, *wanted)
-        a = similarity_chart(other, *wanted) if other and _has(other, wanted[0]) else None
+        b = similarity_chart(run, *wanted, translate)
+        a = (
+            similarity_chart(other, *wanted, translate)
+            if other and _has(other, wanted[0])
+            else None
+        )
         if any(np.isfinite(chart.values).any() for chart in (b, a) if chart is not None):
             self._tokens.show_charts(b, a, self._same_tokens())
         else:

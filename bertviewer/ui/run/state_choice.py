@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QWidget
 
 from bertviewer.charts.token_norms import names_of_states
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.ui.translation import translate
 
 LONGEST_SLIDER = 160  # pixels
 
@@ -44,7 +45,7 @@ class StateChoice(QWidget):
 
     def follow(self, run: ActivationRun, path: str | None) -> None:
         """Offer a run's hidden states; go to that of the module at ``path`` if it is a new one."""
-        self._names = names_of_states(run)
+        self._names = names_of_states(run, translate)
         last = len(self._names) - 1
         state = last if self._wish is None else min(self._wish, last)
         if path != self._path:

@@ -9,7 +9,6 @@ from bertviewer.charts.chart import LineChart
 from bertviewer.charts.token_naming import token_name, token_title
 from bertviewer.charts.token_norms import names_of_states
 from bertviewer.charts.token_paths import PathCharts, Traced, path_charts
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.similarity import nearest_tokens
@@ -19,6 +18,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
 MOST_PINS = 5
@@ -104,7 +104,7 @@ class TokenView(View):
             self._show([self.tr("This model gives no hidden states.")] * len(FIGURES))
             return
         partner = {b: a for a, b in self.partners().tokens}
-        title = token_title(run, token)
+        title = token_title(run, token, translate)
         if self.workspace.kept is not None and token not in partner:
             title = self.tr("{0}: not in A").format(title)
         self._title.setText(title)
@@ -120,7 +120,7 @@ class TokenView(View):
         self, run: ActivationRun, traced: list[Traced], partner: dict[int, int]
     ) -> list[_Shown]:
         """Return what each panel is to show."""
-        b, a = path_charts(run, traced), self._charts_of_a(traced, partner)
+        b, a = path_charts(run, traced, translate), self._charts_of_a(traced, partner)
         comparison = self.workspace.comparison if self.workspace.kept is not None else None
         shown: list[_Shown] = []
         for kind in FIGURES:
@@ -158,7 +158,7 @@ class TokenView(View):
             if one.token in partner
         ]
         kept = self.workspace.kept
-        return path_charts(kept.run, found) if kept is not None and found else None
+        return path_charts(kept.run, found, translate) if kept is not None and found else None
 
     def _show_nearest(self, run: ActivationRun, token: int) -> None:
         """Name the tokens most like the selected one, where the selected module is."""
@@ -173,7 +173,7 @@ class TokenView(View):
             nearest = "  ·  ".join(
                 f"{token_name(run, n)} {with_minus(f'{cosine:.3f}')}" for n, cosine in found
             )
-            name = names_of_states(run)[state]
+            name = names_of_states(run, translate)[state]
             text = self.tr("Nearest at {0}:  {1}").format(name, nearest)
         self._nearest.setText(text)
         self._nearest.setToolTip(plain_tip(text))

@@ -7,7 +7,6 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QWidget
 
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.lazy_tabs import LazyTabs
 from bertviewer.ui.run.attention_view import AttentionView
@@ -17,6 +16,7 @@ from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
 from bertviewer.ui.run.view import View
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
 

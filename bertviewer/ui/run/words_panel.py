@@ -25,6 +25,7 @@ from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
+from bertviewer.ui.translation import translate
 
 MOST_MASKS = 8
 """Masks that have a button; further ones are found in the table of tokens."""
@@ -123,7 +124,7 @@ class WordsPanel(QWidget):
         says = self.tr("Predicted after {0}") if is_next else self.tr("Predicted at {0}")
         self._title.setText(says.format(name))
         self._hint.setText(self._hint_of(run, b, is_next))
-        self._table.show_table(candidates_table(run, b, a, kept is not None))
+        self._table.show_table(candidates_table(run, b, a, kept is not None, translate))
         of_a = None if kept is None or a is None else (kept.run, a)
         self._lens.show_predictions((run, b), of_a)
         self._give_room(kept is not None)
@@ -140,7 +141,7 @@ class WordsPanel(QWidget):
         self._message.show()
 
     def _hint_of(self, run: ActivationRun, b: Predictions, is_next: bool) -> str:
-        parts = [actual_summary(run, b)]
+        parts = [actual_summary(run, b, translate)]
         if self._workspace.kept is not None and self._request.a is None:
             parts.append(self.tr("A has no such token"))
         elif not is_next and run.tokens[b.position].text not in MASKS:

@@ -15,6 +15,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.tensor_part import TensorPart
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 TABLE = 190  # pixels
@@ -50,8 +51,8 @@ class DistributionPage(Page):
         """Show histogram and statistics."""
         statistics, counted = result
         is_log = self._log.isChecked()
-        self._panel.show_charts(histogram_chart(counted, statistics, self.tr("Elements"), is_log))
-        self._statistics.show_table(tensor_statistics_table(statistics))
+        self._panel.show_charts(histogram_chart(counted, statistics, is_log, translate))
+        self._statistics.show_table(tensor_statistics_table(statistics, translate))
 
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw in other colours."""

@@ -15,6 +15,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.tensor_part import TensorPart
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 STEP = 1.5
@@ -108,7 +109,8 @@ class HeatmapPage(Page):
         self._all.setEnabled(self._region != whole)
         self._farther.setEnabled(self._region != whole)
         self._panel.set_title(self._title(result))
-        self._panel.show_charts(map_chart(result, part.matrix, self._shown.currentData()))
+        shown = self._shown.currentData()
+        self._panel.show_charts(map_chart(result, part.matrix, shown, translate))
 
     def why_not(self, part: TensorPart) -> str:
         """Say that a vector is no picture."""

@@ -17,6 +17,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.tensors.page import Page
 from bertviewer.ui.tensors.tensor_part import TensorPart
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 MOST_COST = 20_000_000_000
@@ -52,7 +53,7 @@ class SpectrumPage(Page):
     def draw(self, part: TensorPart, result: Any) -> None:
         """Show the values and what they tell."""
         assert isinstance(result, Spectrum)
-        self._panel.show_charts(spectrum_chart(result))
+        self._panel.show_charts(spectrum_chart(result, translate))
         self._facts.show_table(self._table(result))
 
     def why_not(self, part: TensorPart) -> str:

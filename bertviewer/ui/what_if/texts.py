@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from bertviewer.charts.translation import QT_TRANSLATE_NOOP
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.domains import conditions_of
 from bertviewer.core.what_if.rules import Problem
 from bertviewer.core.what_if.scenario import Figure
 from bertviewer.report.costs import FEW_BYTES
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 
 _TEXTS = {
     "positive": QT_TRANSLATE_NOOP("what_if", "{0} must be at least 1."),
