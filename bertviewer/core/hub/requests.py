@@ -140,7 +140,7 @@ def _answer(
             if status not in _REDIRECTS:
                 yield exchange, status, answered
                 return
-        url = _redirected(asked, url, answered.get("location", ""))
+        url = redirected(asked, url, answered.get("location", ""))
     raise asked.error("redirects in a circle")
 
 
@@ -149,7 +149,12 @@ def _client(hub: Hub) -> Callable[[], httpx2.Client]:
     return lambda: httpx2.Client(timeout=hub.patience, follow_redirects=False)
 
 
-def _redirected(asked: Resource, url: str, location: str) -> str:
+def redirected(asked: Resource, url: str, location: str) -> str:
+    """Return the address that an answer of ``url`` leads to.
+
+    Raises:
+        UserError: it is none, or not encrypted as ``url`` is.
+    """
     try:
         target = urljoin(url, location)
         parts = urlsplit(target)

@@ -23,7 +23,7 @@ def write_log(text: str) -> Path:
     all the same.
     """
     entry = f"--- {datetime.now():%Y-%m-%d %H:%M:%S} bertviewer {__version__}\n{text}\n"
-    for folder in (_users_folder, _own_folder):
+    for folder in (_users_folder, own_folder):
         try:
             return _append(folder() / NAME, entry)
         except OSError:
@@ -38,7 +38,7 @@ def _users_folder() -> Path:
 
 
 @cache
-def _own_folder() -> Path:
+def own_folder() -> Path:
     """Make a folder that only this user can look into, under a name that nobody could foresee."""
     return Path(tempfile.mkdtemp(prefix="bertviewer-"))
 

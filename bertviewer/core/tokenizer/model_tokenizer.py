@@ -51,7 +51,8 @@ class ModelTokenizer:
         self._reads_apart = reads_apart
         # Whatever the encoder reads is segment 0: segment 1 is the decoder's.
         self._segment = 0 if self._config.get("is_encoder_decoder") else None
-        self._number = next(_numbers)
+        self.number = next(_numbers)
+        """What the child knows it by."""
         self._child: weakref.ref[Child] | None = None
         self._unknown: int | None = None
         self._special: frozenset[int] = frozenset()
@@ -90,7 +91,7 @@ class ModelTokenizer:
             own_code = write_private_copy(self._folder, self._config, Path(copy))
             request = {
                 "do": "open",
-                "number": self._number,
+                "number": self.number,
                 "folder": copy,
                 "config": tokenizer_config_of(self._config),
                 "is_own_code": own_code,
@@ -101,7 +102,7 @@ class ModelTokenizer:
                 said = str(error).replace(copy, str(self._folder))
                 raise type(error)(f"{problem}: {said}") from error
         self._child = weakref.ref(child)
-        weakref.finalize(self, child.forget, self._number)
+        weakref.finalize(self, child.forget, self.number)
         self.kind = "bert" if opened["is_bert"] else "model"
         self._unknown, self._special = opened["unknown"], frozenset(opened["special"])
 
@@ -109,7 +110,7 @@ class ModelTokenizer:
         with tokenizer_process().turn(progress) as child:
             if self._child is None or self._child() is not child:
                 self._open(child, progress)
-            return child.ask({**request, "number": self._number}, progress, label)
+            return child.ask({**request, "number": self.number}, progress, label)
 
     def _pieces(self, texts: Sequence[str], segment: int | None, progress: Progress) -> list[Piece]:
         """Tokenize texts together; ``segment`` is theirs, ``None`` if the tokenizer tells them."""

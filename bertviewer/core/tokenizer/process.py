@@ -55,7 +55,7 @@ class Child:
             self.folder = Path(held.enter_context(copies)).resolve()
             """Where what it is to read is copied to: it can read nothing else."""
             self._errors: IO[bytes] = held.enter_context(tempfile.TemporaryFile())
-            self._process = child_process.start(
+            self.process = child_process.start(
                 TOKENIZER_CHILD,
                 [str(self.folder), str(WORK_SECONDS)],
                 self.folder,
@@ -63,6 +63,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
             )
+            """The child itself, as the system knows it."""
             self._held = held.pop_all()
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._is_ready = False
@@ -84,10 +85,10 @@ class Child:
             self._is_ready = True
         forgotten, self._forgotten = self._forgotten, []
         line = json.dumps({**request, "forgotten": forgotten}).encode() + b"\n"
-        assert self._process.stdin is not None
+        assert self.process.stdin is not None
         try:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
+            self.process.stdin.write(line)
+            self.process.stdin.flush()
         except OSError:
             raise DiedError(self._end()) from None
         try:
@@ -113,7 +114,7 @@ class Child:
                 return False
             self._abandoned = None
         # What tidies the temporary files up takes the folder of a window that is open for days.
-        return self._process.poll() is None and self.folder.is_dir()
+        return self.process.poll() is None and self.folder.is_dir()
 
     def forget(self, number: int) -> None:
         """Have a tokenizer closed with the next request. For any thread."""
@@ -121,11 +122,11 @@ class Child:
 
     def end(self) -> None:
         """End it, whatever it does, and take away what it was to read."""
-        self._process.kill()
-        self._process.wait()
-        assert self._process.stdin is not None
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdin is not None
         with suppress(OSError):  # what was not sent any more
-            self._process.stdin.close()
+            self.process.stdin.close()
         self._held.close()
 
     def _line(self, seconds: float, progress: Progress, label: str) -> bytes:
@@ -143,16 +144,16 @@ class Child:
             return line
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as answers:
+        assert self.process.stdout is not None
+        with self.process.stdout as answers:
             while (line := answers.readline(MAX_ANSWER)).endswith(b"\n"):
                 self._lines.put(line)
         self._lines.put(b"")
 
     def _end(self) -> str:
         """Say in one line why it gave no answer."""
-        self._process.kill()
-        status = self._process.wait()
+        self.process.kill()
+        status = self.process.wait()
         if status in _LIMITS:
             return TOO_MUCH
         self._errors.seek(0)

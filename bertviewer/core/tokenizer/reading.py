@@ -237,7 +237,7 @@ def _why_not(folder: Path) -> str:
     if (folder / TOKENIZER).is_file():
         return ""
     if models := [name for name in SENTENCEPIECE_FILES if (folder / name).is_file()]:
-        lacking = [name for name, module in _SENTENCEPIECE.items() if not _is_installed(module)]
+        lacking = [name for name, module in _SENTENCEPIECE.items() if not is_installed(module)]
         if lacking:
             names = " and ".join(lacking)
             return f"{models[0]} can only be read with {names}: pip install '{_EXTRA}'"
@@ -251,7 +251,8 @@ def _why_not(folder: Path) -> str:
     return ""
 
 
-def _is_installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
+    """Return whether a module can be imported, without importing it."""
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # nor is what it lies in

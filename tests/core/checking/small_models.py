@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import torch
 import transformers
@@ -18,6 +19,7 @@ from tests.core.formulas.formula_models import TINY, config_of
 
 SENTENCE = Sentence("the cat sat on the mat", "and so on")
 FAMILIES = tuple(TINY)
+_shaken: WeakSet[LoadedModel] = WeakSet()
 
 _NARROW = {
     "vocab_size": 97,
@@ -92,7 +94,8 @@ def run(model: LoadedModel, sentence: Sentence = SENTENCE, budget: float = 1e9) 
 
     A fresh layer norm or bias would hide a mistake: it multiplies by 1 and adds 0.
     """
-    if model._module is None:
+    if model not in _shaken:
+        _shaken.add(model)
         module = model.module(random_weights=True)
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(3)

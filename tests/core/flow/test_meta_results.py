@@ -1,10 +1,12 @@
 """Remembered results of operations are those that torch gives."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from bertviewer.core.backend import transformers
 from bertviewer.core.costs.forward_pass import ForwardPass, read_forward
@@ -15,11 +17,23 @@ from tests.core.formulas.formula_models import TINY
 aten = torch.ops.aten
 
 
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
-    meta_results._forms.clear()
-    yield
-    meta_results._forms.clear()
+class Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the operations that torch works out itself."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.counts: Counter[Any] = Counter()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.counts[func] += 1
+        return func(*args, **kwargs or {})
+
+    @property
+    def worked_out(self) -> int:
+        """Of whatever was known, memory alone is taken."""
+        return sum(self.counts.values()) - self.counts[aten.empty_strided.default]
 
 
 def tensor(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -41,15 +55,20 @@ def test_a_forward_pass_is_the_same_with_and_without(
             model = transformers.AutoModel.from_config(config)
         return read_forward(model, {"B": 2, "S": 8, "S_d": 5})
 
-    first, second = passed(), passed()
-    assert meta_results._forms
+    first = passed()
+    with Seen() as with_memory:
+        second = passed()
     monkeypatch.setattr(meta_device, "carry_out", lambda op, args, kwargs, _: op(*args, **kwargs))
-    assert passed() == first == second
+    with Seen() as without:
+        assert passed() == first == second
+    assert with_memory.worked_out < without.worked_out
 
 
-def test_the_same_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = twice(aten.mm.default, tensor(2, 3), tensor(3, 4))
-    assert len(meta_results._forms) == 1
+def test_the_same_is_worked_out_once() -> None:
+    # A size that no other test has.
+    with Seen() as seen:
+        first, second = twice(aten.mm.default, tensor(2, 1009), tensor(1009, 4))
+    assert seen.counts[aten.mm.default] == 1
     assert first.shape == second.shape == (2, 4)
     assert first.untyped_storage()._cdata != second.untyped_storage()._cdata
 
@@ -81,9 +100,10 @@ def test_what_differs_is_not_taken_for_the_same(first: Any, second: Any) -> None
 def test_numbers_as_tensors_of_the_cpu_are_left_to_torch() -> None:
     # torch wraps a plain number in one, which does not change a dtype as others do.
     whole = tensor(2, dtype=torch.int64)
-    first, second = twice(aten.mul.Tensor, whole, torch.tensor(2.0))
+    with Seen() as seen:
+        first, second = twice(aten.mul.Tensor, whole, torch.tensor(2.0))
+    assert seen.counts[aten.mul.Tensor] == 2
     assert first.dtype == second.dtype == torch.float32
-    assert meta_results._forms == {}
 
 
 def test_views_share_memory_each_time() -> None:
@@ -111,6 +131,8 @@ def test_an_error_is_torchs_own_each_time() -> None:
 
 def test_no_more_is_kept_than_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meta_results, "MOST_RESULTS", 3)
-    for size in range(1, 9):
-        twice(aten.clone.default, tensor(size))
-    assert 1 <= len(meta_results._forms) <= 3
+    with Seen() as seen:
+        for size in (*range(1, 9), 1):
+            twice(aten.clone.default, tensor(size, 1013))
+    # The first one was forgotten meanwhile.
+    assert seen.counts[aten.clone.default] == 9

@@ -145,7 +145,7 @@ def test_redirects_that_are_not_followed(
 
 def test_what_is_encrypted_stays_so(hub: Hub) -> None:
     with pytest.raises(UserError, match=r"redirects to example\.org without encryption"):
-        requests._redirected(
+        requests.redirected(
             requests.Resource(hub, "/x", "x"), "https://hub.example/x", "http://example.org/y"
         )
 

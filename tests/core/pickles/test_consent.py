@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -189,7 +190,7 @@ class TestCache:
         assert list(cache.iterdir()) == []
 
     def test_no_room(self, folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, 0))
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
         with pytest.raises(UserError, match=r"no room for 0\.\d GB of converted weights"):
             kept_checkpoint(folder, "0" * 64)
         assert list(cache.iterdir()) == []

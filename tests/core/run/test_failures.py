@@ -48,17 +48,13 @@ def failure(model: LoadedModel) -> str:
         (torch.AcceleratorError("device-side assert"), "the device failed: device-side"),
     ],
 )
-def test_what_a_model_says_is_one_short_line_with_the_module(
-    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_model_says_is_one_short_line_with_the_module(error: Exception, said: str) -> None:
     class Odd(nn.Module):
         def forward(self, *_args: object, **_kwargs: object) -> None:
             raise error
 
     model = small_model("bert")
-    monkeypatch.setitem(
-        model.module(True).get_submodule("encoder.layer.1")._modules, "output", Odd()
-    )
+    model.module(True).get_submodule("encoder.layer.1").output = Odd()
     line = failure(model)
     assert line.startswith("tiny-bert: the model cannot run this sentence: ")
     assert said in line
@@ -66,13 +62,13 @@ def test_what_a_model_says_is_one_short_line_with_the_module(
         assert "encoder.layer.1.output (Odd): " in line
 
 
-def test_a_module_that_is_called_with_the_wrong_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_called_with_the_wrong_arguments() -> None:
     class Odd(nn.Module):
         def forward(self) -> None:
             """Take nothing."""
 
     model = small_model("bert")
-    monkeypatch.setitem(model.module(True)._modules, "pooler", Odd())
+    model.module(True).pooler = Odd()
     assert "sentence: pooler (Odd): TypeError: " in failure(model)
 
 
@@ -95,7 +91,7 @@ def test_what_fails_of_this_program_comes_through(
 
     model = small_model("bert")
     if place == "measuring":
-        monkeypatch.setattr(recording, "_shapes", fail)
+        monkeypatch.setattr(recording, "first_tensor", fail)
     if place == "keeping":
         monkeypatch.setattr(capture, "plain", fail)
     progress: Progress = fail if place == "progress" else no_progress
@@ -140,12 +136,13 @@ def test_an_error_of_no_model_has_no_cause() -> None:
     assert cause_of(raised.value, nn.Identity()) is None
 
 
-def test_a_model_that_failed_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_failed_is_as_before() -> None:
     model = small_model("bert")
     first = run_sentence(model, Sentence("a cat"), random_weights=True)
-    with monkeypatch.context() as patch:
-        patch.setitem(model.module(True)._modules, "pooler", nn.Bilinear(1, 1, 1))
-        failure(model)
+    module = model.module(True)
+    pooler, module.pooler = module.pooler, nn.Bilinear(1, 1, 1)
+    failure(model)
+    module.pooler = pooler
     assert run_sentence(model, Sentence("a cat"), random_weights=True).modules == first.modules
 
 

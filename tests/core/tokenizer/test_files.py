@@ -91,7 +91,7 @@ def test_one_that_reads_bytes_needs_no_vocabulary(tmp_path: Path) -> None:
 def test_what_a_sentencepiece_model_is_read_with(
     installed: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_is_installed", installed.__contains__)
+    monkeypatch.setattr(reading, "is_installed", installed.__contains__)
     (tmp_path / "spm.model").write_bytes(b"not read")
     with pytest.raises(UserError) as raised:
         reading.read_tokenizer(tmp_path, {"model_type": "deberta-v2"}, is_own_code=False)
@@ -100,9 +100,9 @@ def test_what_a_sentencepiece_model_is_read_with(
 
 
 def test_a_module_inside_of_what_is_not_there() -> None:
-    assert not reading._is_installed("no_such_package.inner")
-    assert not reading._is_installed("no_such_package")
-    assert reading._is_installed("json.decoder")
+    assert not reading.is_installed("no_such_package.inner")
+    assert not reading.is_installed("no_such_package")
+    assert reading.is_installed("json.decoder")
 
 
 def test_what_is_to_be_installed_is_an_extra_of_the_package() -> None:

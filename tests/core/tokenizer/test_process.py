@@ -56,7 +56,7 @@ def write(folder: Path, **parts: Any) -> Path:
 def child_number() -> int:
     """Return the number of the process that the system knows the child by."""
     with tokenizer_process().turn(no_progress) as child:
-        return child._process.pid
+        return child.process.pid
 
 
 def test_what_died_is_started_again_and_goes_on(tmp_path: Path) -> None:
@@ -165,11 +165,12 @@ def test_threads_take_turns(tmp_path: Path) -> None:
 
 def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
     first = ModelTokenizer(write(tmp_path))
-    number = first._number
+    names = {"do": "names", "number": first.number}
     with tokenizer_process().turn(no_progress) as child:
-        assert number not in child._forgotten
+        assert child.ask(names, no_progress, "")
         del first
-        assert number in child._forgotten
+        with pytest.raises(UserError, match="KeyError"):
+            child.ask(names, no_progress, "")
         assert list(child.folder.iterdir()) == []  # the copies are gone too
 
 
@@ -202,9 +203,9 @@ def test_it_leaves_nothing_behind_when_who_asks_is_killed(
 ) -> None:
     ModelTokenizer(write(tmp_path))
     with tokenizer_process().turn(no_progress) as child:
-        assert child._process.stdin is not None
-        child._process.stdin.close()  # as the system does
-        assert child._process.wait(60) == 0
+        assert child.process.stdin is not None
+        child.process.stdin.close()  # as the system does
+        assert child.process.wait(60) == 0
         assert not child.folder.exists()
 
 
