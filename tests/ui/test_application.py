@@ -108,7 +108,7 @@ def test_closing_at_any_moment_exits_with_0(tmp_path: Path, moment: str) -> None
         START
         + f"""
 import threading
-from bertviewer.core import libraries
+from bertviewer.core.system import libraries
 moment = {moment!r}
 def stuck(progress):
     progress(0, 0, "stuck")

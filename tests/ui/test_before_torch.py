@@ -12,9 +12,11 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.cache import models
 from bertviewer.core.cache.models import SeenModel, keep_model
 from bertviewer.core.loading.opening import open_model
+from bertviewer.core.progress import no_progress
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
+from bertviewer.core.system.libraries import Import
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_view import SourceView
@@ -38,20 +40,16 @@ def seen(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.fixture
 def may_import(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Have the import of the libraries, which the tests have done, wait for this."""
-    may_import, loaded = threading.Event(), threading.Event()
+    may_import = threading.Event()
 
     def held() -> None:
         assert may_import.wait(OPEN_TIMEOUT / 1000)
-        loaded.set()
 
-    monkeypatch.setattr(libraries, "_loaded", loaded)
-    monkeypatch.setattr(libraries, "_import", held)
-    libraries._thread.cache_clear()
+    monkeypatch.setattr(libraries, "program", Import(held))
     yield may_import
     may_import.set()
     if libraries.are_loading():
-        libraries._thread().join()
-    libraries._thread.cache_clear()
+        libraries.program.wait(no_progress)
 
 
 @pytest.fixture
@@ -210,18 +208,13 @@ def test_what_was_remembered_wrongly_is_put_right(
 
 
 @pytest.fixture
-def no_import(seen: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_import(seen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the import of the libraries fail, once the model has been seen."""
 
     def fail() -> None:
         raise ImportError("libtorch_cpu.so: cannot open shared object file")
 
-    monkeypatch.setattr(libraries, "_loaded", threading.Event())
-    monkeypatch.setattr(libraries, "_failed", threading.Event())
-    monkeypatch.setattr(libraries, "_import", fail)
-    libraries._thread.cache_clear()
-    yield
-    libraries._thread.cache_clear()
+    monkeypatch.setattr(libraries, "program", Import(fail))
 
 
 @pytest.mark.usefixtures("no_import")

@@ -46,12 +46,12 @@ sys.exit(app.main())
 BEFORE_TORCH = """
 import threading
 from PySide6.QtWidgets import QStatusBar, QTreeView
-from bertviewer.core import libraries
-may_import, import_them = threading.Event(), libraries._import
+from bertviewer.core.system import libraries
+may_import = threading.Event()
 def held():
     may_import.wait(300)
-    import_them()
-libraries._import = held
+    libraries.import_parts()
+libraries.program = libraries.Import(held)
 def hook(window, worker):
     workspace, tree = window.workspace, window.findChild(QTreeView, "moduleTree")
     told = set()

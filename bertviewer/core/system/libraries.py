@@ -1,7 +1,7 @@
 """Imports torch and transformers, which takes seconds, while everything else goes on."""
 
 import threading
-from functools import cache
+from collections.abc import Callable
 from importlib import import_module
 
 from bertviewer.core.progress import Progress, no_progress
@@ -12,24 +12,83 @@ PARTS = ("bertviewer.core.backend", "bertviewer.core.loading.meta_model")
 """What of this program imports them, and what of them it takes to build a model."""
 
 _POLL = 0.05  # seconds from a wish to stop until it is noticed
-_loaded = threading.Event()
-_failed = threading.Event()
-_beginning = threading.Lock()
+
+
+class Import:
+    """One import, done by whoever needs it first; ``done`` and ``failed`` are set at its end."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.done = threading.Event()
+        self.failed = threading.Event()
+        self._work = work
+        self._beginning = threading.Lock()
+        self._thread: _Thread | None = None
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether a thread is inside of it now."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def run(self) -> None:
+        """Do it in the thread that calls this."""
+        self._work()
+        self.done.set()
+
+    def wait(self, progress: Progress) -> None:
+        """Wait for a thread that does it, which goes on if ``progress`` stops the waiting."""
+        with self._beginning:  # two lanes may ask at once
+            self._thread = thread = self._thread or _Thread(self.run)
+        while thread.is_alive():
+            progress(0, 0, LABEL)
+            thread.join(_POLL)
+        if thread.error is not None:
+            self.failed.set()
+            self._thread = None  # who asks again has it tried again
+            raise thread.error
+
+
+class _Thread(threading.Thread):
+    """Runs at once, and keeps why it could not."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        # A daemon: an import must not keep a closed program alive.
+        super().__init__(name="bertviewer-import", daemon=True)
+        self.error: BaseException | None = None
+        self._work = work
+        self.start()
+
+    def run(self) -> None:
+        """Do the work; the thread's own beginning calls it."""
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - told by whoever waits for them
+            self.error = error
+
+
+def import_parts() -> None:
+    """Import what imports the libraries."""
+    with quiet_imports():
+        for part in PARTS:
+            import_module(part)
+
+
+program = Import(import_parts)
+"""The import of this program."""
 
 
 def are_loaded() -> bool:
     """Tell whether the libraries are there, so that nothing has to wait for them."""
-    return _loaded.is_set()
+    return program.done.is_set()
 
 
 def are_settled() -> bool:
     """Tell whether there is nothing to wait for: they are there, or could not be imported."""
-    return _loaded.is_set() or _failed.is_set()
+    return program.done.is_set() or program.failed.is_set()
 
 
 def are_loading() -> bool:
     """Tell whether a thread is inside of their import now."""
-    return any(isinstance(thread, _Import) for thread in threading.enumerate())
+    return program.is_going_on
 
 
 def load(progress: Progress = no_progress) -> None:
@@ -42,48 +101,10 @@ def load(progress: Progress = no_progress) -> None:
         Cancelled: by ``progress``; the import goes on for whoever needs it next.
         ImportError: one of them is not installed as it should be.
     """
-    if _loaded.is_set():
+    if program.done.is_set():
         return
     progress(0, 0, LABEL)
     if threading.current_thread() is threading.main_thread():
-        _import()
-        return
-    with _beginning:  # two lanes may ask at once
-        thread = _thread()
-    while thread.is_alive():
-        progress(0, 0, LABEL)
-        thread.join(_POLL)
-    if thread.error is not None:
-        _failed.set()
-        _thread.cache_clear()  # who asks again has it tried again
-        raise thread.error
-
-
-class _Import(threading.Thread):
-    """Imports the libraries, and keeps why they could not be."""
-
-    def __init__(self) -> None:
-        # A daemon: an import must not keep a closed program alive.
-        super().__init__(name="bertviewer-import", daemon=True)
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        """Import them; the thread's own beginning calls it."""
-        try:
-            _import()
-        except BaseException as error:  # noqa: BLE001 - told by whoever waits for them
-            self.error = error
-
-
-@cache
-def _thread() -> _Import:
-    thread = _Import()
-    thread.start()
-    return thread
-
-
-def _import() -> None:
-    with quiet_imports():
-        for part in PARTS:
-            import_module(part)
-    _loaded.set()
+        program.run()
+    else:
+        program.wait(progress)

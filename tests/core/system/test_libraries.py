@@ -2,29 +2,25 @@
 
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.system import libraries
+from bertviewer.core.system.libraries import Import
 
 
 @pytest.fixture
-def imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def imports(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the names of the threads that import; each takes a moment for it."""
-    loaded, names = threading.Event(), []
+    names: list[str] = []
 
     def note() -> None:
         names.append(threading.current_thread().name)
         time.sleep(0.05)
-        loaded.set()
 
-    monkeypatch.setattr(libraries, "_loaded", loaded)
-    monkeypatch.setattr(libraries, "_import", note)
-    libraries._thread.cache_clear()
-    yield names
-    libraries._thread.cache_clear()
+    monkeypatch.setattr(libraries, "program", Import(note))
+    return names
 
 
 def in_threads(count: int) -> None:
@@ -84,15 +80,11 @@ def test_an_error_is_told_to_who_waits_and_the_next_one_tries_again(
         except ImportError as error:
             failures.append(str(error))
 
-    monkeypatch.setattr(libraries, "_loaded", threading.Event())
-    monkeypatch.setattr(libraries, "_failed", threading.Event())
-    monkeypatch.setattr(libraries, "_import", fail)
-    libraries._thread.cache_clear()
+    monkeypatch.setattr(libraries, "program", Import(fail))
     for _ in range(2):
         thread = threading.Thread(target=wait)
         thread.start()
         thread.join()
-    libraries._thread.cache_clear()
     assert failures == ["no torch"] * 2
     assert len(tries) == 2
     assert libraries.are_settled()
