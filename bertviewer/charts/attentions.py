@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.comparison import Pairs
 from bertviewer.charts.levels import Levels, Values, levels_of
+from bertviewer.charts.naming import token_names
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import token_names
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer

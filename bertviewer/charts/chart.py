@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from bertviewer.charts.headers import column_header, corner_header
 from bertviewer.charts.levels import Levels, Values
-from bertviewer.charts.place import Place
-from bertviewer.charts.table import Cell, Table
+from bertviewer.charts.place import Place, closest
+from bertviewer.charts.table import Cell, Table, column_header, corner_header
 from bertviewer.core.text.numerals import number_text
 from bertviewer.core.text.text_direction import bare
 
@@ -149,6 +148,13 @@ class GridChart:
         places = self.split_places if is_split else self.row_places
         place = places[row] if places else Place()
         return place.merged(self.column_places[column]) if self.column_places else place
+
+    def chosen(self, selection: Place) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the rows and the columns that a selection means."""
+        rows = closest(self.row_places, selection) or closest(self.split_places, selection)
+        if len(rows) > 1:
+            rows = ()  # the rows of a layer that is called again and again: it is each of them
+        return rows, closest(self.column_places, selection)
 
     def text(self, row: int, column: int) -> str:
         """Return a cell's row, column and exact value in words."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.levels import PARTS
+from bertviewer.charts.naming import token_names
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import token_names
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores

@@ -15,9 +15,9 @@ from bertviewer.charts.figures import (
     score,
     words,
 )
-from bertviewer.charts.headers import column_header
+from bertviewer.charts.naming import visible
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_naming import visible
+from bertviewer.charts.table import column_header
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, Scores

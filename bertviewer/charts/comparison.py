@@ -1,18 +1,21 @@
 """Run A beside run B: charts over one another, and what B has more than A."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.chart import Chart, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.histograms import histogram_difference, histograms_overlaid
 from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
 
+Comparison = Literal["overlay", "difference"]
+"""How two runs are shown: over or beside one another, or what B has more than A."""
 Pairs = Sequence[tuple[int, int]]
 """Index in A, index in B of what is the same in both."""
 Grid = TypeVar("Grid", GridChart, HeadsChart)
@@ -174,67 +177,52 @@ def _partners(pairs: Pairs, count: int) -> NDArray[np.intp]:
     return found
 
 
-def histograms_overlaid(
-    a: HistogramChart, b: HistogramChart, translate: Translate = english
-) -> HistogramChart:
-    """Return B's bars with A's over them.
-
-    Where the runs differ in length, they are parts of each one's values: the longer run's counts
-    would dwarf the other's. On a logarithmic axis both are seen, and stay counts.
-
-    Raises:
-        ValueError: if their bins differ, or one of them has not exactly one series.
-    """
-    mine, other = _single(a, b)
-    title = b.y_title
-    if mine.total != other.total and not b.is_log:
-        mine, other, title = _parts(mine), _parts(other), _parts_title(translate)
-    series = replace(other, label="B"), replace(mine, label="A")
-    return replace(b, series=series, y_title=title)
-
-
-def histogram_difference(
-    a: HistogramChart, b: HistogramChart, translate: Translate = english
-) -> HistogramChart:
-    """Return B's part of all its values in each bin, less A's: runs differ in length.
-
-    Raises:
-        ValueError: if their bins differ, or one of them has not exactly one series.
-    """
-    mine, other = map(_parts, _single(a, b))
-    bars = Bars(
-        "B − A",
-        tuple(y - x for x, y in zip(mine.counts, other.counts, strict=True)),
-        other.nan_count - mine.nan_count,
-        other.inf_count - mine.inf_count,
-    )
-    return replace(
-        b, series=(bars,), y_title=_less_a(_parts_title(translate), translate), is_log=False
-    )
-
-
-def _parts(bars: Bars) -> Bars:
-    """Return counts as parts of all values."""
-    whole = bars.total or 1
-    return replace(
-        bars,
-        counts=tuple(count / whole for count in bars.counts),
-        nan_count=bars.nan_count / whole,
-        inf_count=bars.inf_count / whole,
-    )
-
-
-def _parts_title(translate: Translate) -> str:
-    return translate("charts", "Part of the values")
-
-
-def _single(a: HistogramChart, b: HistogramChart) -> tuple[Bars, Bars]:
-    if a.edges != b.edges:
-        raise ValueError("the histograms have different bins")
-    ((mine,), (other,)) = a.series, b.series
-    return mine, other
-
-
 def _difference(a: Sequence[float | None], b: Sequence[float | None], x: int) -> float | None:
     mine, other = (values[x] if x < len(values) else None for values in (a, b))
     return None if mine is None or other is None else other - mine
+
+
+@dataclass(frozen=True, slots=True)
+class Partners:
+    """Which of A's tokens is which of B's, and likewise the rows and the columns of a grid.
+
+    ``None`` stands for rows or columns that have their partner at the same index.
+    """
+
+    tokens: Pairs = ()
+    rows: Pairs | None = None
+    columns: Pairs | None = None
+
+
+def arranged(
+    b: Chart,
+    a: Chart | None,
+    comparison: Comparison,
+    partners: Partners,
+    translate: Translate = english,
+) -> list[Chart]:
+    """Return what is shown: B's chart, or one of both runs, or A's and B's side by side."""
+    if a is None or type(a) is not type(b):
+        return [b]
+    is_overlay = comparison == "overlay"
+    if isinstance(b, LineChart) and isinstance(a, LineChart):
+        return [overlaid(a, b) if is_overlay else line_difference(a, b, translate)]
+    if isinstance(b, HistogramChart) and isinstance(a, HistogramChart):
+        of_both = histograms_overlaid if is_overlay else histogram_difference
+        return [of_both(a, b, translate)]
+    if isinstance(b, GridChart) and isinstance(a, GridChart):
+        if is_overlay:
+            return list(levelled(a, b))
+        columns = _same(a.columns, b.columns) if partners.columns is None else partners.columns
+        return [grid_difference(a, b, columns, partners.rows, translate)]
+    if isinstance(b, HeadsChart) and isinstance(a, HeadsChart):
+        if is_overlay:
+            return list(levelled(a, b))
+        queries = _same(a.queries, b.queries) if partners.rows is None else partners.rows
+        keys = _same(a.keys, b.keys) if partners.columns is None else partners.columns
+        return [heads_difference(a, b, queries, keys, translate)]
+    return [b]
+
+
+def _same(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    return [(n, n) for n in range(min(len(a), len(b)))]

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
+from bertviewer.charts.naming import state_labels, state_ticks
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import norms_chart, state_labels, state_ticks
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, feature_path

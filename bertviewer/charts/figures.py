@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
-from bertviewer.charts.headers import column_header
 from bertviewer.charts.place import Place
-from bertviewer.charts.table import Cell, Table
+from bertviewer.charts.table import Cell, Table, column_header
 from bertviewer.core.text.numerals import number_text, with_minus
 
 Kind = Literal["text", "number", "bar", "shade"]

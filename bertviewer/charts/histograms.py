@@ -1,6 +1,7 @@
-"""How the output of a module is spread, as a chart."""
+"""How the output of a module is spread, as a chart, and how that of two runs differs."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.translation import Translate, english
@@ -39,3 +40,63 @@ def histogram_chart(
         elements,
         is_log,
     )
+
+
+def histograms_overlaid(
+    a: HistogramChart, b: HistogramChart, translate: Translate = english
+) -> HistogramChart:
+    """Return B's bars with A's over them.
+
+    Where the runs differ in length, they are parts of each one's values: the longer run's counts
+    would dwarf the other's. On a logarithmic axis both are seen, and stay counts.
+
+    Raises:
+        ValueError: if their bins differ, or one of them has not exactly one series.
+    """
+    mine, other = _single(a, b)
+    title = b.y_title
+    if mine.total != other.total and not b.is_log:
+        mine, other, title = _parts(mine), _parts(other), _parts_title(translate)
+    series = replace(other, label="B"), replace(mine, label="A")
+    return replace(b, series=series, y_title=title)
+
+
+def histogram_difference(
+    a: HistogramChart, b: HistogramChart, translate: Translate = english
+) -> HistogramChart:
+    """Return B's part of all its values in each bin, less A's: runs differ in length.
+
+    Raises:
+        ValueError: if their bins differ, or one of them has not exactly one series.
+    """
+    mine, other = map(_parts, _single(a, b))
+    bars = Bars(
+        "B − A",
+        tuple(y - x for x, y in zip(mine.counts, other.counts, strict=True)),
+        other.nan_count - mine.nan_count,
+        other.inf_count - mine.inf_count,
+    )
+    title = translate("charts", "{0}, B − A").format(_parts_title(translate))
+    return replace(b, series=(bars,), y_title=title, is_log=False)
+
+
+def _parts(bars: Bars) -> Bars:
+    """Return counts as parts of all values."""
+    whole = bars.total or 1
+    return replace(
+        bars,
+        counts=tuple(count / whole for count in bars.counts),
+        nan_count=bars.nan_count / whole,
+        inf_count=bars.inf_count / whole,
+    )
+
+
+def _parts_title(translate: Translate) -> str:
+    return translate("charts", "Part of the values")
+
+
+def _single(a: HistogramChart, b: HistogramChart) -> tuple[Bars, Bars]:
+    if a.edges != b.edges:
+        raise ValueError("the histograms have different bins")
+    ((mine,), (other,)) = a.series, b.series
+    return mine, other

@@ -7,7 +7,7 @@ from typing import Literal
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import PARTS
-from bertviewer.charts.token_norms import state_labels, state_ticks
+from bertviewer.charts.naming import state_labels, state_ticks
 from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun

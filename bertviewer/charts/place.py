@@ -1,5 +1,6 @@
 """What a point of a chart stands for, and so what can be selected: plain data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 
@@ -29,3 +30,29 @@ class Place:
                 for part in fields(self)
             )
         )
+
+
+def closest(places: Sequence[Place], selection: Place) -> tuple[int, ...]:
+    """Return the indices of the places that meet a selection most closely.
+
+    No part that both name may differ, and both have to name one. A module is met by the modules
+    inside of it, but less closely than by itself. There are none where all of several places meet
+    it equally: that tells none of them apart.
+    """
+    found = [_closeness(place, selection) for place in places]
+    best = max((closeness for closeness in found if closeness is not None), default=None)
+    indices = tuple(n for n, closeness in enumerate(found) if closeness == best is not None)
+    return () if len(indices) == len(places) > 1 else indices
+
+
+def _closeness(place: Place, selection: Place) -> int | None:
+    """Return how closely a place meets a selection, ``None`` if not at all; more is closer."""
+    closeness = None
+    for part in fields(place):
+        own, wanted = getattr(place, part.name), getattr(selection, part.name)
+        if own is None or wanted is None:
+            continue
+        if own != wanted and not (part.name == "path" and own and wanted.startswith(f"{own}.")):
+            return None
+        closeness = (closeness or 0) + (len(own) if isinstance(own, str) else 1)
+    return closeness

@@ -11,11 +11,10 @@ from bertviewer.charts.figures import (
     probability_text,
     score,
 )
-from bertviewer.charts.headers import column_header, corner_header
 from bertviewer.charts.lens import Followed, expected_id
+from bertviewer.charts.naming import names_of_states, state_labels, state_ticks, token_name, visible
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_naming import token_name, visible
-from bertviewer.charts.token_norms import names_of_states, state_labels, state_ticks
+from bertviewer.charts.table import column_header, corner_header
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Candidate, Guess, Predictions

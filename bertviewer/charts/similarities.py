@@ -2,8 +2,8 @@
 
 from bertviewer.charts.chart import GridChart, Line, LineChart
 from bertviewer.charts.levels import COSINES, levels_of
+from bertviewer.charts.naming import names_of_states, state_labels, state_ticks, token_names
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import names_of_states, state_labels, state_ticks, token_names
 from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun

@@ -11,7 +11,7 @@ from bertviewer.charts.figures import (
     of_both_runs,
     words,
 )
-from bertviewer.charts.headers import corner_header
+from bertviewer.charts.table import corner_header
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.activations.statistics import Statistics

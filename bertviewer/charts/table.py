@@ -1,8 +1,10 @@
-"""What has data to take along: a header, and rows of as many cells, as CSV too."""
+"""What has data to take along: headers that tell a stranger what they are, rows, CSV."""
 
 import csv
 import io
 from typing import Protocol
+
+from bertviewer.core.text.text_direction import bare
 
 Cell = str | int | float | None
 Table = tuple[tuple[str, ...], list[tuple[Cell, ...]]]
@@ -37,3 +39,22 @@ def written(cell: Cell) -> str:
     if cell is None:
         return ""
     return cell if isinstance(cell, str) else repr(cell)
+
+
+def column_header(label: str, measure: str) -> str:
+    """Return a label and what its numbers are, "encoder.layer: output, std"; nothing twice."""
+    name = bare(label)
+    if not name or measure in ("", name):
+        return name or measure
+    is_told = measure.startswith(f"{name}, ") or measure.endswith(f", {name}")
+    return measure if is_told else f"{name}, {measure}"
+
+
+def corner_header(rows: str, columns: str, values: str, subject: str = "") -> str:
+    """Return what the rows, the columns and the numbers of a grid are: "Layer × Token: Norm".
+
+    ``subject`` is what all of it is of.
+    """
+    sides = " × ".join(filter(None, (rows, columns)))
+    figures = ", ".join(filter(None, (values, subject)))
+    return ": ".join(filter(None, (sides, figures)))

@@ -1,15 +1,19 @@
-"""The norms of a run's tokens, hidden state by hidden state, as a chart."""
+"""The norms of a run's tokens as charts: in its hidden states, and in one part of every layer."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from bertviewer.charts.chart import GridChart
+from bertviewer.charts.layers import Measured
+from bertviewer.charts.levels import Values
+from bertviewer.charts.naming import names_of_states, state_labels, state_names, token_names
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
-from bertviewer.core.activations.activation_run import ActivationRun, Token
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.analysis.layer_parts import Series
+from bertviewer.core.analysis.part_tokens import tokens_of_rows
 from bertviewer.core.analysis.token_classes import second_start
-from bertviewer.core.text.text_direction import isolated
 
 
 def norms_chart(run: ActivationRun, translate: Translate = english) -> GridChart:
@@ -40,53 +44,68 @@ def norms_chart(run: ActivationRun, translate: Translate = english) -> GridChart
     )
 
 
-def state_labels(count: int, translate: Translate = english) -> tuple[str, ...]:
-    """Return short names of hidden states: emb, 0, 1 and so on."""
-    return (translate("charts", "emb"), *map(str, range(count - 1)))[:count]
-
-
-def state_names(count: int, translate: Translate = english) -> tuple[str, ...]:
-    """Return their names in words."""
-    name = translate("charts", "layer {0}")
-    return (
-        translate("charts", "embeddings"),
-        *map(name.format, range(count - 1)),
-    )[:count]
-
-
-def names_of_states(run: ActivationRun, translate: Translate = english) -> tuple[str, ...]:
-    """Return the names of a run's hidden states in words.
-
-    transformers takes GPT-2's last one after the final layer norm: "layer 11, after ln_f" is not
-    what layer 11 gave.
-    """
-    return _with_norm(run, state_names(len(run.token_norms), translate), translate)
-
-
-def state_ticks(run: ActivationRun, translate: Translate = english) -> tuple[str, ...]:
-    """Return their short names, the last one with its norm likewise: "11, after ln_f"."""
-    # Of states that differ in size there are norms alone.
-    count = max(len(run.token_norms), len(run.hidden_states))
-    return _with_norm(run, state_labels(count, translate), translate)
-
-
-def _with_norm(run: ActivationRun, names: tuple[str, ...], translate: Translate) -> tuple[str, ...]:
-    givers = run.state_paths[-1] if run.state_paths else ()
-    # A layer is one of a list: there is a number in its path. What holds a single one is no norm.
-    outside = [path for path in givers if path and not any(map(str.isdecimal, path.split(".")))]
-    holders = {path for path in outside if any(m.path.startswith(f"{path}.") for m in run.modules)}
-    after = dict.fromkeys(path.split(".")[-1] for path in outside if path not in holders)
-    if len(names) < 2 or not after:
-        return names
-    form = translate("charts", "{0}, after {1}")
-    return (*names[:-1], form.format(names[-1], " / ".join(after)))
-
-
-def token_names(tokens: Sequence[Token], translate: Translate = english) -> tuple[str, ...]:
-    """Return names that tell tokens of the same text apart."""
-    name = translate("charts", "{0} (token {1})")
-    return tuple(name.format(isolated(token.text), place) for place, token in enumerate(tokens))
-
-
 def _places(run: ActivationRun, states: range, token: int) -> tuple[Place, ...]:
     return tuple(Place(run.state_path(state, token)) for state in states) if run.tokens else ()
+
+
+def part_norms_chart(
+    run: ActivationRun,
+    series: Sequence[Series],
+    measured: Measured | None = None,
+    translate: Translate = english,
+) -> GridChart:
+    """Return the norms of every token (columns) in a part of every layer (rows).
+
+    An encoder's part and a decoder's have the columns of their own tokens. ``measured`` is asked
+    for the calls before the last one, which the run has no norms of; without it they stay empty.
+    """
+    count = max((len(one.paths) for one in series), default=0)
+    values = np.full((count, len(run.tokens)), np.nan)
+    places: list[list[Place]] = [[Place()] * count, [Place()] * count]
+    split = next((n for n, token in enumerate(run.tokens) if token.segment == 1), None)
+    for one in series:
+        for row, (path, call) in enumerate(one.points()):
+            norms = _norms(run, path, call, measured or {})
+            tokens = None if norms is None else tokens_of_rows(run, path, len(norms))
+            if norms is None or tokens is None:
+                continue
+            values[row, tokens.start : tokens.stop] = norms
+            for side in (0, 1) if len(tokens) == len(run.tokens) else (int(tokens.start > 0),):
+                places[side][row] = Place(path)
+    is_split = split is not None and places[0] != places[1]
+    return GridChart(
+        values=values,
+        rows=tuple(map(str, range(count))),
+        columns=tuple(token.text for token in run.tokens),
+        row_places=tuple(places[0]),
+        column_places=tuple(Place(token=n) for n in range(len(run.tokens))),
+        x_title=translate("charts", "Token"),
+        y_title=translate("charts", "Layer"),
+        value_title=translate("charts", "Norm"),
+        row_names=state_names(count + 1, translate)[1:],
+        column_names=token_names(run.tokens, translate),
+        split=split if is_split else None,
+        split_places=tuple(places[1]) if is_split else (),
+        subject=", ".join(dict.fromkeys(one.part for one in series if one.part)),
+        second_column=second_start(run.tokens),
+    )
+
+
+def has_norms(run: ActivationRun, series: Sequence[Series]) -> bool:
+    """Return whether the run itself has the norms of some of these modules."""
+    return any(
+        (norms := _norms(run, path, -1, {})) is not None
+        and tokens_of_rows(run, path, len(norms)) is not None
+        for one in series
+        for path in dict.fromkeys(one.paths)
+    )
+
+
+def _norms(run: ActivationRun, path: str, call: int, measured: Measured) -> Values | None:
+    calls = measured.get(path, ())
+    if 0 <= call < len(calls):
+        return calls[call].norms
+    activation = run.activation(path)
+    if activation is None or call not in (-1, len(activation.calls) - 1):
+        return None
+    return activation.token_norms

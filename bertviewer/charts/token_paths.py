@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import COSINES, SIZES, Levels
+from bertviewer.charts.naming import state_labels, state_ticks
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import state_labels, state_ticks
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.token_path import token_path

@@ -6,8 +6,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter
 
 from bertviewer.charts.levels import Values
-from bertviewer.plots.color_scale import ColorScale
-from bertviewer.plots.colors import SHADES, reduced
+from bertviewer.plots.color_scale import SHADES, ColorScale, reduced
 
 # How far a cell reaches under the next ones, in parts of a cell, and in pixels where cells are
 # thin. Cells that only touch show the background between them as soon as edges are smoothed, as

@@ -7,10 +7,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.axis import TICK
 from bertviewer.plots.cells import draw_rectangles, is_paper
-from bertviewer.plots.color_axis import ColorAxis
-from bertviewer.plots.color_bar import WIDTH
-from bertviewer.plots.color_scale import ColorScale
-from bertviewer.plots.colors import SHADES
+from bertviewer.plots.color_bar import WIDTH, ColorAxis
+from bertviewer.plots.color_scale import SHADES, ColorScale
 from bertviewer.plots.theme import PlotTheme
 
 BEFORE, SPACE = 14.0, 3.0  # pixels, left of the bar and of its labels

@@ -22,8 +22,7 @@ from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.levels import Levels, Values, levels_of
 from bertviewer.charts.place import Place
 from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
-from bertviewer.plots.color_scale import ColorScale
-from bertviewer.plots.colors import color_table, reduced, tinted
+from bertviewer.plots.color_scale import ColorScale, color_table, reduced, tinted
 from bertviewer.plots.frames import draw_frame
 from bertviewer.plots.head_bar import HeadBar
 from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads

@@ -11,12 +11,9 @@ from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.levels import widened
 from bertviewer.charts.place import Place
 from bertviewer.core.text.numerals import number_text, with_minus
-from bertviewer.plots.colors import tinted
-from bertviewer.plots.legend import Entry
-from bertviewer.plots.legend_plot import LegendPlot
-from bertviewer.plots.log_scale import LOWEST, PowerAxis, log_height
-from bertviewer.plots.magnitude import power_of
-from bertviewer.plots.number_axis import NumberAxis
+from bertviewer.plots.color_scale import tinted
+from bertviewer.plots.legend import Entry, LegendPlot
+from bertviewer.plots.number_axis import LOWEST, NumberAxis, PowerAxis, log_height, power_of
 
 FILL_OPACITY = 0.7
 GAP = 0.08

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
-from bertviewer.charts.token_naming import shortened
+from bertviewer.charts.naming import shortened
 from bertviewer.plots.axis import Axis
 
 GAP = 6

@@ -1,15 +1,18 @@
-"""The names of what a plot shows, in as many rows as they need."""
+"""The legend of a plot: what it names, in as many rows as that needs, and the room for it."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 import pyqtgraph as pg
 from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QResizeEvent
+from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.chart import Line
+from bertviewer.plots.plot import Plot
 from bertviewer.plots.theme import PlotTheme
 
 POINTS = 8
@@ -19,6 +22,8 @@ PARTS = " · "
 """What stands between the parts of a name: run, stack, class of tokens."""
 LEAST = 32.0
 """Pixels of a name that are left however short the room is: a few letters."""
+MOST_GROWTHS = 2
+"""So often are names arranged anew in more room: that gives the axis longer numbers, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +191,11 @@ def _cut(names: Sequence[str], metrics: QFontMetricsF, longest: float) -> list[s
     """
     room = longest + 1
     texts = [metrics.elidedText(name, Qt.TextElideMode.ElideRight, room) for name in names]
-    if not _are_told_apart(texts, names):
+    if len(set(texts)) < len(set(names)):
         texts = [_parts_cut(name, metrics, room) for name in names]
-    if not _are_told_apart(texts, names):
+    if len(set(texts)) < len(set(names)):
         texts = [metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room) for name in names]
     return texts
-
-
-def _are_told_apart(texts: Sequence[str], names: Sequence[str]) -> bool:
-    return len(set(texts)) == len(set(names))
 
 
 def _parts_cut(name: str, metrics: QFontMetricsF, room: float) -> str:
@@ -209,3 +210,89 @@ def _parts_cut(name: str, metrics: QFontMetricsF, room: float) -> str:
     counts = range(1, max(map(len, parts)))
     fitting = bisect_right(counts, room, key=lambda n: metrics.horizontalAdvance(cut(n)))
     return cut(fitting) if fitting else ""
+
+
+def legend_entries(
+    lines: Sequence[Line], entries: Sequence[Entry], theme: PlotTheme
+) -> list[Entry]:
+    """Return the names for a legend of lines, of each of which ``entries`` has name and look.
+
+    Where several things are drawn for each of two runs, a name for each line would be too many:
+    a run is told by how its lines are drawn, and a thing by its colour.
+    """
+    things: dict[str, Entry] = {}
+    runs: dict[str, Entry] = {}
+    for line, entry in zip(lines, entries, strict=True):
+        things.setdefault(line.thing, replace(entry, label=line.thing))
+        runs.setdefault(line.run, _of_run(line, entry, QColor(theme.foreground)))
+    if len(runs) < 2 or len(things) < 2:
+        return list(entries)
+    return [*runs.values(), *things.values()]
+
+
+def _of_run(line: Line, entry: Entry, color: QColor) -> Entry:
+    """Return a run's name with the look of one of its lines, in the colour of texts."""
+    pen, edge, brush = QPen(entry.pen), QPen(entry.edge), QBrush(entry.brush)
+    pen.setColor(color)
+    if line.style == "dashed":
+        edge.setColor(color)
+    else:
+        brush.setColor(color)
+    return Entry(line.run, pen, entry.symbol and "o", brush, edge)
+
+
+class LegendPlot(Plot):
+    """A plot that keeps its legend above what it shows; ``draw()`` has to end in ``fit()``."""
+
+    def __init__(
+        self, parent: QWidget | None = None, axes: dict[str, pg.AxisItem] | None = None
+    ) -> None:
+        super().__init__(parent, axes)
+        self.legend = Legend(self.getPlotItem().vb)
+        self._arranged = (0.0, 0.0)  # what the names were arranged in, in pixels
+        self._growths = 0
+        self.getPlotItem().vb.sigResized.connect(self._refit)
+
+    def y_range(self) -> tuple[float, float]:
+        """Return the range of y that is to be seen."""
+        raise NotImplementedError
+
+    def draw(self) -> None:
+        """Clear the plot; what is drawn then may have other names, and other numbers beside it."""
+        super().draw()
+        self._growths = 0
+
+    def draw_zero(self) -> None:
+        """Draw a line at 0 if that is between the values: what is above and below then counts."""
+        low, high = self.y_range()
+        if low < 0 < high:
+            self.add_line(0.0, self.pen(self.theme.muted), z=-20, angle=0)
+
+    def fit(self) -> None:
+        """Choose the y range so that the legend hides nothing."""
+        low, high = self.y_range()
+        box = self.getPlotItem().vb
+        height = box.height()
+        self._arranged = box.width(), height
+        names = self.legend.arrange(*self._arranged)
+        share = min(0.5, names / height) if height > 0 else 0.2
+        self.getPlotItem().setYRange(low, high + (high - low) * share / (1 - share), padding=0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep room for the legend at the new size; Qt calls it."""
+        super().resizeEvent(event)
+        # pyqtgraph calls this while it is still building the plot.
+        # It also calls it after the plot is closed, when there is nothing left to fit.
+        if hasattr(self, "legend") and self.getPlotItem() is not None:
+            self._growths = 0
+            self.fit()
+
+    def _refit(self) -> None:
+        """Arrange the names again if the axes have left them less room, or more."""
+        item = self.getPlotItem()
+        if item is None or (item.vb.width(), item.vb.height()) == self._arranged:
+            return
+        is_narrower = item.vb.width() < self._arranged[0]
+        if is_narrower or self._growths < MOST_GROWTHS:
+            self._growths += not is_narrower
+            self.fit()

@@ -2,25 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from math import inf, isfinite
+from math import inf, isfinite, log10
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen, QPolygonF
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem, QWidget
 
 from bertviewer.charts.chart import Line, LineChart
-from bertviewer.charts.chosen import closest
 from bertviewer.charts.levels import widened
-from bertviewer.charts.place import Place
+from bertviewer.charts.place import Place, closest
 from bertviewer.core.text.numerals import number_text
-from bertviewer.plots.colors import tinted
+from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
-from bertviewer.plots.legend import Entry
-from bertviewer.plots.legend_entries import legend_entries
-from bertviewer.plots.legend_plot import LegendPlot
-from bertviewer.plots.log_scale import PowerAxis, log_height
-from bertviewer.plots.magnitude import power_of
+from bertviewer.plots.legend import Entry, LegendPlot, legend_entries
+from bertviewer.plots.number_axis import PowerAxis, log_height, power_of
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
 SYMBOL_SIZE, RING_SIZE = 7, 13  # pixels
@@ -31,6 +27,8 @@ SINGLE_WIDTH = 0.15
 """How far a band around a single point reaches to either side."""
 
 Values = Sequence[float | None]
+SMALLEST = 1e-300
+"""Less than this is 0 but for rounding, and stands nowhere on a logarithmic axis."""
 
 
 class LinePlot(LegendPlot):
@@ -263,3 +261,16 @@ def _band(low: Values, high: Values) -> QPainterPath:
         path.addPolygon(QPolygonF(below + above))
         path.closeSubpath()
     return path
+
+
+class SpectrumPlot(LinePlot):
+    """Lines of positive values, whatever their powers of ten; what is not positive is left out."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.getPlotItem().getAxis("left").lowest = -300
+
+    def _heights(self, values: Sequence[float | None]) -> Sequence[float | None]:
+        return tuple(
+            log10(value) if value is not None and value > SMALLEST else None for value in values
+        )

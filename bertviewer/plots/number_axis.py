@@ -1,5 +1,11 @@
-"""An axis of numbers: as many round ones as there is room for, all written alike."""
+"""Axes of numbers: as many round ones as there is room for, all written alike.
 
+Where numbers are near to the largest or the smallest double, the distance from one end of an axis
+to the other is none any more, and neither is the number of pixels for 1: they are drawn in units of
+a power of ten.
+"""
+
+from collections.abc import Iterable
 from math import ceil, floor, inf, log10
 
 from PySide6.QtCore import QRectF
@@ -23,6 +29,15 @@ MOST_PLACES = 6
 """So are those that would have more places behind the point."""
 LEAST, MOST = 1e-300, 1e300
 """Ranges beyond these have no steps that a double can hold."""
+LOWEST = -0.3
+"""Where 0 stands: below 1, which is the smallest count that a log scale can show."""
+ROOM = 24
+"""Pixels that a label and the space to the next one take."""
+FEW = 2
+"""With no more powers of ten than these, numbers between them are labelled too."""
+ORDINARY = (1e-100, 1e100)
+LEAST_POWER = -300
+"""Of what is still smaller, doubles have no reciprocal."""
 
 
 class NumberAxis(Axis):
@@ -111,3 +126,46 @@ def _multiples(step: float, low: float, high: float) -> list[float]:
     """Return the multiples of a step from ``low`` to ``high``, ends that rounding hides too."""
     first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
+
+
+def log_height(value: float) -> float:
+    """Return how high a value stands that is a count or a rank; all below 1/2 stand lowest."""
+    return max(LOWEST, log10(value)) if value > 0 else LOWEST
+
+
+class PowerAxis(NumberAxis):
+    """An axis that, once it is logarithmic, labels the powers of ten from ``lowest`` on."""
+
+    lowest = 0
+
+    def logTickValues(
+        self, minVal: float, maxVal: float, size: float, stdTicks: object
+    ) -> list[tuple[float, list[float]]]:
+        """Return the powers of ten, as many as there is room for; of few, some numbers between."""
+        del stdTicks
+        highest = min(maxVal, self._bounds[1])
+        powers = range(max(self.lowest, ceil(minVal)), floor(highest) + 1)
+        step = max(1, ceil(len(powers) * ROOM / max(1.0, size)))
+        major = [float(power) for power in powers if power % step == 0]
+        if len(powers) > FEW:
+            return [(float(step), major)]
+        between = range(max(self.lowest, floor(minVal)), floor(highest) + 1)
+        heights = [power + log10(part) for power in between for part in (2, 5)]
+        minor = [height for height in heights if minVal <= height <= highest]
+        return [(float(step), major), (1.0, minor)]
+
+    def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """Return 1, 10, 100, 1,000 and so on, and 0.1, 0.01 … below."""
+        del scale, spacing
+        return [
+            f"{round(10**value):,}" if value > -0.01 else with_minus(f"{10**value:.1g}")
+            for value in values
+        ]
+
+
+def power_of(values: Iterable[float]) -> int:
+    """Return the power of ten of the largest of finite values, 0 if that is an ordinary one."""
+    largest = max(map(abs, values), default=0.0)
+    if largest == 0 or ORDINARY[0] <= largest <= ORDINARY[1]:
+        return 0
+    return max(LEAST_POWER, floor(log10(largest)))

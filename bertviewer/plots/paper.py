@@ -1,11 +1,13 @@
 """A plot as a one-page PDF: vector lines and selectable text, for the report and for files."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
 
 from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMarginsF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
+from PySide6.QtWidgets import QApplication
 
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
@@ -87,3 +89,12 @@ def plot_pdf(plot: Drawing, width: int, height: int) -> bytes:
         plot.draw_on(painter)
         painter.end()
     return bytes(buffer.data().data())
+
+
+def windowless_application() -> QCoreApplication:
+    """Return the application that there is, or a new one, for fonts and plots without a window.
+
+    It needs no display, and ends when nothing holds it.
+    """
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    return QApplication.instance() or QApplication(["bertviewer"])

@@ -9,8 +9,8 @@ from typing import Any
 
 from bertviewer import __version__
 from bertviewer.charts.layers import layer_chart
-from bertviewer.charts.token_naming import shortened
-from bertviewer.charts.token_norms import names_of_states, norms_chart
+from bertviewer.charts.naming import names_of_states, shortened
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import figure
 from bertviewer.core.analysis.token_classes import second_start

@@ -7,7 +7,7 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.saving.files import save
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.plots.application import windowless_application
+from bertviewer.plots.paper import windowless_application
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf
 

@@ -1,17 +1,15 @@
 """The runs that the window shows: the last one, one kept beside it, and what was checked."""
 
 from dataclasses import replace
-from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
 
+from bertviewer.charts.comparison import Comparison
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.watched_run import WatchedRun
-
-Comparison = Literal["overlay", "difference"]
 
 
 class Runs(Selection):

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.token_naming import shortened, visible
+from bertviewer.charts.naming import shortened, visible
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.words import word_text, words_of
 from bertviewer.core.text.numerals import count_text

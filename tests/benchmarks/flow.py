@@ -17,8 +17,8 @@ from bertviewer.core.flow.trace import Trace
 from bertviewer.core.flow.tracing_models import LENGTHS
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.plots.application import windowless_application
 from bertviewer.plots.flow_painting import text_width
+from bertviewer.plots.paper import windowless_application
 
 TIMES = 9
 

@@ -13,7 +13,6 @@ from bertviewer.charts.attentions import (
     heads_chart,
     token_pairs,
 )
-from bertviewer.charts.chosen import chosen
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import (
@@ -127,7 +126,7 @@ def test_one_head() -> None:
     assert chart.is_top_down
     assert chart.rows == chart.columns == TEXTS
     assert chart.place(2, 5) == Place(token=2)
-    assert chosen(chart, Place("layer.1", token=4, head=0)) == ((4,), ())
+    assert chart.chosen(Place("layer.1", token=4, head=0)) == ((4,), ())
     assert chart.text(2, 5) == f"query b (token 2), key y (token 5): {chart.values[2, 5]:.7g}"
     assert chart.levels == pytest.approx((0.0, chart.values.max()))
 
@@ -136,8 +135,8 @@ def test_one_head_of_two_texts() -> None:
     chart = head_chart(attended((4, 5), (0, 1, 2, 3)), 0)
     assert (chart.rows, chart.columns) == (TEXTS[4:], TEXTS[:4])
     assert chart.place(1, 2) == Place(token=5)
-    assert chosen(chart, Place(token=5)) == ((1,), ())
-    assert chosen(chart, Place(token=2)) == ((), (2,))
+    assert chart.chosen(Place(token=5)) == ((1,), ())
+    assert chart.chosen(Place(token=2)) == ((), (2,))
 
 
 def test_figures_of_all_heads() -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
-from bertviewer.charts.chosen import chosen
 from bertviewer.charts.place import Place
 from bertviewer.core.text.text_direction import isolated
 
@@ -85,10 +84,10 @@ def test_a_grid_as_a_table() -> None:
 def test_a_cell_stands_for_its_row_and_its_column() -> None:
     assert grid().place(1, 0) == Place("layer.0", token=0)
     assert grid().text(0, 1) == "emb, b (token 1): 2.5"
-    assert chosen(grid(), Place("layer.0.output", token=1)) == ((1,), (1,))
+    assert grid().chosen(Place("layer.0.output", token=1)) == ((1,), (1,))
     bare = GridChart(np.zeros((1, 1)), ("x",), ("y",))
     assert bare.place(0, 0) == Place()
-    assert chosen(bare, Place("layer.0", token=1)) == ((), ())
+    assert bare.chosen(Place("layer.0", token=1)) == ((), ())
 
 
 def test_rows_may_stand_for_something_else_from_a_column_on() -> None:
@@ -104,8 +103,8 @@ def test_rows_may_stand_for_something_else_from_a_column_on() -> None:
     assert chart.place(1, 0) == Place("enc.0", token=0)
     assert chart.place(1, 1) == Place("dec.0", token=1)
     assert chart.place(0, 2) == Place("dec.emb", token=2)
-    assert chosen(chart, Place("dec.0.attention"))[0] == (1,)
-    assert chosen(chart, Place("enc.emb"))[0] == (0,)
+    assert chart.chosen(Place("dec.0.attention"))[0] == (1,)
+    assert chart.chosen(Place("enc.emb"))[0] == (0,)
 
 
 def test_heads_as_a_table_and_in_words() -> None:

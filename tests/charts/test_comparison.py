@@ -3,14 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from bertviewer.charts.chart import Bars, GridChart, HeadsChart, HistogramChart, Line, LineChart
+from bertviewer.charts.chart import GridChart, HeadsChart, Line, LineChart
 from bertviewer.charts.comparison import (
     grid_difference,
     heads_difference,
-    histogram_difference,
-    histograms_overlaid,
     levelled,
     line_difference,
     overlaid,
@@ -184,44 +181,3 @@ def test_difference_of_heads_without_partners() -> None:
     # A has no second head.
     found = heads_difference(a, b, [(0, 0)], [(0, 0)]).values
     assert str(found.tolist()) == "[[[-0.5, nan]], [[nan, nan]]]"
-
-
-EDGES = (0.0, 1.0, 2.0)
-FEW = HistogramChart(EDGES, (Bars("x", (1, 3)),), "Value", "Elements")
-MANY = HistogramChart(
-    EDGES, (Bars("y", (30, 10), nan_count=40, inf_count=20),), "Value", "Elements"
-)
-
-
-def test_histograms_over_one_another() -> None:
-    b, a = histograms_overlaid(FEW, MANY).series
-    # Parts of all values, NaN and Inf too: the runs differ in length.
-    assert (b.label, b.counts, b.nan_count) == ("B", (0.3, 0.1), 0.4)
-    assert (a.label, a.counts) == ("A", (0.25, 0.75))
-    assert histograms_overlaid(FEW, MANY).y_title == "Part of the values"
-    counted = histograms_overlaid(replace(FEW, is_log=True), replace(MANY, is_log=True))
-    assert [bars.counts for bars in counted.series] == [(30, 10), (1, 3)]
-    assert counted.y_title == MANY.y_title
-    same = replace(FEW, series=(replace(FEW.series[0], counts=(4, 0)),))
-    assert [bars.counts for bars in histograms_overlaid(FEW, same).series] == [(4, 0), (1, 3)]
-
-
-def test_difference_of_histograms_is_of_their_parts() -> None:
-    chart = histogram_difference(FEW, MANY)
-    (bars,) = chart.series
-    assert bars.counts == pytest.approx((0.3 - 0.25, 0.1 - 0.75))
-    assert (bars.nan_count, bars.inf_count) == pytest.approx((0.4, 0.2))
-    assert sum(bars.counts) + bars.nan_count + bars.inf_count == pytest.approx(0)
-    assert chart.x_title == "Value"
-
-
-def test_histograms_of_nothing() -> None:
-    none = HistogramChart(EDGES, (Bars("x", (0, 0)),))
-    assert histogram_difference(none, none).series[0].counts == (0, 0)
-
-
-def test_other_bins_cannot_be_compared() -> None:
-    other = HistogramChart((0.0, 1.5, 2.0), (Bars("x", (1, 3)),))
-    for compare in (histograms_overlaid, histogram_difference):
-        with pytest.raises(ValueError, match="different bins"):
-            compare(FEW, other)

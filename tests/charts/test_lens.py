@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bertviewer.charts.lens import Followed, expected_id, lens_chart
+from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import names_of_states
 from bertviewer.charts.token_paths import Traced, path_charts
 from bertviewer.core.closer_look.predictions import predictions_at
 from tests.core.closer_look.model_runs import known

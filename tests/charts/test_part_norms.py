@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from bertviewer.charts.chosen import chosen
-from bertviewer.charts.part_norms import has_norms, part_norms_chart
 from bertviewer.charts.place import Place
+from bertviewer.charts.token_norms import has_norms, part_norms_chart
 from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.core.closer_look.outputs import call_statistics
 from tests.charts.test_token_classes import given
@@ -69,7 +68,7 @@ def test_a_shared_layer_has_a_row_for_each_call() -> None:
     whole = part_norms_chart(it.run, series, measured)
     assert whole.values == pytest.approx(np.stack([first, last]), rel=1e-5)
     # The module is both of them, so neither is marked.
-    assert chosen(whole, Place(path, token=1)) == ((), (1,))
+    assert whole.chosen(Place(path, token=1)) == ((), (1,))
 
 
 def test_what_has_no_norms() -> None:

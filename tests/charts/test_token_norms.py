@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from bertviewer.charts.naming import names_of_states, state_ticks
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import names_of_states, norms_chart, state_ticks
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import ModuleActivation, Token
 from bertviewer.core.activations.statistics import NOTHING
 from tests.charts.runs import NORMS, make_run

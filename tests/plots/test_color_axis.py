@@ -10,9 +10,8 @@ from PySide6.QtGui import QFontMetricsF
 
 from bertviewer.charts.levels import Levels, widened
 from bertviewer.core.text.numerals import MINUS
-from bertviewer.plots.color_axis import ColorAxis
-from bertviewer.plots.color_scale import ColorScale
-from bertviewer.plots.colors import SHADES, color_table
+from bertviewer.plots.color_bar import ColorAxis
+from bertviewer.plots.color_scale import SHADES, ColorScale, color_table
 from bertviewer.plots.number_axis import LINE, NumberAxis
 from bertviewer.plots.theme import LIGHT
 

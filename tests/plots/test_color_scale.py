@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.plots.color_scale import ColorScale
-from bertviewer.plots.colors import SHADES, color_table
+from bertviewer.plots.color_scale import SHADES, ColorScale, color_table
 from bertviewer.plots.theme import LIGHT
 
 NAN, INF = float("nan"), float("inf")

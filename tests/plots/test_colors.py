@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtGui import QColor
 
 from bertviewer.charts.levels import levels_of
-from bertviewer.plots.colors import SHADES, color_table, reduced
+from bertviewer.plots.color_scale import SHADES, color_table, reduced
 from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 
 NAN, INF = float("nan"), float("inf")

@@ -13,7 +13,7 @@ from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.magnitude import power_of
+from bertviewer.plots.number_axis import power_of
 from bertviewer.plots.plot import Plot
 from tests.plots.lines import chart, curves
 from tests.plots.looking import HIGHEST, LOWEST, color, scene

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.levels import Levels
 from bertviewer.plots import export
-from bertviewer.plots.color_scale import ColorScale
-from bertviewer.plots.colors import color_table
+from bertviewer.plots.color_scale import ColorScale, color_table
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_bar import BEFORE, HeadBar
 from bertviewer.plots.head_grid import HeadGrid

@@ -10,7 +10,7 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
-from bertviewer.charts.token_naming import shortened
+from bertviewer.charts.naming import shortened
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.label_axis import LabelAxis

@@ -11,7 +11,7 @@ from bertviewer.charts.comparison import line_difference
 from bertviewer.charts.place import Place
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.log_scale import LOWEST, PowerAxis, log_height
+from bertviewer.plots.number_axis import LOWEST, PowerAxis, log_height
 from tests.plots.looking import color, scene
 
 COUNTS = HistogramChart((0.0, 1.0, 2.0, 3.0), (Bars("B", (1, 1000, 0)),), is_log=True)

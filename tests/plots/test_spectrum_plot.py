@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.spectrum import Spectrum
-from bertviewer.plots.spectrum_plot import SpectrumPlot
+from bertviewer.plots.line_plot import SpectrumPlot
 
 
 def test_singular_values_stand_on_a_logarithmic_axis(qapp: QApplication, qtbot: QtBot) -> None:

@@ -17,14 +17,15 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.chart import Chart
+from bertviewer.charts.comparison import Partners, arranged
 from bertviewer.charts.place import Place
 from bertviewer.plots.theme import PlotTheme
-from bertviewer.ui.charts.arrangement import Partners, arranged
 from bertviewer.ui.charts.chart_menu import fill_menu
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
@@ -111,7 +112,8 @@ class ChartPanel(QWidget):
     ) -> None:
         """Show the last run's chart, and run A's if there is one, in place of those before."""
         self._partners = partners or Partners()
-        charts = [] if b is None else arranged(b, a, self._workspace.comparison, self._partners)
+        comparison = self._workspace.comparison
+        charts = [] if b is None else arranged(b, a, comparison, self._partners, translate)
         is_double = len(charts) > 1
         if is_double and len(self._columns) == 1:
             self._add_column("A", self._go_from_a)

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import HeadFigures, Measure, figures_chart
 from bertviewer.charts.chart import GridChart
+from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.plots.pair_grid import PairGrid
+from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.ui import tasks
-from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bertviewer.charts.attentions import Attended, token_pairs
+from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.progress import Progress
-from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.watched_run import RunTask, WatchedRun
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from bertviewer.charts.class_charts import answer_chart, label_grid
 from bertviewer.charts.class_tables import answer_table, best_line, class_table, token_class_table
+from bertviewer.charts.comparison import Partners
 from bertviewer.charts.figures import FigureTable
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.facts import plain_label

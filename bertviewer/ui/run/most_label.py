@@ -4,7 +4,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.attentions import Attended
-from bertviewer.charts.token_naming import token_name
+from bertviewer.charts.naming import token_name
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_maps import Shares, most_attended, most_attending
 from bertviewer.ui.elided_label import ElidedLabel

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
+from bertviewer.charts.comparison import Partners
 from bertviewer.charts.features import feature_grid
-from bertviewer.charts.part_norms import has_norms, part_norms_chart
-from bertviewer.charts.token_norms import norms_chart
+from bertviewer.charts.token_norms import has_norms, norms_chart, part_norms_chart
 from bertviewer.core.analysis.layer_parts import Series, layer_series
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.translation import translate

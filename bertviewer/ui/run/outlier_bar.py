@@ -6,8 +6,8 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QAction, QPalette, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
+from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.place import Place
-from bertviewer.charts.token_norms import names_of_states
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.text.numerals import with_minus

@@ -6,14 +6,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QToolButton, QWidget
 
 from bertviewer.charts.chart import LineChart
+from bertviewer.charts.comparison import Partners
+from bertviewer.charts.naming import LONGEST, shortened, token_name, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import pair_chart, word_chart
-from bertviewer.charts.token_naming import LONGEST, shortened, token_name, visible
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.similarity import WordPair, nearest_tokens, same_words
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
+from bertviewer.charts.comparison import Partners
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, classification
 from bertviewer.core.analysis.prediction_data import predicted_places
@@ -14,7 +15,6 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import count_text
-from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QWidget
 
-from bertviewer.charts.token_norms import names_of_states
+from bertviewer.charts.naming import names_of_states
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.ui.translation import translate
 

@@ -6,8 +6,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.chart import LineChart
-from bertviewer.charts.token_naming import token_name, token_title
-from bertviewer.charts.token_norms import names_of_states
+from bertviewer.charts.naming import names_of_states, token_name, token_title
 from bertviewer.charts.token_paths import PathCharts, Traced, path_charts
 from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.alignment import align

@@ -2,10 +2,10 @@
 
 from PySide6.QtWidgets import QWidget
 
+from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.alignment import align
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.background.requests import Request
-from bertviewer.ui.charts.arrangement import Partners
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.workspace import Workspace
 

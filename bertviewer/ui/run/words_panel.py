@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSplitter, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.charts.naming import token_name
 from bertviewer.charts.place import Place
 from bertviewer.charts.prediction_tables import actual_summary, candidates_table
-from bertviewer.charts.token_naming import token_name
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import (
     Predictions,

@@ -9,7 +9,7 @@ from bertviewer.charts.figures import Figure, FigureColumn, FigureTable, number,
 from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
-from bertviewer.plots.spectrum_plot import SpectrumPlot
+from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import ModelTask

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 
-from bertviewer.charts.chosen import chosen
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.grid_plot import GridPlot, PairGrid
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui import tasks
 from bertviewer.ui.main_window import MainWindow
 from tests.plots.looking import click, pixel
@@ -100,7 +98,7 @@ def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -
     settle()
     assert shown.workspace.token == 5
     assert plot.chart is not None
-    assert chosen(plot.chart, plot.selection) == ((5,), ())
+    assert plot.chart.chosen(plot.selection) == ((5,), ())
     row = eager(B)[2][0][5]
     first, second = np.argsort(-row)[:2]
     words = find(shown, QLabel, "mostAttended").text()

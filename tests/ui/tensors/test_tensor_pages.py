@@ -16,7 +16,7 @@ from bertviewer.core.closer_look.survey import survey
 from bertviewer.core.progress import Progress
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.survey_data import Survey
-from bertviewer.plots.spectrum_plot import SpectrumPlot
+from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui import tasks
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.spectrum_plot import SpectrumPlot
+from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

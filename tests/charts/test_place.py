@@ -1,7 +1,6 @@
 import pytest
 
-from bertviewer.charts.chosen import closest
-from bertviewer.charts.place import Place
+from bertviewer.charts.place import Place, closest
 
 LAYERS = (Place("layer.0"), Place("layer.1"), Place("layer.10"))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.charts.token_naming import token_name, token_title, visible
+from bertviewer.charts.naming import token_name, token_title, visible
 from tests.charts.runs import made_up
 
 ARABIC, IN_LINE = "##م", "\u2066##م\u2069"
