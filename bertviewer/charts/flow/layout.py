@@ -15,11 +15,11 @@ from bertviewer.charts.flow.drawing import (
 )
 from bertviewer.charts.flow.figures import figure_of, side_pill
 from bertviewer.charts.flow.hangers import Hanger, Split, split
+from bertviewer.charts.flow.lettering import title_of
 from bertviewer.charts.flow.listing import listed
 from bertviewer.charts.flow.places import TURN
 from bertviewer.charts.flow.reaching import CycleError
 from bertviewer.charts.flow.strip import Parts, Strip, strip_of
-from bertviewer.charts.flow.titles import title_of
 from bertviewer.charts.flow.towers import Tower, tower_of
 from bertviewer.charts.flow.ways import simplified
 from bertviewer.charts.flow.words import Words, words_of
