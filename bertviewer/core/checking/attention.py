@@ -23,8 +23,8 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     separate,
 )
+from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.families import BART, BERT, LLAMA, T5, named
-from bertviewer.core.checking.part import Part
 from bertviewer.core.checking.position_bias import t5_position_bias
 
 
@@ -40,18 +40,18 @@ class AttentionKind:
 
     read: Callable[..., Attention]
     output: str | None
-    finish: Callable[[Part, Attention, Tensor, Tensor], Any]
+    finish: Callable[[Evaluator, Attention, Tensor, Tensor], Any]
     given: Callable[[Any], Any] = lambda output: output
 
-    def __call__(self, part: Part, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, module: Evaluator, *args: Any, **kwargs: Any) -> Any:
         """Recompute the module's whole result."""
-        attention = self.read(part, *args, **kwargs)
-        weights, mixed = attention.attend(part)
-        return self.finish(part, attention, mixed, weights)
+        attention = self.read(module, *args, **kwargs)
+        weights, mixed = attention.attend(module)
+        return self.finish(module, attention, mixed, weights)
 
 
 def _bert(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     encoder_hidden_states: Tensor | None = None,
     attention_mask: Tensor | None = None,
@@ -59,30 +59,36 @@ def _bert(
     **_: Any,
 ) -> Attention:
     check_cache(past_key_values, hidden_states.shape[1])
-    heads = head_count(part, "num_attention_heads")
-    source = encoder_hidden_states if "Cross" in part.node.class_name else None
+    heads = head_count(module, "num_attention_heads")
+    source = encoder_hidden_states if "Cross" in module.node.class_name else None
     names = ("query", "key", "value")
-    return separate(part, names, heads, hidden_states, source, attention_mask)
+    return separate(module, names, heads, hidden_states, source, attention_mask)
 
 
 def _bert_self(
-    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, *args: Any, **more: Any
+    module: Evaluator,
+    hidden_states: Tensor,
+    attention_mask: Tensor | None = None,
+    *args: Any,
+    **more: Any,
 ) -> Attention:
     """BERT's self-attention has its mask second; its cross-attention has it third."""
     if args:
         more["past_key_values"] = args[0]
-    return _bert(part, hidden_states, attention_mask=attention_mask, **more)
+    return _bert(module, hidden_states, attention_mask=attention_mask, **more)
 
 
 def _distilbert(
-    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
 ) -> Attention:
     names = ("q_lin", "k_lin", "v_lin")
-    return separate(part, names, head_count(part, "n_heads"), hidden_states, None, attention_mask)
+    return separate(
+        module, names, head_count(module, "n_heads"), hidden_states, None, attention_mask
+    )
 
 
 def _gpt2(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     past_key_values: Any = None,
     attention_mask: Tensor | None = None,
@@ -91,20 +97,20 @@ def _gpt2(
     **_: Any,
 ) -> Attention:
     check_cache(past_key_values, hidden_states.shape[1])
-    heads = head_count(part, "n_head", "num_attention_heads")
-    stored = part.below("c_attn")
+    heads = head_count(module, "n_head", "num_attention_heads")
+    stored = module.below("c_attn")
     # Conv1D stores [in, out], the parts side by side.
     weight, bias = stored.weight().transpose(0, 1), stored.tensor("bias")
     crosses = encoder_hidden_states is not None
     width = weight.shape[0] // (2 if crosses else 3)
     parts = [Projection(weight, bias).rows(start, width) for start in range(0, len(weight), width)]
     if crosses:
-        asked = part.below("q_attn")
+        asked = module.below("q_attn")
         parts.insert(0, Projection(asked.weight().transpose(0, 1), asked.tensor("bias")))
     query, key, value = parts
-    scale = (width // heads) ** -0.5 if part.config.get("scale_attn_weights", True) else 1.0
-    if part.config.get("scale_attn_by_inverse_layer_idx"):
-        scale /= part.number("layer_idx") + 1
+    scale = (width // heads) ** -0.5 if module.config.get("scale_attn_weights", True) else 1.0
+    if module.config.get("scale_attn_by_inverse_layer_idx"):
+        scale /= module.number("layer_idx") + 1
     other = hidden_states if encoder_hidden_states is None else encoder_hidden_states
     mask = encoder_attention_mask if crosses else attention_mask
     causal = not crosses and mask is None and hidden_states.shape[1] > 1
@@ -114,7 +120,7 @@ def _gpt2(
 
 
 def _bart(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     key_value_states: Tensor | None = None,
     past_key_values: Any = None,
@@ -122,14 +128,14 @@ def _bart(
     **_: Any,
 ) -> Attention:
     check_cache(past_key_values, hidden_states.shape[1])
-    side = "decoder" if "decoder" in part.path.split(".") else "encoder"
-    heads = head_count(part, f"{side}_attention_heads")
+    side = "decoder" if "decoder" in module.path.split(".") else "encoder"
+    heads = head_count(module, f"{side}_attention_heads")
     names = ("q_proj", "k_proj", "v_proj")
-    return separate(part, names, heads, hidden_states, key_value_states, attention_mask)
+    return separate(module, names, heads, hidden_states, key_value_states, attention_mask)
 
 
 def _llama(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     position_embeddings: tuple[Tensor, Tensor],
     attention_mask: Tensor | None = None,
@@ -137,24 +143,24 @@ def _llama(
     **_: Any,
 ) -> Attention:
     check_cache(past_key_values, hidden_states.shape[1])
-    heads = head_count(part, "num_attention_heads")
+    heads = head_count(module, "num_attention_heads")
     # Qwen3 normalises every head's queries and keys before it turns them.
-    norms = (part.below("q_norm"), part.below("k_norm")) if part.has("q_norm") else None
+    norms = (module.below("q_norm"), module.below("k_norm")) if module.has("q_norm") else None
     return separate(
-        part,
+        module,
         ("q_proj", "k_proj", "v_proj"),
         heads,
         hidden_states,
         None,
         attention_mask,
-        key_heads=head_count(part, "num_key_value_heads", "num_attention_heads"),
+        key_heads=head_count(module, "num_key_value_heads", "num_attention_heads"),
         rotation=Rotation(*position_embeddings),
         norms=norms,
     )
 
 
 def _t5(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     mask: Tensor | None = None,
     key_value_states: Tensor | None = None,
@@ -163,12 +169,12 @@ def _t5(
     **_: Any,
 ) -> Attention:
     check_cache(past_key_values, hidden_states.shape[1])
-    heads = head_count(part, "num_heads")
+    heads = head_count(module, "num_heads")
     other = hidden_states if key_value_states is None else key_value_states
     if position_bias is None:
-        position_bias = t5_position_bias(part, hidden_states.shape[1], other.shape[1])
+        position_bias = t5_position_bias(module, hidden_states.shape[1], other.shape[1])
     return separate(
-        part,
+        module,
         ("q", "k", "v"),
         heads,
         hidden_states,
@@ -181,36 +187,36 @@ def _t5(
 
 
 def _mpnet(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     position_bias: Tensor | None = None,
     **_: Any,
 ) -> Attention:
-    heads = head_count(part, "num_attention_heads")
+    heads = head_count(module, "num_attention_heads")
     return separate(
-        part, ("q", "k", "v"), heads, hidden_states, None, attention_mask, bias=position_bias
+        module, ("q", "k", "v"), heads, hidden_states, None, attention_mask, bias=position_bias
     )
 
 
-def _itself(_part: Part, _attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+def _itself(_module: Evaluator, _attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
     return mixed, weights
 
 
-def _projected(name: str) -> Callable[[Part, Attention, Tensor, Tensor], Any]:
-    def finish(part: Part, _attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
-        return part.below(name)(mixed), weights
+def _projected(name: str) -> Callable[[Evaluator, Attention, Tensor, Tensor], Any]:
+    def finish(module: Evaluator, _attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+        return module.below(name)(mixed), weights
 
     return finish
 
 
-def _finish_albert(part: Part, attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+def _finish_albert(module: Evaluator, attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
     """ALBERT's attention holds add & norm as well."""
-    return part.below("LayerNorm")(attention.x + part.below("dense")(mixed)), weights
+    return module.below("LayerNorm")(attention.x + module.below("dense")(mixed)), weights
 
 
-def _finish_t5(part: Part, attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
-    return part.below("o")(mixed), attention.bias, weights
+def _finish_t5(module: Evaluator, attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+    return module.below("o")(mixed), attention.bias, weights
 
 
 ATTENTIONS: Mapping[str, AttentionKind] = {

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import affine, softmax
-from bertviewer.core.checking.part import NoFormulaError, Part
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class Projection:
     bias: Tensor | None
 
     @classmethod
-    def of(cls, part: Part) -> "Projection":
+    def of(cls, module: Evaluator) -> "Projection":
         """Read a linear layer."""
-        return cls(part.weight(), part.tensor("bias"))
+        return cls(module.weight(), module.tensor("bias"))
 
     def rows(self, start: int, count: int) -> "Projection":
         """Return some of the rows."""
@@ -91,59 +91,61 @@ class Attention:
     bias: Tensor | None = None
     is_causal: bool = False
     rotation: Rotation | None = None
-    norms: tuple[Part, Part] | None = None
+    norms: tuple[Evaluator, Evaluator] | None = None
     talk: TalkingHeads | None = None
     shown: Tensor | None = None
 
-    def attend(self, part: Part, head: int | None = None) -> tuple[Tensor, Tensor]:
+    def attend(self, module: Evaluator, head: int | None = None) -> tuple[Tensor, Tensor]:
         """Return the probabilities [B, A, S, S'] and the heads side by side [B, S, A·d].
 
         With ``head`` only that one is calculated, from its own rows of the three weights.
         """
-        weights = self.weights(part, head)
-        v = self._shared(part, self.values, self.value, head)
+        weights = self.weights(module, head)
+        v = self._shared(module, self.values, self.value, head)
         if self.rotation is not None and self.rotation.values:
-            v = part.round(self.rotation.turn(v))
+            v = module.round(self.rotation.turn(v))
         mixed = (weights @ v).transpose(1, 2)
         mixed = mixed.reshape(*mixed.shape[:2], -1)
-        return weights, part.round(mixed if self.shown is None else mixed * self.shown)
+        return weights, module.round(mixed if self.shown is None else mixed * self.shown)
 
-    def weights(self, part: Part, head: int | None = None) -> Tensor:
+    def weights(self, module: Evaluator, head: int | None = None) -> Tensor:
         """Return the probabilities alone [B, A, S, S']: they take no values."""
         if self.talk is not None and head is not None:
-            return self.weights(part)[:, head : head + 1]
-        q = in_heads(part, self.x, *self.query.split(self.heads, head))
-        k = self._shared(part, self.keys, self.key, head)
+            return self.weights(module)[:, head : head + 1]
+        q = in_heads(module, self.x, *self.query.split(self.heads, head))
+        k = self._shared(module, self.keys, self.key, head)
         if self.norms is not None:
             q, k = self.norms[0](q), self.norms[1](k)
         if self.rotation is not None:
-            q, k = (part.round(self.rotation.turn(side)) for side in (q, k))
-        scores = part.round(q @ k.transpose(-1, -2)) * self.scale
+            q, k = (module.round(self.rotation.turn(side)) for side in (q, k))
+        scores = module.round(q @ k.transpose(-1, -2)) * self.scale
         if self.bias is not None:
-            scores = part.round(scores + _of_head(self.bias, head))
+            scores = module.round(scores + _of_head(self.bias, head))
         if self.talk is not None:
-            scores = part.round(_mixed(self.talk.scores, scores))
+            scores = module.round(_mixed(self.talk.scores, scores))
         scores = _masked(scores, None if self.mask is None else _of_head(self.mask, head))
         if self.is_causal:
             queries, keys = scores.shape[-2:]
             later = torch.ones(queries, keys, dtype=torch.bool).triu(keys - queries + 1)
             scores = scores.masked_fill(later, -torch.inf)
-        weights = part.round(softmax(scores))
+        weights = module.round(softmax(scores))
         return (
-            weights if self.talk is None else part.round(_mixed(self.talk.probabilities, weights))
+            weights if self.talk is None else module.round(_mixed(self.talk.probabilities, weights))
         )
 
-    def _shared(self, part: Part, x: Tensor, projection: Projection, head: int | None) -> Tensor:
+    def _shared(
+        self, module: Evaluator, x: Tensor, projection: Projection, head: int | None
+    ) -> Tensor:
         """Project keys or values, and give each head of queries its own: [B, A, S', d]."""
         shared = self.heads // self.key_heads
         if head is not None:
-            return in_heads(part, x, *projection.split(self.key_heads, head // shared))
-        side = in_heads(part, x, projection, self.key_heads)
+            return in_heads(module, x, *projection.split(self.key_heads, head // shared))
+        side = in_heads(module, x, projection, self.key_heads)
         return side if shared == 1 else side.repeat_interleave(shared, dim=1)
 
 
 def separate(
-    part: Part,
+    module: Evaluator,
     names: tuple[str, str, str],
     heads: int,
     x: Tensor,
@@ -152,11 +154,11 @@ def separate(
     **more: Any,
 ) -> Attention:
     """Read a module that has one linear layer for each of query, key and value."""
-    query, key, value = (Projection.of(part.below(name)) for name in names)
+    query, key, value = (Projection.of(module.below(name)) for name in names)
     size = query.weight.shape[0] // heads
     other = x if source is None else source
     # Where no mask is given, a causal module hides later positions by itself.
-    causal = bool(part.attribute("is_causal")) and mask is None and source is None
+    causal = bool(module.attribute("is_causal")) and mask is None and source is None
     usual: dict[str, Any] = {
         "key_heads": heads,
         "scale": size**-0.5,
@@ -167,9 +169,9 @@ def separate(
     )
 
 
-def head_count(part: Part, *keys: str) -> int:
+def head_count(module: Evaluator, *keys: str) -> int:
     """Return the number of heads by the configuration."""
-    return int(part.setting_value(*keys))
+    return int(module.setting_value(*keys))
 
 
 def check_cache(cache: Any, length: int) -> None:
@@ -184,9 +186,9 @@ def check_cache(cache: Any, length: int) -> None:
         raise NoFormulaError("the recomputation does not know keys and values of earlier calls")
 
 
-def in_heads(part: Part, x: Tensor, projection: Projection, heads: int) -> Tensor:
+def in_heads(module: Evaluator, x: Tensor, projection: Projection, heads: int) -> Tensor:
     """Project [B, S, D] and split the result into heads: [B, A, S, d]."""
-    y = part.round(affine(x, projection.weight, projection.bias))
+    y = module.round(affine(x, projection.weight, projection.bias))
     return y.reshape(*y.shape[:-1], heads, -1).transpose(1, 2)
 
 

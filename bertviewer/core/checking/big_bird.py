@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, check_cache, head_count, separate
 from bertviewer.core.checking.embeddings import summed
-from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
 from bertviewer.core.checking.stacks import run, use_crosses, visible
 from bertviewer.core.checking.task_models import base_of
 
@@ -23,19 +23,19 @@ _OUT_OF_THE_RACE = 1e6
 """What the question's tokens lose as the answer's start and end."""
 
 
-def is_sparse(part: Part, length: int) -> bool:
+def is_sparse(module: Evaluator, length: int) -> bool:
     """Whether a sequence so long looks at some blocks only; shorter ones have too few of them.
 
     transformers exchanges the attention of a model once it meets a sequence that is too short.
     """
-    config = part.config
+    config = module.config
     if config.get("attention_type") != "block_sparse" or config.get("add_cross_attention"):
         return False
     return length > (5 + 2 * int(config["num_random_blocks"])) * int(config["block_size"])
 
 
 def read_attention(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     *args: Any,
     attention_mask: Tensor | None = None,
@@ -45,14 +45,14 @@ def read_attention(
     **more: Any,
 ) -> Attention:
     """BERT's attention, and what block-sparse attention adds to its scores."""
-    if is_sparse(part, hidden_states.shape[1]):
-        return _read_sparse(part, hidden_states, *args, **more)
+    if is_sparse(module, hidden_states.shape[1]):
+        return _read_sparse(module, hidden_states, *args, **more)
     check_cache(past_key_values, hidden_states.shape[1])
     crosses = encoder_hidden_states is not None
     return separate(
-        part,
+        module,
         _NAMES,
-        head_count(part, "num_attention_heads"),
+        head_count(module, "num_attention_heads"),
         hidden_states,
         encoder_hidden_states,
         encoder_attention_mask if crosses else attention_mask,
@@ -63,7 +63,7 @@ _NAMES = ("query", "key", "value")
 
 
 def _read_sparse(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     band_mask: Tensor | None = None,
     from_mask: Tensor | None = None,
@@ -73,18 +73,18 @@ def _read_sparse(
 ) -> Attention:
     """A block that is looked at n times counts n times: log n is added to its scores."""
     del band_mask  # it says of the neighbours what ``from_mask`` and ``to_mask`` say of all
-    length, size = hidden_states.shape[1], int(part.config["block_size"])
-    heads = head_count(part, "num_attention_heads")
+    length, size = hidden_states.shape[1], int(module.config["block_size"])
+    heads = head_count(module, "num_attention_heads")
     if to_mask is None or from_mask is None:
         raise NoFormulaError("the recomputation needs to know what is padding")
     if not bool(to_mask[..., :-size].all()):
         raise NoFormulaError("the recomputation knows padding in the last block only")
-    counts = _counts(length // size, int(part.config["num_random_blocks"]))
+    counts = _counts(length // size, int(module.config["num_random_blocks"]))
     counts = counts.repeat_interleave(size, 0).repeat_interleave(size, 1)
     bias = counts.to(hidden_states.dtype).log()[None, None]
     mask = (1 - to_mask) * _HIDDEN
     return replace(
-        separate(part, _NAMES, heads, hidden_states, None, mask), bias=bias, shown=from_mask[:, 0]
+        separate(module, _NAMES, heads, hidden_states, None, mask), bias=bias, shown=from_mask[:, 0]
     )
 
 
@@ -101,7 +101,7 @@ def _counts(blocks: int, random: int) -> Tensor:
     return counts
 
 
-def finish(_part: Part, attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+def finish(_module: Evaluator, attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
     """Of a block that is looked at several times, block-sparse attention tells one share."""
     if attention.bias is None:
         return mixed, weights
@@ -109,7 +109,7 @@ def finish(_part: Part, attention: Attention, mixed: Tensor, weights: Tensor) ->
 
 
 def embeddings(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     token_type_ids: Tensor | None = None,
     position_ids: Tensor | None = None,
@@ -117,17 +117,17 @@ def embeddings(
     past_key_values_length: int = 0,
 ) -> Tensor:
     """BERT's; words may be multiplied by the root of the width."""
-    words = part.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    if part.attribute("rescale_embeddings"):
-        words = part.round(words * words.shape[-1] ** 0.5)
+    words = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    if module.attribute("rescale_embeddings"):
+        words = module.round(words * words.shape[-1] ** 0.5)
     if position_ids is None:
         start = past_key_values_length
         position_ids = torch.arange(start, start + words.shape[1])[None]
-    return summed(part, words, token_type_ids, position_ids)
+    return summed(module, words, token_type_ids, position_ids)
 
 
 def attention_block(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -140,21 +140,21 @@ def attention_block(
     **__: Any,
 ) -> Any:
     """The attention with its projection and add & norm."""
-    if is_sparse(part, hidden_states.shape[1]):
-        mixed, weights = part.below("self")(hidden_states, band_mask, from_mask, to_mask)
+    if is_sparse(module, hidden_states.shape[1]):
+        mixed, weights = module.below("self")(hidden_states, band_mask, from_mask, to_mask)
     else:
-        mixed, weights = part.below("self")(
+        mixed, weights = module.below("self")(
             hidden_states,
             attention_mask=attention_mask,
             encoder_hidden_states=encoder_hidden_states,
             encoder_attention_mask=encoder_attention_mask,
             past_key_values=past_key_values,
         )
-    return part.below("output")(mixed, hidden_states), weights
+    return module.below("output")(mixed, hidden_states), weights
 
 
 def layer(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -163,25 +163,25 @@ def layer(
 ) -> Tensor:
     """BERT's layer, with the masks of the blocks handed on."""
     masks = {name: given.get(name) for name in ("band_mask", "from_mask", "to_mask")}
-    x, _weights = part.below("attention")(
+    x, _weights = module.below("attention")(
         hidden_states, attention_mask, past_key_values=given.get("past_key_values"), **masks
     )
-    if part.has("crossattention") and encoder_hidden_states is not None:
+    if module.has("crossattention") and encoder_hidden_states is not None:
         raise NoFormulaError("the recomputation does not know BigBird as a decoder of an encoder")
-    result: Tensor = part.below("output")(part.below("intermediate")(x), x)
+    result: Tensor = module.below("output")(module.below("intermediate")(x), x)
     return result
 
 
-def encoder(part: Part, hidden_states: Tensor, **given: Any) -> Any:
+def encoder(module: Evaluator, hidden_states: Tensor, **given: Any) -> Any:
     """The stack."""
-    if use_crosses(part) and given.get("encoder_hidden_states") is not None:
+    if use_crosses(module) and given.get("encoder_hidden_states") is not None:
         raise NoFormulaError("the recomputation does not know BigBird as a decoder of an encoder")
-    states = run(part.below("layer"), hidden_states, **given)
+    states = run(module.below("layer"), hidden_states, **given)
     return {"last_hidden_state": states[-1], "hidden_states": states}
 
 
 def model(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
@@ -195,24 +195,24 @@ def model(
     length = input_ids.shape[1]
     real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     given: dict[str, Any]
-    if is_sparse(part, length):
-        size = int(part.config["block_size"])
+    if is_sparse(module, length):
+        size = int(module.config["block_size"])
         more = -length % size
-        input_ids = _longer(input_ids, more, int(part.setting_value("pad_token_id")))
+        input_ids = _longer(input_ids, more, int(module.setting_value("pad_token_id")))
         real = _longer(real, more, 0)
         if token_type_ids is not None:
             token_type_ids = _longer(token_type_ids, more, 0)
         given = {"from_mask": real[:, None, :, None], "to_mask": real[:, None, None, :]}
     else:
-        is_decoder = bool(part.config.get("is_decoder"))
+        is_decoder = bool(module.config.get("is_decoder"))
         given = {"attention_mask": visible(attention_mask, length, is_decoder)}
-    x = part.below("embeddings")(input_ids=input_ids, token_type_ids=token_type_ids)
-    result = part.below("encoder")(x, **given)
+    x = module.below("embeddings")(input_ids=input_ids, token_type_ids=token_type_ids)
+    result = module.below("encoder")(x, **given)
     last = result["last_hidden_state"][:, :length]
     # transformers cuts off the last hidden state and leaves the others as they are.
     found = {"last_hidden_state": last, "hidden_states": (*result["hidden_states"][:-1], last)}
-    if part.has("pooler"):
-        found["pooler_output"] = part.below("activation")(part.below("pooler")(last[:, 0]))
+    if module.has("pooler"):
+        found["pooler_output"] = module.below("activation")(module.below("pooler")(last[:, 0]))
     return found
 
 
@@ -220,15 +220,15 @@ def _longer(row: Tensor, more: int, value: int) -> Tensor:
     return torch.cat((row, row.new_full((row.shape[0], more), value)), dim=1)
 
 
-def answer_head(part: Part, encoder_output: Tensor) -> Tensor:
+def answer_head(module: Evaluator, encoder_output: Tensor) -> Tensor:
     """A feed-forward network with add & norm, and the scores of start and end."""
-    x = part.below("output")(part.below("intermediate")(encoder_output), encoder_output)
-    result: Tensor = part.below("qa_outputs")(x)
+    x = module.below("output")(module.below("intermediate")(encoder_output), encoder_output)
+    result: Tensor = module.below("qa_outputs")(x)
     return result
 
 
 def question_answering(
-    part: Part, input_ids: Tensor, question_lengths: Tensor | None = None, **given: Any
+    module: Evaluator, input_ids: Tensor, question_lengths: Tensor | None = None, **given: Any
 ) -> dict[str, Any]:
     """Score each token as the answer's start and end; the question's tokens are out of the race.
 
@@ -236,13 +236,13 @@ def question_answering(
     """
     if question_lengths is not None:
         raise NoFormulaError("the recomputation finds the question by its separator")
-    ends = (input_ids == part.setting_value("sep_token_id")).int().argmax(-1, keepdim=True)
+    ends = (input_ids == module.setting_value("sep_token_id")).int().argmax(-1, keepdim=True)
     places = torch.arange(input_ids.shape[1])[None]
     asked = (places <= ends) & (places > 0)
     if given.get("token_type_ids") is None:
         given["token_type_ids"] = (places > ends).long()
-    base = base_of(part, input_ids, **given)
-    scores = part.below("qa_classifier")(base["last_hidden_state"])
+    base = base_of(module, input_ids, **given)
+    scores = module.below("qa_classifier")(base["last_hidden_state"])
     scores = scores - _OUT_OF_THE_RACE * asked[..., None].to(scores.dtype)
     return base | {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 

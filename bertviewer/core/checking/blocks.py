@@ -5,12 +5,12 @@ from typing import Any
 
 from torch import Tensor
 
+from bertviewer.core.checking.evaluator import Evaluator, Recomputation
 from bertviewer.core.checking.families import BERT, LLAMA, POST_NORM, T5, named
-from bertviewer.core.checking.part import Part, Recomputation
 
 
 def attention_block(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -19,46 +19,46 @@ def attention_block(
     **_: Any,
 ) -> Any:
     """BERT's attention with its projection and add & norm."""
-    crosses = "Cross" in part.below("self").node.class_name
-    mixed, weights = part.below("self")(
+    crosses = "Cross" in module.below("self").node.class_name
+    mixed, weights = module.below("self")(
         hidden_states,
         attention_mask=encoder_attention_mask if crosses else attention_mask,
         encoder_hidden_states=encoder_hidden_states,
         past_key_values=past_key_values,
     )
-    return part.below("output")(mixed, hidden_states), weights
+    return module.below("output")(mixed, hidden_states), weights
 
 
 def mpnet_attention_block(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     position_bias: Tensor | None = None,
     **_: Any,
 ) -> Any:
     """MPNet's attention, which projects by itself, with add & norm."""
-    y = part.below("attn")(hidden_states, attention_mask, position_bias)[0]
-    return (part.below("LayerNorm")(part.round(y + hidden_states)),)
+    y = module.below("attn")(hidden_states, attention_mask, position_bias)[0]
+    return (module.below("LayerNorm")(module.round(y + hidden_states)),)
 
 
-def add_and_norm(part: Part, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
+def add_and_norm(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
     """LayerNorm(dense(X) + R)."""
-    total = part.round(part.below("dense")(hidden_states) + input_tensor)
-    result: Tensor = part.below("LayerNorm")(total)
+    total = module.round(module.below("dense")(hidden_states) + input_tensor)
+    result: Tensor = module.below("LayerNorm")(total)
     return result
 
 
-def widening(part: Part, x: Tensor) -> Tensor:
+def widening(module: Evaluator, x: Tensor) -> Tensor:
     """f(dense(X))."""
-    result: Tensor = part.below("intermediate_act_fn")(part.below("dense")(x))
+    result: Tensor = module.below("intermediate_act_fn")(module.below("dense")(x))
     return result
 
 
 def feed_forward(first: str, act: str, second: str) -> Recomputation:
     """Return the recomputation of second(f(first(X)))."""
 
-    def recompute(part: Part, x: Tensor) -> Tensor:
-        result: Tensor = part.below(second)(part.below(act)(part.below(first)(x)))
+    def recompute(module: Evaluator, x: Tensor) -> Tensor:
+        result: Tensor = module.below(second)(module.below(act)(module.below(first)(x)))
         return result
 
     return recompute
@@ -67,22 +67,22 @@ def feed_forward(first: str, act: str, second: str) -> Recomputation:
 def gated(gate: str, up: str, act: str, down: str) -> Recomputation:
     """Return the recomputation of down(f(gate(X)) · up(X)) (Shazeer 2020)."""
 
-    def recompute(part: Part, x: Tensor) -> Tensor:
-        opened = part.below(act)(part.below(gate)(x))
-        result: Tensor = part.below(down)(part.round(opened * part.below(up)(x)))
+    def recompute(module: Evaluator, x: Tensor) -> Tensor:
+        opened = module.below(act)(module.below(gate)(x))
+        result: Tensor = module.below(down)(module.round(opened * module.below(up)(x)))
         return result
 
     return recompute
 
 
-def t5_feed_forward(part: Part, x: Tensor) -> Tensor:
+def t5_feed_forward(module: Evaluator, x: Tensor) -> Tensor:
     """T5's second half of a block: X + FFN(RMSNorm(X))."""
-    result: Tensor = x + part.below("DenseReluDense")(part.below("layer_norm")(x))
+    result: Tensor = x + module.below("DenseReluDense")(module.below("layer_norm")(x))
     return result
 
 
 def t5_self_attention(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     position_bias: Tensor | None = None,
@@ -90,8 +90,8 @@ def t5_self_attention(
     **_: Any,
 ) -> Any:
     """X + Attention(RMSNorm(X))."""
-    y, bias, weights = part.below("SelfAttention")(
-        part.below("layer_norm")(hidden_states),
+    y, bias, weights = module.below("SelfAttention")(
+        module.below("layer_norm")(hidden_states),
         mask=attention_mask,
         position_bias=position_bias,
         past_key_values=past_key_values,
@@ -100,7 +100,7 @@ def t5_self_attention(
 
 
 def t5_cross_attention(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     key_value_states: Tensor,
     attention_mask: Tensor | None = None,
@@ -109,8 +109,8 @@ def t5_cross_attention(
     **_: Any,
 ) -> Any:
     """X + Attention(RMSNorm(X), X_enc)."""
-    y, bias, weights = part.below("EncDecAttention")(
-        part.below("layer_norm")(hidden_states),
+    y, bias, weights = module.below("EncDecAttention")(
+        module.below("layer_norm")(hidden_states),
         mask=attention_mask,
         key_value_states=key_value_states,
         position_bias=position_bias,

@@ -10,9 +10,9 @@ from bertviewer.core.architecture.architecture import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.blocks import BLOCKS
 from bertviewer.core.checking.checker import Checker
+from bertviewer.core.checking.evaluator import NoFormulaError
 from bertviewer.core.checking.flow_proof import FlowProof, flow_proof
 from bertviewer.core.checking.layer_steps import LAYER_STEPS
-from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError

@@ -13,9 +13,9 @@ from bertviewer.core.checking.arithmetic import EXACT, Arithmetic, rounded
 from bertviewer.core.checking.attention import ATTENTIONS, AttentionKind
 from bertviewer.core.checking.attention_maths import Attention
 from bertviewer.core.checking.comparison import Comparison, compare
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Setting
 from bertviewer.core.checking.layer_steps import LAYER_STEPS, NEXT, Child, Formula, Seen, next_state
 from bertviewer.core.checking.layers import hidden
-from bertviewer.core.checking.part import NoFormulaError, Part, Setting
 from bertviewer.core.checking.recomputations import IN_FLOAT32, recomputation
 from bertviewer.core.flow.nested_tensors import mapped, tensors_in, versions
 from bertviewer.core.run.capture import Call, Capture
@@ -28,23 +28,23 @@ _LAST_NORMS = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One call of one module, and the parts that recompute it."""
+    """One call of one module, and the evaluators that recompute it."""
 
     path: str
     number: int
     call: Call
     stored: torch.dtype
-    exact: Part
-    rough: Part
+    exact: Evaluator
+    rough: Evaluator
 
-    def both(self, recompute: Callable[[Part], Any]) -> tuple[Any, Any]:
+    def both(self, recompute: Callable[[Evaluator], Any]) -> tuple[Any, Any]:
         """Recompute something in float64 and as the model rounds."""
         return recompute(self.exact), recompute(self.rough)
 
-    def again(self, part: Part) -> Any:
+    def again(self, module: Evaluator) -> Any:
         """Recompute the module from the arguments of the call."""
-        take = part.setting.arithmetic.take
-        return part(*take(self.call.args), **take(dict(self.call.kwargs)))
+        take = module.setting.arithmetic.take
+        return module(*take(self.call.args), **take(dict(self.call.kwargs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class Checker:
         if not call.is_intact:
             call = repeated(module, call)
         stored = _coarsest(module, call)
-        exact, rough = (self._part(path, used) for used in (EXACT, rounded(stored)))
+        exact, rough = (self._evaluator(path, used) for used in (EXACT, rounded(stored)))
         return _Place(path, number, call, stored, exact, rough)
 
-    def _part(self, path: str, arithmetic: Arithmetic) -> Part:
+    def _evaluator(self, path: str, arithmetic: Arithmetic) -> Evaluator:
         return Setting(
             self._module, self._architecture, self._nodes, arithmetic, recomputation
-        ).part(path)
+        ).evaluator(path)
 
     def _compare(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Comparison | None:
         inputs = tensors_in((place.call.args, place.call.kwargs))
@@ -141,14 +141,14 @@ class Checker:
     def _results(self, place: _Place, kind: AttentionKind) -> _Attended:
         """Compare an attention's output and its weights."""
 
-        def read(part: Part) -> Attention:
-            take = part.setting.arithmetic.take
-            return kind.read(part, *take(place.call.args), **take(dict(place.call.kwargs)))
+        def read(module: Evaluator) -> Attention:
+            take = module.setting.arithmetic.take
+            return kind.read(module, *take(place.call.args), **take(dict(place.call.kwargs)))
 
-        def finish(part: Part, attention: Attention) -> tuple[Any, Tensor]:
-            weights, mixed = attention.attend(part)
-            result = kind.finish(part, attention, mixed, weights)
-            return part.setting.arithmetic.round(result), mixed
+        def finish(module: Evaluator, attention: Attention) -> tuple[Any, Tensor]:
+            weights, mixed = attention.attend(module)
+            result = kind.finish(module, attention, mixed, weights)
+            return module.setting.arithmetic.round(result), mixed
 
         exact, rough = place.both(read)
         (a, _), (b, mixed) = finish(place.exact, exact), finish(place.rough, rough)
@@ -193,8 +193,8 @@ class Checker:
         return calls[place.number] if place.number < len(calls) else None
 
     def _layer(self, place: _Place) -> Iterator[tuple[str, Comparison]]:
-        def seen(part: Part | None) -> Seen:
-            arithmetic = None if part is None else part.setting.arithmetic
+        def seen(module: Evaluator | None) -> Seen:
+            arithmetic = None if module is None else module.setting.arithmetic
             return Seen(place.call, lambda name: self._find(place, name), arithmetic)
 
         for step in LAYER_STEPS[place.exact.node.class_name](place.exact):
@@ -205,7 +205,9 @@ class Checker:
                 below = place.exact.below(step.child).path
                 yield step.name, self._output(self._place(below, place.number, child))
             elif isinstance(step, Formula):
-                a, b = (step.expected(part, seen(part)) for part in (place.exact, place.rough))
+                a, b = (
+                    step.expected(module, seen(module)) for module in (place.exact, place.rough)
+                )
                 yield step.name, self._needed(place, a, b, step.actual(seen(None)))
         a, b = place.both(place.again)
         results = [(a, b, place.call.output)]
@@ -233,7 +235,7 @@ class Checker:
             if sum(node.class_name == same for node in self._nodes.values()) > 1:
                 return None  # several shared layers take turns
             layer = place.number
-        above = self._part(stack, EXACT)
+        above = self._evaluator(stack, EXACT)
         return next_state(states, layer, any(above.has(name) for name in _LAST_NORMS))
 
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
 from bertviewer.core.checking.comparison import Comparison
+from bertviewer.core.checking.evaluator import NoFormulaError
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
-from bertviewer.core.checking.part import NoFormulaError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.carrying_out import CallRecord, CarryingOut
 from bertviewer.core.flow.forwards import replacing

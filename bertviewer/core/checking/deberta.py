@@ -15,13 +15,13 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     in_heads,
 )
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
 from bertviewer.core.checking.families import DEBERTA, named
-from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
 from bertviewer.core.checking.primitives import activation_named
 
 
 def read_attention(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor,
     output_attentions: bool = False,
@@ -33,121 +33,126 @@ def read_attention(
     del output_attentions
     if query_states is not None:
         raise NoFormulaError("the recomputation does not know queries from elsewhere")
-    heads = head_count(part, "num_attention_heads")
+    heads = head_count(module, "num_attention_heads")
     x = hidden_states
-    q, k, v = _projections(part, heads)
-    kinds = part.config.get("pos_att_type") or ()
-    if not part.has("in_proj"):
+    q, k, v = _projections(module, heads)
+    kinds = module.config.get("pos_att_type") or ()
+    if not module.has("in_proj"):
         # The second version counts the kinds that it knows, the first all that are named.
         kinds = [kind for kind in kinds if kind in ("c2p", "p2c")]
     # The paper's sqrt(3 d): one d for each kind of score that is added.
     scale = (q.weight.shape[0] // heads * (1 + len(kinds))) ** -0.5
     bias = None
-    if part.config.get("relative_attention"):
+    if module.config.get("relative_attention"):
         if relative_pos is None or rel_embeddings is None:
             raise NoFormulaError("the recomputation needs the distances that the encoder gives")
-        query, key = in_heads(part, x, q, heads), in_heads(part, x, k, heads)
-        bias = scale * _distances(part, query, key, heads, relative_pos, rel_embeddings)
+        query, key = in_heads(module, x, q, heads), in_heads(module, x, k, heads)
+        bias = scale * _distances(module, query, key, heads, relative_pos, rel_embeddings)
     mask = attention_mask.bool()
-    return Attention(q, k, v, heads, heads, scale, x, x, x, mask, bias, talk=_talk(part))
+    return Attention(q, k, v, heads, heads, scale, x, x, x, mask, bias, talk=_talk(module))
 
 
-def _projections(part: Part, heads: int) -> tuple[Projection, ...]:
+def _projections(module: Evaluator, heads: int) -> tuple[Projection, ...]:
     """Return W_Q, W_K and W_V; the first version keeps them in one tensor, head by head."""
-    if not part.has("in_proj"):
+    if not module.has("in_proj"):
         names = ("query_proj", "key_proj", "value_proj")
-        return tuple(Projection.of(part.below(name)) for name in names)
-    stored = part.below("in_proj").weight()
+        return tuple(Projection.of(module.below(name)) for name in names)
+    stored = module.below("in_proj").weight()
     width = stored.shape[1]
     # [A, 3, d, D]: each head has its queries' rows, its keys' and its values'.
     rows = stored.reshape(heads, 3, -1, width).transpose(0, 1).reshape(3, -1, width)
-    biases = part.weight("q_bias"), None, part.weight("v_bias")
+    biases = module.weight("q_bias"), None, module.weight("v_bias")
     return tuple(Projection(*pair) for pair in zip(rows, biases, strict=True))
 
 
-def _talk(part: Part) -> TalkingHeads | None:
-    if not part.has("head_logits_proj"):
+def _talk(module: Evaluator) -> TalkingHeads | None:
+    if not module.has("head_logits_proj"):
         return None
     return TalkingHeads(
-        part.below("head_logits_proj").weight(), part.below("head_weights_proj").weight()
+        module.below("head_logits_proj").weight(), module.below("head_weights_proj").weight()
     )
 
 
 def _distances(
-    part: Part, query: Tensor, key: Tensor, heads: int, relative_pos: Tensor, table: Tensor
+    module: Evaluator, query: Tensor, key: Tensor, heads: int, relative_pos: Tensor, table: Tensor
 ) -> Tensor:
     """Content to position and position to content, of every head: [B, A, S, S']."""
     span = table.shape[0] // 2
     length = query.shape[-2]
-    is_first = part.has("in_proj")
+    is_first = module.has("in_proj")
     if is_first:
         # Of the rows it takes those of the distances that a sequence so long can have.
         table = table[max(span - length, 0) : span + length]
         span = min(span, length)
     distance = relative_pos.reshape(-1, length, length)[0]
-    shared = not is_first and bool(part.config.get("share_att_key"))
+    shared = not is_first and bool(module.config.get("share_att_key"))
     key_name, query_name = (
         ("key_proj", "query_proj") if shared else ("pos_key_proj", "pos_query_proj")
     )
     if is_first:
         key_name, query_name = "pos_proj", "pos_q_proj"
     total = torch.zeros(1, dtype=query.dtype)
-    kinds = part.config.get("pos_att_type") or ()
+    kinds = module.config.get("pos_att_type") or ()
     if "c2p" in kinds:
-        places = in_heads(part, table[None], Projection.of(part.below(key_name)), heads)
-        scores = part.round(query @ places.transpose(-1, -2))
+        places = in_heads(module, table[None], Projection.of(module.below(key_name)), heads)
+        scores = module.round(query @ places.transpose(-1, -2))
         index = (distance + span).clamp(0, 2 * span - 1)
         total = total + scores.gather(-1, index.expand(*scores.shape[:2], -1, -1))
     if "p2c" in kinds:
-        places = in_heads(part, table[None], Projection.of(part.below(query_name)), heads)
-        scores = part.round(key @ places.transpose(-1, -2))
+        places = in_heads(module, table[None], Projection.of(module.below(query_name)), heads)
+        scores = module.round(key @ places.transpose(-1, -2))
         index = (span - distance).clamp(0, 2 * span - 1)
         total = total + scores.gather(-1, index.expand(*scores.shape[:2], -1, -1)).transpose(-1, -2)
     return total
 
 
 def attention_block(
-    part: Part, hidden_states: Tensor, attention_mask: Tensor, *args: Any, **more: Any
+    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor, *args: Any, **more: Any
 ) -> Any:
     """The attention with its projection and add & norm."""
     if more.get("query_states") is not None:
         raise NoFormulaError("the recomputation does not know queries from elsewhere")
-    mixed, weights = part.below("self")(hidden_states, attention_mask, *args, **more)
-    return part.below("output")(mixed, hidden_states), weights
+    mixed, weights = module.below("self")(hidden_states, attention_mask, *args, **more)
+    return module.below("output")(mixed, hidden_states), weights
 
 
-def layer(part: Part, hidden_states: Tensor, attention_mask: Tensor, **more: Any) -> Any:
+def layer(module: Evaluator, hidden_states: Tensor, attention_mask: Tensor, **more: Any) -> Any:
     """BERT's layer, with the distances handed on."""
-    x, weights = part.below("attention")(hidden_states, attention_mask, **more)
-    return part.below("output")(part.below("intermediate")(x), x), weights
+    x, weights = module.below("attention")(hidden_states, attention_mask, **more)
+    return module.below("output")(module.below("intermediate")(x), x), weights
 
 
-def encoder(part: Part, hidden_states: Tensor, attention_mask: Tensor, *_: Any, **more: Any) -> Any:
+def encoder(
+    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor, *_: Any, **more: Any
+) -> Any:
     """The stack: one table of distances serves all layers."""
-    if part.has("conv") or more.get("query_states") is not None:
+    if module.has("conv") or more.get("query_states") is not None:
         raise NoFormulaError("the recomputation does not know the encoder's convolution")
     if attention_mask.dim() <= 2:
         row = attention_mask[:, None, None, :]
         attention_mask = row * row.transpose(-1, -2)
     given = {}
-    if part.config.get("relative_attention"):
-        table = part.below("rel_embeddings").weight()
-        if part.has("LayerNorm"):
-            table = part.below("LayerNorm")(table)
-        given = {"relative_pos": _positions(part, hidden_states.shape[1]), "rel_embeddings": table}
+    if module.config.get("relative_attention"):
+        table = module.below("rel_embeddings").weight()
+        if module.has("LayerNorm"):
+            table = module.below("LayerNorm")(table)
+        given = {
+            "relative_pos": _positions(module, hidden_states.shape[1]),
+            "rel_embeddings": table,
+        }
     states = [hidden_states]
-    for inner in part.below("layer").children:
+    for inner in module.below("layer").children:
         states.append(inner(states[-1], attention_mask, **given)[0])
     return {"last_hidden_state": states[-1], "hidden_states": tuple(states)}
 
 
-def _positions(part: Part, length: int) -> Tensor:
+def _positions(module: Evaluator, length: int) -> Tensor:
     """Return the distances q - k, far ones in buckets that grow with the logarithm: [1, S, S]."""
-    farthest = int(part.config.get("max_relative_positions", -1))
+    farthest = int(module.config.get("max_relative_positions", -1))
     if farthest < 1:
-        farthest = int(part.setting_value("max_position_embeddings"))
+        farthest = int(module.setting_value("max_position_embeddings"))
     # The first version has no buckets, whatever its configuration holds.
-    buckets = int(part.attribute("position_buckets") or -1)
+    buckets = int(module.attribute("position_buckets") or -1)
     rows = [
         [_bucket(query - key, buckets, farthest) for key in range(length)]
         for query in range(length)
@@ -166,7 +171,7 @@ def _bucket(distance: int, buckets: int, farthest: int) -> int:
 
 
 def embeddings(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     token_type_ids: Tensor | None = None,
     position_ids: Tensor | None = None,
@@ -174,24 +179,24 @@ def embeddings(
     inputs_embeds: Tensor | None = None,
 ) -> Tensor:
     """Words, and positions and segments where there are tables for them; padding becomes 0."""
-    x = part.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    if part.has("position_embeddings"):
+    x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    if module.has("position_embeddings"):
         if position_ids is None:
             position_ids = torch.arange(x.shape[1])[None]
-        x = x + part.below("position_embeddings")(position_ids)
-    if part.has("token_type_embeddings"):
+        x = x + module.below("position_embeddings")(position_ids)
+    if module.has("token_type_embeddings"):
         if token_type_ids is None:
             token_type_ids = torch.zeros(x.shape[:2], dtype=torch.long)
-        x = x + part.below("token_type_embeddings")(token_type_ids)
-    if part.has("embed_proj"):
-        x = part.below("embed_proj")(part.round(x))
-    x = part.below("LayerNorm")(part.round(x))
+        x = x + module.below("token_type_embeddings")(token_type_ids)
+    if module.has("embed_proj"):
+        x = module.below("embed_proj")(module.round(x))
+    x = module.below("LayerNorm")(module.round(x))
     result: Tensor = x if mask is None else x * mask.reshape(*x.shape[:2], 1).to(x.dtype)
     return result
 
 
 def model(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
@@ -200,39 +205,41 @@ def model(
     **_: Any,
 ) -> dict[str, Any]:
     """Embeddings and stack."""
-    if (part.attribute("z_steps") or 0) not in (0, 1):
+    if (module.attribute("z_steps") or 0) not in (0, 1):
         raise NoFormulaError("the recomputation does not know repeated last layers")
     if attention_mask is None and input_ids is not None:
         attention_mask = torch.ones_like(input_ids)
-    x = part.below("embeddings")(
+    x = module.below("embeddings")(
         input_ids, token_type_ids, position_ids, attention_mask, inputs_embeds
     )
-    result: dict[str, Any] = part.below("encoder")(x, attention_mask)
+    result: dict[str, Any] = module.below("encoder")(x, attention_mask)
     return result
 
 
-def pooler(part: Part, hidden_states: Tensor) -> Tensor:
+def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """f(dense(x_0))."""
-    act = activation_named(part, "pooler_hidden_act")
-    result: Tensor = act(part.below("dense")(hidden_states[:, 0]))
+    act = activation_named(module, "pooler_hidden_act")
+    result: Tensor = act(module.below("dense")(hidden_states[:, 0]))
     return result
 
 
-def lm_head(part: Part, hidden_states: Tensor, word_embeddings: Any) -> Tensor:
+def lm_head(module: Evaluator, hidden_states: Tensor, word_embeddings: Any) -> Tensor:
     """The scores of the published code: LayerNorm(f(dense(X))) times the table of words."""
-    act = part.below("transform_act_fn")
-    x = part.below("LayerNorm")(act(part.below("dense")(hidden_states)))
-    # A model hands over the module that holds the table, a recomputation its part.
-    known = isinstance(word_embeddings, Part)
+    act = module.below("transform_act_fn")
+    x = module.below("LayerNorm")(act(module.below("dense")(hidden_states)))
+    # A model hands over the module that holds the table, a recomputation its module.
+    known = isinstance(word_embeddings, Evaluator)
     table = (
-        word_embeddings.weight() if known else part.setting.arithmetic.take(word_embeddings.weight)
+        word_embeddings.weight()
+        if known
+        else module.setting.arithmetic.take(word_embeddings.weight)
     )
-    return affine(x, table, part.weight("bias"))
+    return affine(x, table, module.weight("bias"))
 
 
-def lm_wrapper(part: Part, sequence_output: Tensor, word_embeddings: Any) -> Tensor:
+def lm_wrapper(module: Evaluator, sequence_output: Tensor, word_embeddings: Any) -> Tensor:
     """The module around those scores."""
-    result: Tensor = part.below("lm_head")(sequence_output, word_embeddings)
+    result: Tensor = module.below("lm_head")(sequence_output, word_embeddings)
     return result
 
 

@@ -6,34 +6,34 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
 from bertviewer.core.checking.families import LLAMA, named
-from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
 
 
 def _added(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None,
     token_type_ids: Tensor | None,
     position_ids: Tensor,
     inputs_embeds: Tensor | None,
 ) -> Tensor:
     """Words, segments and positions, added and normalised (Devlin et al. 2019, section 3)."""
-    x = part.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    return summed(part, x, token_type_ids, position_ids)
+    x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    return summed(module, x, token_type_ids, position_ids)
 
 
 def summed(
-    part: Part, words: Tensor, token_type_ids: Tensor | None, position_ids: Tensor
+    module: Evaluator, words: Tensor, token_type_ids: Tensor | None, position_ids: Tensor
 ) -> Tensor:
     """Return the vectors of words [B, S, D] with segments and positions, normalised."""
     x = words
-    if part.has("token_type_embeddings"):
+    if module.has("token_type_embeddings"):
         if token_type_ids is None:
             token_type_ids = torch.zeros(x.shape[:-1], dtype=torch.long)
-        x = x + part.below("token_type_embeddings")(token_type_ids)
-    if part.has("position_embeddings"):
-        x = x + part.below("position_embeddings")(position_ids)
-    result: Tensor = part.below("LayerNorm")(part.round(x))
+        x = x + module.below("token_type_embeddings")(token_type_ids)
+    if module.has("position_embeddings"):
+        x = x + module.below("position_embeddings")(position_ids)
+    result: Tensor = module.below("LayerNorm")(module.round(x))
     return result
 
 
@@ -45,7 +45,7 @@ def _length(input_ids: Tensor | None, inputs_embeds: Tensor | None) -> int:
 
 
 def bert(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     token_type_ids: Tensor | None = None,
     position_ids: Tensor | None = None,
@@ -56,11 +56,11 @@ def bert(
     if position_ids is None:
         length = _length(input_ids, inputs_embeds)
         position_ids = torch.arange(past_key_values_length, past_key_values_length + length)[None]
-    return _added(part, input_ids, token_type_ids, position_ids, inputs_embeds)
+    return _added(module, input_ids, token_type_ids, position_ids, inputs_embeds)
 
 
 def roberta(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     token_type_ids: Tensor | None = None,
     position_ids: Tensor | None = None,
@@ -69,10 +69,10 @@ def roberta(
 ) -> Tensor:
     """RoBERTa: positions count from the row after padding's; padding tokens take that row."""
     if position_ids is None:
-        padding = int(part.below("position_embeddings").number("padding_idx"))
+        padding = int(module.below("position_embeddings").number("padding_idx"))
         length = _length(input_ids, inputs_embeds)
         position_ids = counted_from_padding(padding, input_ids, length, past_key_values_length)
-    return _added(part, input_ids, token_type_ids, position_ids, inputs_embeds)
+    return _added(module, input_ids, token_type_ids, position_ids, inputs_embeds)
 
 
 def counted_from_padding(
@@ -86,7 +86,7 @@ def counted_from_padding(
 
 
 def distilbert(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None,
     inputs_embeds: Tensor | None = None,
     position_ids: Tensor | None = None,
@@ -94,22 +94,22 @@ def distilbert(
     """DistilBERT: no segments."""
     if position_ids is None:
         position_ids = torch.arange(_length(input_ids, inputs_embeds))[None]
-    return _added(part, input_ids, None, position_ids, inputs_embeds)
+    return _added(module, input_ids, None, position_ids, inputs_embeds)
 
 
-def llama_rotation(part: Part, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+def llama_rotation(module: Evaluator, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
     """Cosines and sines of position times frequency (Su et al. 2021, section 3.2.2)."""
-    return rotation(part, x, position_ids, part.config.get("rope_parameters") or {})
+    return rotation(module, x, position_ids, module.config.get("rope_parameters") or {})
 
 
 def rotation(
-    part: Part, x: Tensor, position_ids: Tensor, rope: Mapping[str, Any]
+    module: Evaluator, x: Tensor, position_ids: Tensor, rope: Mapping[str, Any]
 ) -> tuple[Tensor, Tensor]:
     """Return the tables [B, S, d] for one kind of rotation."""
     if rope.get("rope_type", "default") != "default":
         raise NoFormulaError(f"the recomputation does not know {rope['rope_type']!r} positions")
-    heads = int(part.setting_value("num_attention_heads"))
-    size = int(part.config.get("head_dim") or part.setting_value("hidden_size") // heads)
+    heads = int(module.setting_value("num_attention_heads"))
+    size = int(module.config.get("head_dim") or module.setting_value("hidden_size") // heads)
     steps = torch.arange(0, size, 2, dtype=x.dtype) / size
     frequencies = float(rope.get("rope_theta", 10_000.0)) ** -steps
     angles = position_ids[..., None].to(x.dtype) * frequencies
@@ -126,18 +126,18 @@ def sinusoids(length: int, width: int, dtype: torch.dtype) -> Tensor:
 
 
 def sum_of_embeddings(
-    part: Part, words: str, places: str, input_ids: Tensor | None, **given: Any
+    module: Evaluator, words: str, places: str, input_ids: Tensor | None, **given: Any
 ) -> Tensor:
     """Return words plus positions, as GPT-2 adds them in the model itself."""
     embeds = given.get("inputs_embeds")
-    x = part.below(words)(input_ids) if embeds is None else embeds
+    x = module.below(words)(input_ids) if embeds is None else embeds
     positions = given.get("position_ids")
     if positions is None:
         positions = torch.arange(x.shape[1])[None]
-    x = x + part.below(places)(positions)
+    x = x + module.below(places)(positions)
     if given.get("token_type_ids") is not None:
-        x = x + part.below(words)(given["token_type_ids"])
-    result: Tensor = part.round(x)
+        x = x + module.below(words)(given["token_type_ids"])
+    result: Tensor = module.round(x)
     return result
 
 

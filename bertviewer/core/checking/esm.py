@@ -12,7 +12,7 @@ from torch import Tensor
 from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.attention_maths import Attention, Rotation, head_count, separate
 from bertviewer.core.checking.embeddings import counted_from_padding, rotation
-from bertviewer.core.checking.part import Part, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, Recomputation
 from bertviewer.core.checking.stacks import run, visible
 
 _MASKED_IN_TRAINING = 0.15 * 0.8
@@ -20,7 +20,7 @@ _MASKED_IN_TRAINING = 0.15 * 0.8
 
 
 def read_attention(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -29,12 +29,12 @@ def read_attention(
     **_: Any,
 ) -> Attention:
     """BERT's, with queries and keys turned where positions are rotary."""
-    turns = part.attribute("position_embedding_type") == "rotary"
+    turns = module.attribute("position_embedding_type") == "rotary"
     mask = attention_mask if encoder_hidden_states is None else encoder_attention_mask
     return separate(
-        part,
+        module,
         ("query", "key", "value"),
-        head_count(part, "num_attention_heads"),
+        head_count(module, "num_attention_heads"),
         hidden_states,
         encoder_hidden_states,
         mask,
@@ -42,55 +42,55 @@ def read_attention(
     )
 
 
-def turns(part: Part, x: Tensor, position_ids: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+def turns(module: Evaluator, x: Tensor, position_ids: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     """Cosines and sines of position times frequency."""
-    return rotation(part, x, position_ids, {"rope_theta": part.setting_value("rope_theta")})
+    return rotation(module, x, position_ids, {"rope_theta": module.setting_value("rope_theta")})
 
 
 def embeddings(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     attention_mask: Tensor | None = None,
     position_ids: Tensor | None = None,
     inputs_embeds: Tensor | None = None,
 ) -> Tensor:
     """Words, made up for masked ones, and positions where there is a table; padding becomes 0."""
-    x = part.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    if part.attribute("token_dropout") and input_ids is not None:
-        masked = input_ids == part.number("mask_token_id")
+    x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    if module.attribute("token_dropout") and input_ids is not None:
+        masked = input_ids == module.number("mask_token_id")
         length = input_ids.shape[1] if attention_mask is None else attention_mask.sum(-1)
         seen = 1 - masked.sum(-1).to(x.dtype) / length
         x = x.masked_fill(masked[..., None], 0.0) * (1 - _MASKED_IN_TRAINING) / seen[:, None, None]
-    if part.has("position_embeddings"):
+    if module.has("position_embeddings"):
         if position_ids is None:
-            padding = int(part.number("padding_idx"))
+            padding = int(module.number("padding_idx"))
             position_ids = counted_from_padding(padding, input_ids, x.shape[1])
-        x = x + part.below("position_embeddings")(position_ids)
-    if part.has("layer_norm"):
-        x = part.below("layer_norm")(part.round(x))
+        x = x + module.below("position_embeddings")(position_ids)
+    if module.has("layer_norm"):
+        x = module.below("layer_norm")(module.round(x))
     return x if attention_mask is None else x * attention_mask[..., None].to(x.dtype)
 
 
-def add(part: Part, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
+def add(module: Evaluator, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
     """dense(X) + R: the norms stand before the sub-layers."""
-    result: Tensor = part.below("dense")(hidden_states) + input_tensor
+    result: Tensor = module.below("dense")(hidden_states) + input_tensor
     return result
 
 
-def widening(part: Part, hidden_states: Tensor) -> Tensor:
+def widening(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """GELU(dense(X))."""
-    return gelu(part.below("dense")(hidden_states))
+    return gelu(module.below("dense")(hidden_states))
 
 
-def attention_block(part: Part, hidden_states: Tensor, *args: Any, **more: Any) -> Tensor:
+def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Tensor:
     """X + dense(Attention(LayerNorm(X)))."""
-    mixed, _weights = part.below("self")(part.below("LayerNorm")(hidden_states), *args, **more)
-    result: Tensor = part.below("output")(mixed, hidden_states)
+    mixed, _weights = module.below("self")(module.below("LayerNorm")(hidden_states), *args, **more)
+    result: Tensor = module.below("output")(mixed, hidden_states)
     return result
 
 
 def layer(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -100,24 +100,26 @@ def layer(
 ) -> Tensor:
     """Attention, then the network, each of what a norm gives, and added."""
     angles = {"position_embeddings": position_embeddings}
-    x = part.below("attention")(hidden_states, attention_mask, **angles)
-    if part.has("crossattention") and encoder_hidden_states is not None:
-        x = part.below("crossattention")(
+    x = module.below("attention")(hidden_states, attention_mask, **angles)
+    if module.has("crossattention") and encoder_hidden_states is not None:
+        x = module.below("crossattention")(
             x, attention_mask, encoder_hidden_states, encoder_attention_mask, **angles
         )
-    result: Tensor = part.below("output")(part.below("intermediate")(part.below("LayerNorm")(x)), x)
+    result: Tensor = module.below("output")(
+        module.below("intermediate")(module.below("LayerNorm")(x)), x
+    )
     return result
 
 
-def encoder(part: Part, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
+def encoder(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
     """The stack, and the norm that follows pre-norm layers."""
-    states = run(part.below("layer"), hidden_states, *args, **more)
-    last = part.below("emb_layer_norm_after")(states[-1])
+    states = run(module.below("layer"), hidden_states, *args, **more)
+    last = module.below("emb_layer_norm_after")(states[-1])
     return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
 
 
 def model(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     attention_mask: Tensor | None = None,
     position_ids: Tensor | None = None,
@@ -127,39 +129,39 @@ def model(
     """Embeddings, stack, and a pooler where there is one."""
     x = inputs_embeds
     if x is None:
-        x = part.below("embeddings")(input_ids, attention_mask, position_ids)
+        x = module.below("embeddings")(input_ids, attention_mask, position_ids)
     length = x.shape[1]
     angles = None
-    if part.has("rotary_embeddings"):
+    if module.has("rotary_embeddings"):
         places = torch.arange(length)[None] if position_ids is None else position_ids
-        angles = part.below("rotary_embeddings")(x, places)
-    shown = visible(attention_mask, length, bool(part.config.get("is_decoder")))
-    result: dict[str, Any] = part.below("encoder")(x, shown, position_embeddings=angles)
-    if part.has("pooler"):
-        return result | {"pooler_output": part.below("pooler")(result["last_hidden_state"])}
+        angles = module.below("rotary_embeddings")(x, places)
+    shown = visible(attention_mask, length, bool(module.config.get("is_decoder")))
+    result: dict[str, Any] = module.below("encoder")(x, shown, position_embeddings=angles)
+    if module.has("pooler"):
+        return result | {"pooler_output": module.below("pooler")(result["last_hidden_state"])}
     return result
 
 
-def lm_head(part: Part, features: Tensor, **_: Any) -> Tensor:
+def lm_head(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
     """RoBERTa's scores; the bias is the head's own."""
-    x = part.below("layer_norm")(part.round(gelu(part.below("dense")(features))))
-    result: Tensor = part.below("decoder")(x) + part.weight("bias")
+    x = module.below("layer_norm")(module.round(gelu(module.below("dense")(features))))
+    result: Tensor = module.below("decoder")(x) + module.weight("bias")
     return result
 
 
-def contacts(part: Part, tokens: Tensor, attentions: Tensor) -> Tensor:
+def contacts(module: Evaluator, tokens: Tensor, attentions: Tensor) -> Tensor:
     """A logistic regression on all heads' attention, made symmetric and corrected for its mean.
 
     The correction takes from each pair what its row and its column would lead to expect. Of the
     tokens [B, S] the first and the last are left out; ``attentions`` is [B, N, A, S, S].
     """
-    real = (tokens != part.number("eos_idx")).to(attentions.dtype)
+    real = (tokens != module.number("eos_idx")).to(attentions.dtype)
     x = (attentions * (real[:, None] * real[:, :, None])[:, None, None])[..., 1:-1, 1:-1]
     x = x.flatten(1, 2)
     x = x + x.transpose(-1, -2)
     expected = x.sum(-1, keepdim=True) * x.sum(-2, keepdim=True) / x.sum((-1, -2), keepdim=True)
     features = (x - expected).permute(0, 2, 3, 1)
-    scores: Tensor = part.below("activation")(part.below("regression")(features)[..., 0])
+    scores: Tensor = module.below("activation")(module.below("regression")(features)[..., 0])
     return scores
 
 

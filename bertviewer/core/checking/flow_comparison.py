@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.comparison import Comparison, compare
-from bertviewer.core.checking.part import NoFormulaError
+from bertviewer.core.checking.evaluator import NoFormulaError
 
 FEW_CHOICES = 100
 """One whole number in so many may differ: two that were nearly equal, and the other was chosen."""

@@ -9,7 +9,7 @@ from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.checking.checker import repeated
 from bertviewer.core.checking.clean_model import clean_model
 from bertviewer.core.checking.clean_pass import CleanPass, Proven
-from bertviewer.core.checking.part import NoFormulaError
+from bertviewer.core.checking.evaluator import NoFormulaError
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.nested_tensors import mapped
 from bertviewer.core.loading.loaded_model import LoadedModel

@@ -7,90 +7,90 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import gelu
+from bertviewer.core.checking.evaluator import Evaluator, Recomputation
 from bertviewer.core.checking.families import BART, BERT, T5, named
-from bertviewer.core.checking.part import Part, Recomputation
 from bertviewer.core.checking.primitives import activation_named
 
 
-def pooler(part: Part, hidden_states: Tensor) -> Tensor:
+def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """f(dense(x_0)), tanh in BERT."""
-    result: Tensor = part.below("activation")(part.below("dense")(hidden_states[:, 0]))
+    result: Tensor = module.below("activation")(module.below("dense")(hidden_states[:, 0]))
     return result
 
 
-def transform(part: Part, hidden_states: Tensor) -> Tensor:
+def transform(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """LayerNorm(f(dense(X)))."""
-    act = part.first("transform_act_fn", "activation")
-    result: Tensor = part.below("LayerNorm")(act(part.below("dense")(hidden_states)))
+    act = module.first("transform_act_fn", "activation")
+    result: Tensor = module.below("LayerNorm")(act(module.below("dense")(hidden_states)))
     return result
 
 
-def bert_lm(part: Part, hidden_states: Tensor) -> Tensor:
+def bert_lm(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """BERT's scores of the vocabulary."""
-    result: Tensor = part.below("decoder")(part.below("transform")(hidden_states))
+    result: Tensor = module.below("decoder")(module.below("transform")(hidden_states))
     return result
 
 
-def albert_lm(part: Part, hidden_states: Tensor) -> Tensor:
+def albert_lm(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """ALBERT's scores: the transform stands in the head itself."""
-    result: Tensor = part.below("decoder")(transform(part, hidden_states))
+    result: Tensor = module.below("decoder")(transform(module, hidden_states))
     return result
 
 
-def roberta_lm(part: Part, features: Tensor, **_: Any) -> Tensor:
+def roberta_lm(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
     """RoBERTa's scores; it calls GELU as a function."""
-    x = part.round(gelu(part.below("dense")(features)))
-    result: Tensor = part.below("decoder")(part.below("layer_norm")(x))
+    x = module.round(gelu(module.below("dense")(features)))
+    result: Tensor = module.below("decoder")(module.below("layer_norm")(x))
     return result
 
 
-def mlm_only(part: Part, sequence_output: Tensor) -> Tensor:
+def mlm_only(module: Evaluator, sequence_output: Tensor) -> Tensor:
     """The wrapper around the scores of the vocabulary."""
-    result: Tensor = part.below("predictions")(sequence_output)
+    result: Tensor = module.below("predictions")(sequence_output)
     return result
 
 
-def pretraining(part: Part, sequence_output: Tensor, pooled_output: Tensor) -> Any:
+def pretraining(module: Evaluator, sequence_output: Tensor, pooled_output: Tensor) -> Any:
     """Both heads of BERT's pretraining."""
-    scores = part.below("predictions")(sequence_output)
-    return scores, part.below("seq_relationship")(pooled_output)
+    scores = module.below("predictions")(sequence_output)
+    return scores, module.below("seq_relationship")(pooled_output)
 
 
-def pooled_scores(part: Part, pooled_output: Tensor) -> Tensor:
+def pooled_scores(module: Evaluator, pooled_output: Tensor) -> Tensor:
     """Scores from the pooled output."""
-    result: Tensor = part.first("seq_relationship", "classifier")(pooled_output)
+    result: Tensor = module.first("seq_relationship", "classifier")(pooled_output)
     return result
 
 
-def classification(part: Part, features: Tensor, **_: Any) -> Tensor:
+def classification(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
     """out(f(dense(x_0))): ELECTRA holds its activation, RoBERTa calls tanh."""
-    return _scores(part, features[:, 0])
+    return _scores(module, features[:, 0])
 
 
-def acted_classification(part: Part, features: Tensor, **_: Any) -> Tensor:
+def acted_classification(module: Evaluator, features: Tensor, **_: Any) -> Tensor:
     """RoFormer's and BigBird's: the activation is that of the layers, called as a function."""
-    act = activation_named(part, "hidden_act")
-    hidden = part.round(act(part.below("dense")(features[:, 0])))
-    result: Tensor = part.below("out_proj")(hidden)
+    act = activation_named(module, "hidden_act")
+    hidden = module.round(act(module.below("dense")(features[:, 0])))
+    result: Tensor = module.below("out_proj")(hidden)
     return result
 
 
-def chosen_classification(part: Part, hidden_states: Tensor) -> Tensor:
+def chosen_classification(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """BART's and T5's head: the model has chosen the position already."""
-    return _scores(part, hidden_states)
+    return _scores(module, hidden_states)
 
 
-def _scores(part: Part, x: Tensor) -> Tensor:
-    x = part.below("dense")(x)
-    x = part.below("activation")(x) if part.has("activation") else part.round(torch.tanh(x))
-    result: Tensor = part.below("out_proj")(x)
+def _scores(module: Evaluator, x: Tensor) -> Tensor:
+    x = module.below("dense")(x)
+    x = module.below("activation")(x) if module.has("activation") else module.round(torch.tanh(x))
+    result: Tensor = module.below("out_proj")(x)
     return result
 
 
-def discriminator(part: Part, hidden_states: Tensor) -> Tensor:
+def discriminator(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """ELECTRA's score for each token (Clark et al. 2020, section 2)."""
-    x = part.below("activation")(part.below("dense")(hidden_states))
-    result: Tensor = part.below("dense_prediction")(x).squeeze(-1)
+    x = module.below("activation")(module.below("dense")(hidden_states))
+    result: Tensor = module.below("dense_prediction")(x).squeeze(-1)
     return result
 
 

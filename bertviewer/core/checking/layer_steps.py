@@ -7,9 +7,9 @@ from typing import Any
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import Arithmetic
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 from bertviewer.core.checking.families import LLAMA, POST_NORM, T5, named
 from bertviewer.core.checking.layers import hidden, torch_activation
-from bertviewer.core.checking.part import NoFormulaError, Part
 from bertviewer.core.run.capture import Call
 
 NEXT = "= next hidden state"
@@ -65,7 +65,7 @@ class Formula:
     """A step that is no module: ``expected`` from what was seen, and where it was seen."""
 
     name: str
-    expected: Callable[[Part, Seen], Tensor]
+    expected: Callable[[Evaluator, Seen], Tensor]
     actual: Callable[[Seen], Tensor]
 
 
@@ -76,7 +76,9 @@ def _add_and_norm(name: str, residual: str, added: str, norm: str) -> Formula:
     """Return norm(residual's input + added's output)."""
     return Formula(
         name,
-        lambda part, seen: part.below(norm)(part.round(seen.input(residual) + seen.output(added))),
+        lambda module, seen: module.below(norm)(
+            module.round(seen.input(residual) + seen.output(added))
+        ),
         lambda seen: seen.output(norm),
     )
 
@@ -94,7 +96,7 @@ def _widen(first: str, act: str, into: str) -> Formula:
     """Return f(first(X)), which is seen as the input of ``into``."""
     return Formula(
         "intermediate",
-        lambda part, seen: part.below(act)(part.below(first)(seen.input(first))),
+        lambda module, seen: module.below(act)(module.below(first)(seen.input(first))),
         lambda seen: seen.input(into),
     )
 
@@ -103,8 +105,8 @@ def _narrow(second: str, residual: str, norm: str) -> Formula:
     """Return norm(second(H) + residual's input)."""
     return Formula(
         "output & add & norm",
-        lambda part, seen: part.below(norm)(
-            part.round(part.below(second)(seen.input(second)) + seen.input(residual))
+        lambda module, seen: module.below(norm)(
+            module.round(module.below(second)(seen.input(second)) + seen.input(residual))
         ),
         lambda seen: seen.output(norm),
     )
@@ -112,12 +114,12 @@ def _narrow(second: str, residual: str, norm: str) -> Formula:
 
 _TORCH_WIDEN = Formula(
     "intermediate",
-    lambda part, seen: torch_activation(part)(part.below("linear1")(seen.input("linear1"))),
+    lambda module, seen: torch_activation(module)(module.below("linear1")(seen.input("linear1"))),
     lambda seen: seen.input("linear2"),
 )
 
 
-def _bert(part: Part) -> tuple[Step, ...]:
+def _bert(module: Evaluator) -> tuple[Step, ...]:
     cross = (
         Child("cross-attention", "crossattention.self"),
         Child("cross-attention's add & norm", "crossattention.output"),
@@ -125,13 +127,13 @@ def _bert(part: Part) -> tuple[Step, ...]:
     return (
         Child("self-attention", "attention.self"),
         Child("add & norm", "attention.output"),
-        *(cross if part.has("crossattention") else ()),
+        *(cross if module.has("crossattention") else ()),
         Child("intermediate", "intermediate"),
         Child("output & add & norm", "output"),
     )
 
 
-def _mpnet(_: Part) -> tuple[Step, ...]:
+def _mpnet(_: Evaluator) -> tuple[Step, ...]:
     return (
         Child("self-attention", "attention.attn"),
         _add_and_norm("add & norm", "", "attention.attn", "attention.LayerNorm"),
@@ -140,7 +142,7 @@ def _mpnet(_: Part) -> tuple[Step, ...]:
     )
 
 
-def _albert(_: Part) -> tuple[Step, ...]:
+def _albert(_: Evaluator) -> tuple[Step, ...]:
     return (
         Child("self-attention & add & norm", "attention"),
         _widen("ffn", "activation", "ffn_output"),
@@ -148,7 +150,7 @@ def _albert(_: Part) -> tuple[Step, ...]:
     )
 
 
-def _distilbert(_: Part) -> tuple[Step, ...]:
+def _distilbert(_: Evaluator) -> tuple[Step, ...]:
     return (
         Child("self-attention", "attention"),
         _add_and_norm("add & norm", "", "attention", "sa_layer_norm"),
@@ -157,8 +159,8 @@ def _distilbert(_: Part) -> tuple[Step, ...]:
     )
 
 
-def _bart(part: Part) -> tuple[Step, ...]:
-    before = "encoder_attn_layer_norm" if part.has("encoder_attn") else ""
+def _bart(module: Evaluator) -> tuple[Step, ...]:
+    before = "encoder_attn_layer_norm" if module.has("encoder_attn") else ""
     cross = (
         Child("cross-attention", "encoder_attn"),
         _add_and_norm("cross-attention's add & norm", "encoder_attn", "encoder_attn", before),
@@ -172,8 +174,8 @@ def _bart(part: Part) -> tuple[Step, ...]:
     )
 
 
-def _mbart(part: Part) -> tuple[Step, ...]:
-    crosses = part.has("encoder_attn")
+def _mbart(module: Evaluator) -> tuple[Step, ...]:
+    crosses = module.has("encoder_attn")
     cross = (
         Child("norm before cross-attention", "encoder_attn_layer_norm"),
         Child("cross-attention", "encoder_attn"),
@@ -198,11 +200,11 @@ def _pre_norm(first: str, attention: str, second: str, network: str) -> Callable
         Child("norm after the addition", second),
         Child("feed-forward", network),
     )
-    return lambda _part: steps
+    return lambda _module: steps
 
 
-def _t5(part: Part) -> tuple[Step, ...]:
-    crosses = part.has("layer.1.EncDecAttention")
+def _t5(module: Evaluator) -> tuple[Step, ...]:
+    crosses = module.has("layer.1.EncDecAttention")
     last = "layer.2" if crosses else "layer.1"
     return (
         Child("norm & self-attention & add", "layer.0"),
@@ -211,13 +213,13 @@ def _t5(part: Part) -> tuple[Step, ...]:
     )
 
 
-def _esm(part: Part) -> tuple[Step, ...]:
+def _esm(module: Evaluator) -> tuple[Step, ...]:
     cross = (Child("norm, cross-attention & add", "crossattention"),)
     return (
         Child("norm", "attention.LayerNorm"),
         Child("self-attention", "attention.self"),
         Child("projection & add", "attention.output"),
-        *(cross if part.has("crossattention") else ()),
+        *(cross if module.has("crossattention") else ()),
         Child("norm after the addition", "LayerNorm"),
         Child("intermediate", "intermediate"),
         Child("output & add", "output"),
@@ -232,10 +234,10 @@ _SQUEEZEBERT = (
 )
 
 
-def _torch(part: Part) -> tuple[Step, ...]:
-    crosses = part.has("multihead_attn")
+def _torch(module: Evaluator) -> tuple[Step, ...]:
+    crosses = module.has("multihead_attn")
     last = "norm3" if crosses else "norm2"
-    if part.attribute("norm_first"):
+    if module.attribute("norm_first"):
         cross: tuple[Step, ...] = (
             Child("norm before cross-attention", "norm2"),
             Child("cross-attention", "multihead_attn"),
@@ -262,7 +264,7 @@ def _torch(part: Part) -> tuple[Step, ...]:
     )
 
 
-LAYER_STEPS: Mapping[str, Callable[[Part], tuple[Step, ...]]] = {
+LAYER_STEPS: Mapping[str, Callable[[Evaluator], tuple[Step, ...]]] = {
     **dict.fromkeys(named(POST_NORM, "Layer"), _bert),
     "MPNetLayer": _mpnet,
     "AlbertLayer": _albert,
@@ -272,7 +274,7 @@ LAYER_STEPS: Mapping[str, Callable[[Part], tuple[Step, ...]]] = {
     "BartDecoderLayer": _bart,
     "ModernBertEncoderLayer": _pre_norm("attn_norm", "attn", "mlp_norm", "mlp"),
     "EsmLayer": _esm,
-    "SqueezeBertModule": lambda _part: _SQUEEZEBERT,
+    "SqueezeBertModule": lambda _module: _SQUEEZEBERT,
     "MBartEncoderLayer": _mbart,
     "MBartDecoderLayer": _mbart,
     **dict.fromkeys(

@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
 from bertviewer.core.checking.families import BERT, LLAMA, T5, named
-from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
 from bertviewer.core.checking.primitives import ACTIVATIONS
 
 
 def bert(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -21,51 +21,51 @@ def bert(
     **_: Any,
 ) -> Tensor:
     """BERT's layer, post-norm; a decoder's attends to an encoder in between."""
-    x, _weights = part.below("attention")(
+    x, _weights = module.below("attention")(
         hidden_states, attention_mask, past_key_values=past_key_values
     )
-    if part.has("crossattention") and encoder_hidden_states is not None:
-        x, _weights = part.below("crossattention")(
+    if module.has("crossattention") and encoder_hidden_states is not None:
+        x, _weights = module.below("crossattention")(
             x, None, encoder_hidden_states, encoder_attention_mask
         )
-    result: Tensor = part.below("output")(part.below("intermediate")(x), x)
+    result: Tensor = module.below("output")(module.below("intermediate")(x), x)
     return result
 
 
 def mpnet(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     position_bias: Tensor | None = None,
     **_: Any,
 ) -> Any:
     """MPNet's: BERT's, with a bias for the distance."""
-    x = part.below("attention")(hidden_states, attention_mask, position_bias)[0]
-    return (part.below("output")(part.below("intermediate")(x), x),)
+    x = module.below("attention")(hidden_states, attention_mask, position_bias)[0]
+    return (module.below("output")(module.below("intermediate")(x), x),)
 
 
 def albert(
-    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
 ) -> Tensor:
     """ALBERT's: BERT's, with the feed-forward network in the layer itself."""
-    x, _weights = part.below("attention")(hidden_states, attention_mask)
-    y = part.below("ffn_output")(part.below("activation")(part.below("ffn")(x)))
-    result: Tensor = part.below("full_layer_layer_norm")(part.round(y + x))
+    x, _weights = module.below("attention")(hidden_states, attention_mask)
+    y = module.below("ffn_output")(module.below("activation")(module.below("ffn")(x)))
+    result: Tensor = module.below("full_layer_layer_norm")(module.round(y + x))
     return result
 
 
 def distilbert(
-    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
 ) -> Tensor:
     """DistilBERT's: BERT's."""
-    y, _weights = part.below("attention")(hidden_states, attention_mask=attention_mask)
-    x = part.below("sa_layer_norm")(part.round(y + hidden_states))
-    result: Tensor = part.below("output_layer_norm")(part.round(part.below("ffn")(x) + x))
+    y, _weights = module.below("attention")(hidden_states, attention_mask=attention_mask)
+    x = module.below("sa_layer_norm")(module.round(y + hidden_states))
+    result: Tensor = module.below("output_layer_norm")(module.round(module.below("ffn")(x) + x))
     return result
 
 
 def gpt2(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     past_key_values: Any = None,
     attention_mask: Tensor | None = None,
@@ -75,20 +75,20 @@ def gpt2(
 ) -> Tensor:
     """GPT-2's block, pre-norm (Radford et al. 2019, section 2.3)."""
     x = hidden_states
-    y = part.below("attn")(part.below("ln_1")(x), past_key_values, attention_mask)[0]
-    x = part.round(x + y)
+    y = module.below("attn")(module.below("ln_1")(x), past_key_values, attention_mask)[0]
+    x = module.round(x + y)
     if encoder_hidden_states is not None:
-        y = part.below("crossattention")(
-            part.below("ln_cross_attn")(x),
+        y = module.below("crossattention")(
+            module.below("ln_cross_attn")(x),
             encoder_hidden_states=encoder_hidden_states,
             encoder_attention_mask=encoder_attention_mask,
         )[0]
-        x = part.round(x + y)
-    return x + part.below("mlp")(part.below("ln_2")(x))  # type: ignore[no-any-return]
+        x = module.round(x + y)
+    return x + module.below("mlp")(module.below("ln_2")(x))  # type: ignore[no-any-return]
 
 
 def bart(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -98,22 +98,22 @@ def bart(
 ) -> Tensor:
     """BART's encoder or decoder layer, post-norm."""
     x = hidden_states
-    y = part.below("self_attn")(x, attention_mask=attention_mask, past_key_values=past_key_values)[
-        0
-    ]
-    x = part.below("self_attn_layer_norm")(part.round(x + y))
+    y = module.below("self_attn")(
+        x, attention_mask=attention_mask, past_key_values=past_key_values
+    )[0]
+    x = module.below("self_attn_layer_norm")(module.round(x + y))
     if encoder_hidden_states is not None:
-        y = part.below("encoder_attn")(
+        y = module.below("encoder_attn")(
             x, key_value_states=encoder_hidden_states, attention_mask=encoder_attention_mask
         )[0]
-        x = part.below("encoder_attn_layer_norm")(part.round(x + y))
-    y = part.below("fc2")(part.below("activation_fn")(part.below("fc1")(x)))
-    result: Tensor = part.below("final_layer_norm")(part.round(x + y))
+        x = module.below("encoder_attn_layer_norm")(module.round(x + y))
+    y = module.below("fc2")(module.below("activation_fn")(module.below("fc1")(x)))
+    result: Tensor = module.below("final_layer_norm")(module.round(x + y))
     return result
 
 
 def mbart(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -123,23 +123,23 @@ def mbart(
 ) -> Tensor:
     """BART's layer of many languages, pre-norm: of encoder or decoder."""
     x = hidden_states
-    y = part.below("self_attn_layer_norm")(x)
-    y = part.below("self_attn")(y, attention_mask=attention_mask, past_key_values=past_key_values)
-    x = part.round(x + y[0])
+    y = module.below("self_attn_layer_norm")(x)
+    y = module.below("self_attn")(y, attention_mask=attention_mask, past_key_values=past_key_values)
+    x = module.round(x + y[0])
     if encoder_hidden_states is not None:
-        y = part.below("encoder_attn")(
-            part.below("encoder_attn_layer_norm")(x),
+        y = module.below("encoder_attn")(
+            module.below("encoder_attn_layer_norm")(x),
             key_value_states=encoder_hidden_states,
             attention_mask=encoder_attention_mask,
         )
-        x = part.round(x + y[0])
-    y = part.below("activation_fn")(part.below("fc1")(part.below("final_layer_norm")(x)))
-    result: Tensor = x + part.below("fc2")(y)
+        x = module.round(x + y[0])
+    y = module.below("activation_fn")(module.below("fc1")(module.below("final_layer_norm")(x)))
+    result: Tensor = x + module.below("fc2")(y)
     return result
 
 
 def llama(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     position_ids: Tensor | None = None,
@@ -151,18 +151,18 @@ def llama(
     """Llama's layer, pre-norm with RMSNorm (Touvron et al. 2023, section 2.2)."""
     del position_ids, use_cache
     x = hidden_states
-    y = part.below("self_attn")(
-        part.below("input_layernorm")(x),
+    y = module.below("self_attn")(
+        module.below("input_layernorm")(x),
         position_embeddings,
         attention_mask,
         past_key_values=past_key_values,
     )[0]
-    x = part.round(x + y)
-    return x + part.below("mlp")(part.below("post_attention_layernorm")(x))  # type: ignore[no-any-return]
+    x = module.round(x + y)
+    return x + module.below("mlp")(module.below("post_attention_layernorm")(x))  # type: ignore[no-any-return]
 
 
 def t5(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     position_bias: Tensor | None = None,
@@ -173,7 +173,7 @@ def t5(
     **_: Any,
 ) -> Any:
     """T5's block: two or three pre-norm sub-layers; gives its position biases as well."""
-    first, *middle, last = part.below("layer").children
+    first, *middle, last = module.below("layer").children
     x, bias, _weights = first(hidden_states, attention_mask, position_bias, past_key_values)
     cross_bias = None
     if middle and encoder_hidden_states is not None:
@@ -184,7 +184,7 @@ def t5(
 
 
 def torch_encoder_layer(
-    part: Part,
+    module: Evaluator,
     src: Tensor,
     src_mask: Tensor | None = None,
     src_key_padding_mask: Tensor | None = None,
@@ -192,12 +192,12 @@ def torch_encoder_layer(
 ) -> Tensor:
     """torch.nn's encoder layer, pre-norm or post-norm."""
     del is_causal  # a hint beside the mask
-    attend = _attention(part, "self_attn", None, src_mask, src_key_padding_mask)
-    return _torch_layer(part, src, (attend, _network(part)))
+    attend = _attention(module, "self_attn", None, src_mask, src_key_padding_mask)
+    return _torch_layer(module, src, (attend, _network(module)))
 
 
 def torch_decoder_layer(
-    part: Part,
+    module: Evaluator,
     tgt: Tensor,
     memory: Tensor,
     tgt_mask: Tensor | None = None,
@@ -209,46 +209,46 @@ def torch_decoder_layer(
 ) -> Tensor:
     """torch.nn's decoder layer: self-attention, attention to the encoder, feed-forward network."""
     del tgt_is_causal, memory_is_causal  # hints beside the masks
-    attend = _attention(part, "self_attn", None, tgt_mask, tgt_key_padding_mask)
-    look = _attention(part, "multihead_attn", memory, memory_mask, memory_key_padding_mask)
-    return _torch_layer(part, tgt, (attend, look, _network(part)))
+    attend = _attention(module, "self_attn", None, tgt_mask, tgt_key_padding_mask)
+    look = _attention(module, "multihead_attn", memory, memory_mask, memory_key_padding_mask)
+    return _torch_layer(module, tgt, (attend, look, _network(module)))
 
 
 def _attention(
-    part: Part, name: str, memory: Tensor | None, mask: Tensor | None, padding: Tensor | None
+    module: Evaluator, name: str, memory: Tensor | None, mask: Tensor | None, padding: Tensor | None
 ) -> Recomputation:
     def attend(x: Tensor) -> Tensor:
         other = x if memory is None else memory
-        inner = part.below(name)
+        inner = module.below(name)
         result: Tensor = inner(x, other, other, key_padding_mask=padding, attn_mask=mask)[0]
         return result
 
     return attend
 
 
-def _network(part: Part) -> Recomputation:
-    return lambda x: part.below("linear2")(torch_activation(part)(part.below("linear1")(x)))
+def _network(module: Evaluator) -> Recomputation:
+    return lambda x: module.below("linear2")(torch_activation(module)(module.below("linear1")(x)))
 
 
-def torch_activation(part: Part) -> Recomputation:
+def torch_activation(module: Evaluator) -> Recomputation:
     """Return the activation of a layer of torch.nn: a child, or a function that it only notes."""
-    if part.has("activation"):
-        return part.below("activation")
-    noted = {1: "relu", 2: "gelu"}.get(int(part.attribute("activation_relu_or_gelu") or 0))
-    name = noted or str(part.config.get("activation"))
+    if module.has("activation"):
+        return module.below("activation")
+    noted = {1: "relu", 2: "gelu"}.get(int(module.attribute("activation_relu_or_gelu") or 0))
+    name = noted or str(module.config.get("activation"))
     if name not in ACTIVATIONS:
         raise NoFormulaError(f"the recomputation does not know the activation {name!r}")
     function: Recomputation = ACTIVATIONS[name]
-    return lambda x: part.round(function(x))
+    return lambda x: module.round(function(x))
 
 
-def _torch_layer(part: Part, x: Tensor, parts: tuple[Recomputation, ...]) -> Tensor:
+def _torch_layer(module: Evaluator, x: Tensor, parts: tuple[Recomputation, ...]) -> Tensor:
     for number, function in enumerate(parts, 1):
-        norm = part.below(f"norm{number}")
-        if part.attribute("norm_first"):
-            x = part.round(x + function(norm(x)))
+        norm = module.below(f"norm{number}")
+        if module.attribute("norm_first"):
+            x = module.round(x + function(norm(x)))
         else:
-            x = norm(part.round(x + function(x)))
+            x = norm(module.round(x + function(x)))
     return x
 
 

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.embeddings import sinusoids, sum_of_embeddings
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
 from bertviewer.core.checking.families import BART, BERT, LLAMA, T5, named
-from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
 from bertviewer.core.checking.stacks import run, visible
 
 Result = dict[str, Any]
 
 
 def bert(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     *,
     attention_mask: Tensor | None = None,
@@ -25,25 +25,25 @@ def bert(
     **_: Any,
 ) -> Result:
     """BERT and its kin: embeddings, stack, and a pooler where there is one."""
-    embeddings = part.below("embeddings")
+    embeddings = module.below("embeddings")
     segments = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
     x = embeddings(input_ids, position_ids=position_ids, inputs_embeds=inputs_embeds, **segments)
-    if part.has("embeddings_project"):
-        x = part.below("embeddings_project")(x)
-    shown = visible(attention_mask, x.shape[1], bool(part.config.get("is_decoder")))
-    result: Result = part.first("encoder", "transformer")(x, shown)
+    if module.has("embeddings_project"):
+        x = module.below("embeddings_project")(x)
+    shown = visible(attention_mask, x.shape[1], bool(module.config.get("is_decoder")))
+    result: Result = module.first("encoder", "transformer")(x, shown)
     last = result["last_hidden_state"]
-    if part.has("pooler_activation"):
+    if module.has("pooler_activation"):
         # ALBERT's pooler is a linear layer and a tanh in the model itself.
-        pooled = part.below("pooler_activation")(part.below("pooler")(last[:, 0]))
+        pooled = module.below("pooler_activation")(module.below("pooler")(last[:, 0]))
         return result | {"pooler_output": pooled}
-    if part.has("pooler"):
-        return result | {"pooler_output": part.below("pooler")(last)}
+    if module.has("pooler"):
+        return result | {"pooler_output": module.below("pooler")(last)}
     return result
 
 
 def gpt2(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     *,
     attention_mask: Tensor | None = None,
@@ -52,15 +52,15 @@ def gpt2(
     **given: Any,
 ) -> Result:
     """GPT-2: words and positions, blocks, a last layer norm."""
-    x = sum_of_embeddings(part, "wte", "wpe", input_ids, **given)
+    x = sum_of_embeddings(module, "wte", "wpe", input_ids, **given)
     mask = visible(attention_mask, x.shape[1], True)
     other = visible(encoder_attention_mask, x.shape[1], False)
-    states = run(part.below("h"), x, None, mask, encoder_hidden_states, other)
-    return _normed(part.below("ln_f"), states)
+    states = run(module.below("h"), x, None, mask, encoder_hidden_states, other)
+    return _normed(module.below("ln_f"), states)
 
 
 def llama(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     *,
     attention_mask: Tensor | None = None,
@@ -69,23 +69,23 @@ def llama(
     **_: Any,
 ) -> Result:
     """Llama: words, layers with rotated queries and keys, a last RMSNorm."""
-    x = part.below("embed_tokens")(input_ids) if inputs_embeds is None else inputs_embeds
+    x = module.below("embed_tokens")(input_ids) if inputs_embeds is None else inputs_embeds
     length = x.shape[1]
     positions = torch.arange(length)[None] if position_ids is None else position_ids
-    turns = part.below("rotary_emb")(x, positions)
+    turns = module.below("rotary_emb")(x, positions)
     mask = visible(attention_mask, length, True)
     states = [x]
-    layers = part.below("layers").children
-    for layer, window in zip(layers, _windows(part, len(layers)), strict=True):
+    layers = module.below("layers").children
+    for layer, window in zip(layers, _windows(module, len(layers)), strict=True):
         shown = mask if window is None or mask is None else mask & _within(length, window)
         states.append(layer(states[-1], shown, position_embeddings=turns))
-    return _normed(part.below("norm"), tuple(states))
+    return _normed(module.below("norm"), tuple(states))
 
 
-def _windows(part: Part, layers: int) -> list[int | None]:
+def _windows(module: Evaluator, layers: int) -> list[int | None]:
     """Return how many positions back each layer sees, ``None`` for all: Mistral's and Qwen's."""
-    window = part.config.get("sliding_window")
-    kinds = part.config.get("layer_types")
+    window = module.config.get("sliding_window")
+    kinds = module.config.get("layer_types")
     if kinds is None:
         return [window] * layers
     return [window if kind == "sliding_attention" else None for kind in kinds]
@@ -96,14 +96,14 @@ def _within(length: int, window: int) -> Tensor:
     return (places > places[:, None] - window)[None, None]
 
 
-def _normed(norm: Part, states: tuple[Tensor, ...]) -> Result:
+def _normed(norm: Evaluator, states: tuple[Tensor, ...]) -> Result:
     """Put the last hidden state through the last norm, as transformers reports it."""
     last = norm(states[-1])
     return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
 
 
 def encoder_decoder(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     *,
     attention_mask: Tensor | None = None,
@@ -115,9 +115,9 @@ def encoder_decoder(
     """BART and T5: the decoder looks at the encoder's last hidden state."""
     if decoder_input_ids is None or encoder_outputs is not None:
         raise NoFormulaError("the recomputation needs the ids of both sides")
-    encoded = part.below("encoder")(input_ids=input_ids, attention_mask=attention_mask)
+    encoded = module.below("encoder")(input_ids=input_ids, attention_mask=attention_mask)
     memory = encoded["last_hidden_state"]
-    decoded = part.below("decoder")(
+    decoded = module.below("decoder")(
         input_ids=decoder_input_ids,
         attention_mask=decoder_attention_mask,
         encoder_hidden_states=memory,
@@ -131,25 +131,27 @@ def encoder_decoder(
     }
 
 
-def encoder_only(part: Part, *args: Any, **kwargs: Any) -> Result:
+def encoder_only(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """T5's encoder as a model of its own."""
-    result: Result = part.below("encoder")(*args, **kwargs)
+    result: Result = module.below("encoder")(*args, **kwargs)
     return result
 
 
-def transformer_base(part: Part, input_ids: Tensor, decoder_input_ids: Tensor, **_: Any) -> Result:
+def transformer_base(
+    module: Evaluator, input_ids: Tensor, decoder_input_ids: Tensor, **_: Any
+) -> Result:
     """The Transformer of 2017: scaled words plus sinusoids on both sides."""
 
     def embed(ids: Tensor) -> Tensor:
-        x = part.below("embedding")(ids)
+        x = module.below("embedding")(ids)
         width = x.shape[-1]
-        return part.round(x * width**0.5 + part.round(sinusoids(ids.shape[1], width, x.dtype)))
+        return module.round(x * width**0.5 + module.round(sinusoids(ids.shape[1], width, x.dtype)))
 
     source, target = embed(input_ids), embed(decoder_input_ids)
     shown = visible(None, target.shape[1], True)
     # torch's masks say what is hidden.
     hidden = None if shown is None else ~shown[0, 0]
-    return {"last_hidden_state": part.below("transformer")(source, target, tgt_mask=hidden)}
+    return {"last_hidden_state": module.below("transformer")(source, target, tgt_mask=hidden)}
 
 
 _ENCODERS = (*BERT, "Albert", "DistilBert", "MPNet", "SqueezeBert")

@@ -16,23 +16,23 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
 )
 from bertviewer.core.checking.embeddings import rotation
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
 from bertviewer.core.checking.families import named
-from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
 from bertviewer.core.checking.stacks import visible
 
 _WINDOWED = "sliding_attention"
 
 
 def read_attention(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     position_embeddings: tuple[Tensor, Tensor],
     attention_mask: Tensor | None = None,
     **_: Any,
 ) -> Attention:
     """One linear layer holds queries, keys and values, each head after head."""
-    heads = head_count(part, "num_attention_heads")
-    stored = Projection.of(part.below("Wqkv"))
+    heads = head_count(module, "num_attention_heads")
+    stored = Projection.of(module.below("Wqkv"))
     width = stored.weight.shape[0] // 3
     query, key, value = (stored.rows(start * width, width) for start in range(3))
     x = hidden_states
@@ -44,28 +44,30 @@ def read_attention(
 
 
 def embeddings(
-    part: Part, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None
+    module: Evaluator, input_ids: Tensor | None = None, inputs_embeds: Tensor | None = None
 ) -> Tensor:
     """LayerNorm(W[ids]): positions come in by rotation."""
-    x = part.below("tok_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    result: Tensor = part.below("norm")(x)
+    x = module.below("tok_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    result: Tensor = module.below("norm")(x)
     return result
 
 
-def network(part: Part, x: Tensor) -> Tensor:
+def network(module: Evaluator, x: Tensor) -> Tensor:
     """Wo(f(H) · G), with H and G the halves of Wi(X)."""
-    hidden, gate = part.below("Wi")(x).chunk(2, dim=-1)
-    result: Tensor = part.below("Wo")(part.round(part.below("act")(hidden) * gate))
+    hidden, gate = module.below("Wi")(x).chunk(2, dim=-1)
+    result: Tensor = module.below("Wo")(module.round(module.below("act")(hidden) * gate))
     return result
 
 
-def turns(part: Part, x: Tensor, position_ids: Tensor, layer_type: str) -> tuple[Tensor, Tensor]:
+def turns(
+    module: Evaluator, x: Tensor, position_ids: Tensor, layer_type: str
+) -> tuple[Tensor, Tensor]:
     """Cosines and sines; windowed layers have a base of their own."""
-    return rotation(part, x, position_ids, part.config["rope_parameters"][layer_type])
+    return rotation(module, x, position_ids, module.config["rope_parameters"][layer_type])
 
 
 def layer(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     position_embeddings: tuple[Tensor, Tensor] | None = None,
@@ -73,14 +75,14 @@ def layer(
 ) -> Tensor:
     """X + Attention(norm(X)), then the same with the network."""
     x = hidden_states
-    y = part.below("attn")(part.below("attn_norm")(x), position_embeddings, attention_mask)[0]
-    x = part.round(x + y)
-    result: Tensor = x + part.below("mlp")(part.below("mlp_norm")(x))
+    y = module.below("attn")(module.below("attn_norm")(x), position_embeddings, attention_mask)[0]
+    x = module.round(x + y)
+    result: Tensor = x + module.below("mlp")(module.below("mlp_norm")(x))
     return result
 
 
 def model(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     *,
     attention_mask: Tensor | None = None,
@@ -89,20 +91,20 @@ def model(
     **_: Any,
 ) -> dict[str, Any]:
     """Words, layers that look everywhere or through a window, a last norm."""
-    x = part.below("embeddings")(input_ids=input_ids, inputs_embeds=inputs_embeds)
+    x = module.below("embeddings")(input_ids=input_ids, inputs_embeds=inputs_embeds)
     length = x.shape[1]
     positions = torch.arange(length)[None] if position_ids is None else position_ids
     everywhere = visible(attention_mask, length, False)
     states = [x]
-    kinds = part.setting_value("layer_types")
-    for inner, kind in zip(part.below("layers").children, kinds, strict=True):
+    kinds = module.setting_value("layer_types")
+    for inner, kind in zip(module.below("layers").children, kinds, strict=True):
         mask = everywhere
         if kind == _WINDOWED:
-            near = _near(length, int(part.setting_value("local_attention")) // 2)
+            near = _near(length, int(module.setting_value("local_attention")) // 2)
             mask = near if everywhere is None else near & everywhere
-        angles = part.below("rotary_emb")(x, positions, kind)
+        angles = module.below("rotary_emb")(x, positions, kind)
         states.append(inner(states[-1], mask, angles))
-    last = part.below("final_norm")(states[-1])
+    last = module.below("final_norm")(states[-1])
     return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
 
 
@@ -112,26 +114,26 @@ def _near(length: int, reach: int) -> Tensor:
     return ((places[:, None] - places).abs() <= reach)[None, None]
 
 
-def head(part: Part, hidden_states: Tensor) -> Tensor:
+def head(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """norm(f(dense(X)))."""
-    result: Tensor = part.below("norm")(part.below("act")(part.below("dense")(hidden_states)))
+    result: Tensor = module.below("norm")(module.below("act")(module.below("dense")(hidden_states)))
     return result
 
 
-def masked_lm(part: Part, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def masked_lm(module: Evaluator, *args: Any, **kwargs: Any) -> dict[str, Any]:
     """Score the vocabulary at every position."""
-    base = part.below("model")(*args, **kwargs)
-    scores = part.below("decoder")(part.below("head")(base["last_hidden_state"]))
+    base = module.below("model")(*args, **kwargs)
+    scores = module.below("decoder")(module.below("head")(base["last_hidden_state"]))
     return base | {"logits": scores}  # type: ignore[no-any-return]
 
 
 def sequence_classification(
-    part: Part, *args: Any, attention_mask: Tensor | None = None, **kwargs: Any
+    module: Evaluator, *args: Any, attention_mask: Tensor | None = None, **kwargs: Any
 ) -> dict[str, Any]:
     """Score the classes from the first token, or from the mean of all."""
-    base = part.below("model")(*args, attention_mask=attention_mask, **kwargs)
+    base = module.below("model")(*args, attention_mask=attention_mask, **kwargs)
     x = base["last_hidden_state"]
-    pooling = part.setting_value("classifier_pooling")
+    pooling = module.setting_value("classifier_pooling")
     if pooling == "cls":
         x = x[:, 0]
     elif pooling == "mean":
@@ -140,19 +142,19 @@ def sequence_classification(
         x = (x * weights).sum(1) / weights.sum(1)
     else:
         raise NoFormulaError(f"the recomputation does not know the pooling {pooling!r}")
-    return base | {"logits": part.below("classifier")(part.below("head")(x))}  # type: ignore[no-any-return]
+    return base | {"logits": module.below("classifier")(module.below("head")(x))}  # type: ignore[no-any-return]
 
 
-def token_classification(part: Part, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def token_classification(module: Evaluator, *args: Any, **kwargs: Any) -> dict[str, Any]:
     """Score the classes of every token."""
-    base = part.below("model")(*args, **kwargs)
-    scores = part.below("classifier")(part.below("head")(base["last_hidden_state"]))
+    base = module.below("model")(*args, **kwargs)
+    scores = module.below("classifier")(module.below("head")(base["last_hidden_state"]))
     return base | {"logits": scores}  # type: ignore[no-any-return]
 
 
-def question_answering(part: Part, *args: Any, **kwargs: Any) -> dict[str, Any]:
+def question_answering(module: Evaluator, *args: Any, **kwargs: Any) -> dict[str, Any]:
     """Score each token as the answer's start and as its end."""
-    result = token_classification(part, *args, **kwargs)
+    result = token_classification(module, *args, **kwargs)
     scores = result.pop("logits")
     return result | {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 

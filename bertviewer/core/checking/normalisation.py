@@ -2,42 +2,42 @@
 
 from torch import Tensor
 
-from bertviewer.core.checking.part import Part
+from bertviewer.core.checking.evaluator import Evaluator
 
 
-def layer_norm(part: Part, x: Tensor) -> Tensor:
+def layer_norm(module: Evaluator, x: Tensor) -> Tensor:
     """Y = γ (x - mean) / sqrt(var + ε) + β over the features (Ba et al. 2016, section 3)."""
-    weight, bias = part.tensor("weight"), part.tensor("bias")
+    weight, bias = module.tensor("weight"), module.tensor("bias")
     # torch's own norm runs over all axes that its weight has, other classes over the last.
-    torchs = weight is not None and part.node.class_name == "LayerNorm"
+    torchs = weight is not None and module.node.class_name == "LayerNorm"
     axes = tuple(range(-weight.dim(), 0)) if weight is not None and torchs else (-1,)
     centred = x - x.mean(axes, keepdim=True)
     variance = (centred * centred).mean(axes, keepdim=True)
-    y = centred / (variance + _epsilon(part)).sqrt()
+    y = centred / (variance + _epsilon(module)).sqrt()
     if weight is not None:
         y = y * weight
     return y if bias is None else y + bias
 
 
-def rms_norm(part: Part, x: Tensor) -> Tensor:
+def rms_norm(module: Evaluator, x: Tensor) -> Tensor:
     """Y = γ x / sqrt(mean(x²) + ε) (Zhang & Sennrich 2019, section 4)."""
-    y = _scaled(part, x)
-    weight = part.tensor("weight")
-    return y if weight is None else part.round(y) * weight
+    y = _scaled(module, x)
+    weight = module.tensor("weight")
+    return y if weight is None else module.round(y) * weight
 
 
-def rms_norm_one_plus(part: Part, x: Tensor) -> Tensor:
+def rms_norm_one_plus(module: Evaluator, x: Tensor) -> Tensor:
     """Y = (1 + γ) x / sqrt(mean(x²) + ε): Gemma's weight is what is added to 1."""
-    return _scaled(part, x) * (1 + part.weight())
+    return _scaled(module, x) * (1 + module.weight())
 
 
-def _scaled(part: Part, x: Tensor) -> Tensor:
-    return x / ((x * x).mean(-1, keepdim=True) + _epsilon(part)).sqrt()
+def _scaled(module: Evaluator, x: Tensor) -> Tensor:
+    return x / ((x * x).mean(-1, keepdim=True) + _epsilon(module)).sqrt()
 
 
-def _epsilon(part: Part) -> float:
+def _epsilon(module: Evaluator) -> float:
     for name in ("variance_epsilon", "eps", "epsilon"):
-        value = part.attribute(name)
+        value = module.attribute(name)
         if isinstance(value, float):
             return value
-    return part.number("eps")
+    return module.number("eps")

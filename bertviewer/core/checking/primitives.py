@@ -7,37 +7,40 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking import arithmetic
-from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
 
 
-def linear(part: Part, x: Tensor) -> Tensor:
+def linear(module: Evaluator, x: Tensor) -> Tensor:
     """Y = X Wᵀ + b."""
-    return arithmetic.affine(x, part.weight(), part.tensor("bias"))
+    return arithmetic.affine(x, module.weight(), module.tensor("bias"))
 
 
-def conv1d(part: Part, x: Tensor) -> Tensor:
+def conv1d(module: Evaluator, x: Tensor) -> Tensor:
     """Y = X W + b: Conv1D stores its weight as [in, out]."""
-    product = x @ part.weight()
-    bias = part.tensor("bias")
+    product = x @ module.weight()
+    bias = module.tensor("bias")
     return product if bias is None else product + bias
 
 
-def embedding(part: Part, ids: Tensor) -> Tensor:
+def embedding(module: Evaluator, ids: Tensor) -> Tensor:
     """Y = W[ids]."""
-    if part.attribute("max_norm") is not None:
+    if module.attribute("max_norm") is not None:
         raise NoFormulaError("this table shortens its rows (max_norm), which the formula does not")
-    return part.rows(ids)
+    return module.rows(ids)
 
 
-def scaled_embedding(part: Part, ids: Tensor) -> Tensor:
+def scaled_embedding(module: Evaluator, ids: Tensor) -> Tensor:
     """Y = c W[ids]: BART's table of words."""
     # Gemma keeps the factor beside a buffer that holds it as the model rounds it.
-    scale = part.tensor("embed_scale")
-    return embedding(part, ids) * (part.number("embed_scale") if scale is None else scale)
+    scale = module.tensor("embed_scale")
+    return embedding(module, ids) * (module.number("embed_scale") if scale is None else scale)
 
 
 def offset_embedding(
-    part: Part, ids: Tensor, past_key_values_length: int = 0, position_ids: Tensor | None = None
+    module: Evaluator,
+    ids: Tensor,
+    past_key_values_length: int = 0,
+    position_ids: Tensor | None = None,
 ) -> Tensor:
     """Y = W[s + 2]: BART's table of positions; of ``ids`` only the shape counts."""
     if position_ids is None:
@@ -46,11 +49,11 @@ def offset_embedding(
         positions = torch.arange(start, start + length).expand(batch, -1)
     else:
         positions = position_ids[None]
-    return part.rows(positions + int(part.number("offset")))
+    return module.rows(positions + int(module.number("offset")))
 
 
 def position_table(
-    part: Part,
+    module: Evaluator,
     shape: Sequence[int],
     past_key_values_length: int = 0,
     position_ids: Tensor | None = None,
@@ -59,22 +62,22 @@ def position_table(
     if position_ids is None:
         start = past_key_values_length
         position_ids = torch.arange(start, start + shape[1])
-    return part.rows(position_ids)
+    return module.rows(position_ids)
 
 
-def clipped_gelu(part: Part, x: Tensor) -> Tensor:
+def clipped_gelu(module: Evaluator, x: Tensor) -> Tensor:
     """GELU, cut off below and above."""
-    return arithmetic.gelu(x).clamp(part.number("min"), part.number("max"))
+    return arithmetic.gelu(x).clamp(module.number("min"), module.number("max"))
 
 
-def identity(_part: Part, x: Tensor, *_: Any, **__: Any) -> Tensor:
+def identity(_module: Evaluator, x: Tensor, *_: Any, **__: Any) -> Tensor:
     """Y = X: a dropout too, in evaluation."""
     return x
 
 
-def sequence(part: Part, x: Any) -> Any:
+def sequence(module: Evaluator, x: Any) -> Any:
     """Run the children in order."""
-    for child in part.children:
+    for child in module.children:
         x = child(x)
     return x
 
@@ -82,16 +85,16 @@ def sequence(part: Part, x: Any) -> Any:
 def elementwise(function: Any) -> Recomputation:
     """Return the recomputation of an activation."""
 
-    def recompute(_part: Part, x: Tensor) -> Tensor:
+    def recompute(_module: Evaluator, x: Tensor) -> Tensor:
         result: Tensor = function(x)
         return result
 
     return recompute
 
 
-def gelu(part: Part, x: Tensor) -> Tensor:
+def gelu(module: Evaluator, x: Tensor) -> Tensor:
     """GELU of torch, in the form that it is asked for."""
-    tanh = part.attribute("approximate") == "tanh"
+    tanh = module.attribute("approximate") == "tanh"
     return arithmetic.gelu_tanh(x) if tanh else arithmetic.gelu(x)
 
 
@@ -120,13 +123,13 @@ ACTIVATIONS: dict[str, Any] = {
 """Activations that a layer calls as functions, by the names that configurations use."""
 
 
-def activation_named(part: Part, key: str) -> Any:
+def activation_named(module: Evaluator, key: str) -> Any:
     """Return the activation that the configuration names, as a function.
 
     Raises:
         NoFormulaError: it is none that is known.
     """
-    name = str(part.setting_value(key))
+    name = str(module.setting_value(key))
     if name not in ACTIVATIONS:
         raise NoFormulaError(f"the recomputation does not know the activation {name!r}")
     return ACTIVATIONS[name]

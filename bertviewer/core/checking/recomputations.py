@@ -12,12 +12,12 @@ from bertviewer.core.checking.blocks import BLOCKS
 from bertviewer.core.checking.deberta import DEBERTAS
 from bertviewer.core.checking.embeddings import EMBEDDINGS
 from bertviewer.core.checking.esm import ESM
+from bertviewer.core.checking.evaluator import NoFormulaError, Recomputation
 from bertviewer.core.checking.families import BART, LLAMA, named
 from bertviewer.core.checking.heads import HEADS
 from bertviewer.core.checking.layers import LAYERS
 from bertviewer.core.checking.models import MODELS
 from bertviewer.core.checking.modernbert import MODERNBERT
-from bertviewer.core.checking.part import NoFormulaError, Recomputation
 from bertviewer.core.checking.roformer import ROFORMER
 from bertviewer.core.checking.squeezebert import SQUEEZEBERT
 from bertviewer.core.checking.stacks import STACKS
@@ -87,7 +87,7 @@ IN_FLOAT32 = frozenset(
         *("DebertaLayerNorm", "DisentangledSelfAttention"),
     )
 )
-"""Classes that calculate in float32, in part, whatever the model's dtype is: float64 too."""
+"""Classes that calculate in float32, in module, whatever the model's dtype is: float64 too."""
 
 
 def recomputation(node: ModuleNode) -> Recomputation:

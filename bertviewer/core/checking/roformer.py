@@ -15,12 +15,12 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     separate,
 )
-from bertviewer.core.checking.part import Part, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, Recomputation
 from bertviewer.core.checking.stacks import use_crosses, visible
 
 
 def read_attention(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     sinusoidal_pos: Tensor | None = None,
@@ -36,12 +36,12 @@ def read_attention(
         sine, cosine = (
             side.repeat_interleave(2, dim=-1)[:, 0] for side in sinusoidal_pos.chunk(2, dim=-1)
         )
-        values = bool(part.attribute("rotary_value"))
+        values = bool(module.attribute("rotary_value"))
         rotation = Rotation(cosine, sine, neighbours=True, values=values)
     return separate(
-        part,
+        module,
         ("query", "key", "value"),
-        head_count(part, "num_attention_heads"),
+        head_count(module, "num_attention_heads"),
         hidden_states,
         encoder_hidden_states,
         attention_mask,
@@ -49,14 +49,14 @@ def read_attention(
     )
 
 
-def attention_block(part: Part, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
+def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
     """The attention with its projection and add & norm."""
-    mixed, weights = part.below("self")(hidden_states, *args, **more)
-    return part.below("output")(mixed, hidden_states), weights
+    mixed, weights = module.below("self")(hidden_states, *args, **more)
+    return module.below("output")(mixed, hidden_states), weights
 
 
 def layer(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     sinusoidal_pos: Tensor | None = None,
@@ -67,20 +67,20 @@ def layer(
     **__: Any,
 ) -> Any:
     """BERT's layer, with the sines and cosines handed on."""
-    x, weights = part.below("attention")(
+    x, weights = module.below("attention")(
         hidden_states, attention_mask, sinusoidal_pos, past_key_values=past_key_values
     )
     given = [weights]
-    if part.has("crossattention") and encoder_hidden_states is not None:
-        x, weights = part.below("crossattention")(
+    if module.has("crossattention") and encoder_hidden_states is not None:
+        x, weights = module.below("crossattention")(
             x, encoder_attention_mask, sinusoidal_pos, encoder_hidden_states
         )
         given.append(weights)
-    return (part.below("output")(part.below("intermediate")(x), x), *given)
+    return (module.below("output")(module.below("intermediate")(x), x), *given)
 
 
 def encoder(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -88,16 +88,16 @@ def encoder(
     **_: Any,
 ) -> Any:
     """The stack: one table of sines and cosines serves all layers."""
-    turns = part.below("embed_positions")(hidden_states.shape[:-1])[None, None]
-    more = (encoder_hidden_states, encoder_attention_mask) if use_crosses(part) else ()
+    turns = module.below("embed_positions")(hidden_states.shape[:-1])[None, None]
+    more = (encoder_hidden_states, encoder_attention_mask) if use_crosses(module) else ()
     states = [hidden_states]
-    for inner in part.below("layer").children:
+    for inner in module.below("layer").children:
         states.append(inner(states[-1], attention_mask, turns, *more)[0])
     return {"last_hidden_state": states[-1], "hidden_states": tuple(states)}
 
 
 def model(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
@@ -105,13 +105,13 @@ def model(
     **_: Any,
 ) -> dict[str, Any]:
     """Embeddings, widened where they are narrow, and the stack."""
-    x = part.below("embeddings")(
+    x = module.below("embeddings")(
         input_ids=input_ids, token_type_ids=token_type_ids, inputs_embeds=inputs_embeds
     )
-    if part.has("embeddings_project"):
-        x = part.below("embeddings_project")(x)
-    shown = visible(attention_mask, x.shape[1], bool(part.config.get("is_decoder")))
-    result: dict[str, Any] = part.below("encoder")(x, shown)
+    if module.has("embeddings_project"):
+        x = module.below("embeddings_project")(x)
+    shown = visible(attention_mask, x.shape[1], bool(module.config.get("is_decoder")))
+    result: dict[str, Any] = module.below("encoder")(x, shown)
     return result
 
 

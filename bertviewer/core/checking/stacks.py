@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bertviewer.core.checking.evaluator import Evaluator, Recomputation
 from bertviewer.core.checking.families import BART, BERT, T5, named
 from bertviewer.core.checking.layers import hidden
-from bertviewer.core.checking.part import Part, Recomputation
 from bertviewer.core.checking.position_bias import bucket_bias
 
 
-def run(layers: Part, x: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+def run(layers: Evaluator, x: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Run every layer of a list on the output of the one before: N + 1 hidden states."""
     states = [x]
     for layer in layers.children:
@@ -35,7 +35,7 @@ def visible(mask: Tensor | None, queries: int, is_causal: bool) -> Tensor | None
 
 
 def encoder(
-    part: Part,
+    module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -43,31 +43,33 @@ def encoder(
     **_: Any,
 ) -> Any:
     """BERT's and DistilBERT's stack."""
-    more = (encoder_hidden_states, encoder_attention_mask) if use_crosses(part) else ()
-    states = run(part.below("layer"), hidden_states, attention_mask, *more)
+    more = (encoder_hidden_states, encoder_attention_mask) if use_crosses(module) else ()
+    states = run(module.below("layer"), hidden_states, attention_mask, *more)
     return {"last_hidden_state": states[-1], "hidden_states": states}
 
 
-def use_crosses(part: Part) -> bool:
+def use_crosses(module: Evaluator) -> bool:
     """Whether the layers of a stack can look at an encoder."""
-    return any(layer.has("crossattention") for layer in part.below("layer").children)
+    return any(layer.has("crossattention") for layer in module.below("layer").children)
 
 
-def mpnet(part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any) -> Any:
+def mpnet(
+    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+) -> Any:
     """MPNet's stack: one bias for the distance serves all layers (Song et al. 2020)."""
     length = hidden_states.shape[1]
-    bias = bucket_bias(part, length, length, buckets=32, farthest=128, is_decoder=False)
-    states = run(part.below("layer"), hidden_states, attention_mask, bias)
+    bias = bucket_bias(module, length, length, buckets=32, farthest=128, is_decoder=False)
+    states = run(module.below("layer"), hidden_states, attention_mask, bias)
     return {"last_hidden_state": states[-1], "hidden_states": states}
 
 
 def albert(
-    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
 ) -> Any:
     """ALBERT's stack: the same groups again and again (Lan et al. 2020, section 3.1)."""
-    states = [part.below("embedding_hidden_mapping_in")(hidden_states)]
-    groups = part.below("albert_layer_groups").children
-    count = int(part.setting_value("num_hidden_layers"))
+    states = [module.below("embedding_hidden_mapping_in")(hidden_states)]
+    groups = module.below("albert_layer_groups").children
+    count = int(module.setting_value("num_hidden_layers"))
     for layer in range(count):
         group = groups[int(layer / (count / len(groups)))]
         for inner in group.below("albert_layers").children:
@@ -76,14 +78,14 @@ def albert(
 
 
 def albert_group(
-    part: Part, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
 ) -> Tensor:
     """ALBERT's group of layers, in order."""
-    return run(part.below("albert_layers"), hidden_states, attention_mask)[-1]
+    return run(module.below("albert_layers"), hidden_states, attention_mask)[-1]
 
 
 def bart(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -92,21 +94,21 @@ def bart(
     **_: Any,
 ) -> Any:
     """BART's encoder or decoder: embeddings, layer norm, layers."""
-    x = part.below("embed_tokens")(input_ids) if inputs_embeds is None else inputs_embeds
-    x = part.round(x + part.below("embed_positions")(x[..., 0]))
-    x = part.below("layernorm_embedding")(x)
+    x = module.below("embed_tokens")(input_ids) if inputs_embeds is None else inputs_embeds
+    x = module.round(x + module.below("embed_positions")(x[..., 0]))
+    x = module.below("layernorm_embedding")(x)
     decodes = encoder_hidden_states is not None
     mask = visible(attention_mask, x.shape[1], decodes)
     more = (encoder_hidden_states, visible(encoder_attention_mask, x.shape[1], False))
-    states = run(part.below("layers"), x, mask, *(more if decodes else ()))
-    if part.has("layer_norm"):
+    states = run(module.below("layers"), x, mask, *(more if decodes else ()))
+    if module.has("layer_norm"):
         # mBART's layers are pre-norm, so that a last norm follows them.
-        states = (*states[:-1], part.below("layer_norm")(states[-1]))
+        states = (*states[:-1], module.below("layer_norm")(states[-1]))
     return {"last_hidden_state": states[-1], "hidden_states": states}
 
 
 def t5(
-    part: Part,
+    module: Evaluator,
     input_ids: Tensor | None = None,
     attention_mask: Tensor | None = None,
     encoder_hidden_states: Tensor | None = None,
@@ -115,20 +117,20 @@ def t5(
     **_: Any,
 ) -> Any:
     """T5's encoder or decoder: the first block's position biases serve all of them."""
-    x = part.below("embed_tokens")(input_ids) if inputs_embeds is None else inputs_embeds
+    x = module.below("embed_tokens")(input_ids) if inputs_embeds is None else inputs_embeds
     length = x.shape[1]
-    mask = visible(attention_mask, length, bool(part.attribute("is_decoder")))
+    mask = visible(attention_mask, length, bool(module.attribute("is_decoder")))
     other = visible(encoder_attention_mask, length, False)
     states, bias, cross_bias = [x], None, None
-    for block in part.below("block").children:
+    for block in module.below("block").children:
         x, bias, cross_bias = block(x, mask, bias, encoder_hidden_states, other, cross_bias)
         states.append(x)
-    last = part.below("final_layer_norm")(x)
+    last = module.below("final_layer_norm")(x)
     return {"last_hidden_state": last, "hidden_states": (*states[:-1], last)}
 
 
 def torch_encoder(
-    part: Part,
+    module: Evaluator,
     src: Tensor,
     mask: Tensor | None = None,
     src_key_padding_mask: Tensor | None = None,
@@ -136,11 +138,11 @@ def torch_encoder(
 ) -> Tensor:
     """torch.nn's stack of encoder layers, with a last norm where it has one."""
     del is_causal
-    return _normed(part, run(part.below("layers"), src, mask, src_key_padding_mask)[-1])
+    return _normed(module, run(module.below("layers"), src, mask, src_key_padding_mask)[-1])
 
 
 def torch_decoder(
-    part: Part,
+    module: Evaluator,
     tgt: Tensor,
     memory: Tensor,
     tgt_mask: Tensor | None = None,
@@ -153,16 +155,16 @@ def torch_decoder(
     """torch.nn's stack of decoder layers."""
     del tgt_is_causal, memory_is_causal
     masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-    return _normed(part, run(part.below("layers"), tgt, memory, *masks)[-1])
+    return _normed(module, run(module.below("layers"), tgt, memory, *masks)[-1])
 
 
-def _normed(part: Part, x: Tensor) -> Tensor:
-    result: Tensor = part.below("norm")(x) if part.has("norm") else x
+def _normed(module: Evaluator, x: Tensor) -> Tensor:
+    result: Tensor = module.below("norm")(x) if module.has("norm") else x
     return result
 
 
 def torch_transformer(
-    part: Part,
+    module: Evaluator,
     src: Tensor,
     tgt: Tensor,
     src_mask: Tensor | None = None,
@@ -174,15 +176,15 @@ def torch_transformer(
     **_: Any,
 ) -> Tensor:
     """torch.nn.Transformer (Vaswani et al. 2017, section 3.1)."""
-    memory = part.below("encoder")(src, src_mask, src_key_padding_mask)
+    memory = module.below("encoder")(src, src_mask, src_key_padding_mask)
     masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-    result: Tensor = part.below("decoder")(tgt, memory, *masks)
+    result: Tensor = module.below("decoder")(tgt, memory, *masks)
     return result
 
 
-def transformer(part: Part, *args: Any, **kwargs: Any) -> Any:
+def transformer(module: Evaluator, *args: Any, **kwargs: Any) -> Any:
     """DistilBERT's stack and torch's encoder-decoder are both called Transformer."""
-    return (encoder if part.has("layer") else torch_transformer)(part, *args, **kwargs)
+    return (encoder if module.has("layer") else torch_transformer)(module, *args, **kwargs)
 
 
 STACKS: Mapping[str, Recomputation] = {

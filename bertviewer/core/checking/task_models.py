@@ -6,9 +6,9 @@ from typing import Any
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import relu
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
 from bertviewer.core.checking.families import BART, LLAMA, POST_NORM, T5, named
 from bertviewer.core.checking.models import Result, encoder_decoder
-from bertviewer.core.checking.part import NoFormulaError, Part, Recomputation
 
 _BASES = (
     *("bert", "roberta", "electra", "albert", "distilbert", "mpnet", "deberta", "roformer", "esm"),
@@ -17,102 +17,102 @@ _BASES = (
 """The names under which models with a head hold the model below it."""
 
 
-def base_of(part: Part, *args: Any, **kwargs: Any) -> Result:
+def base_of(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Run the model below the head; T5's is the model with the head itself."""
-    if part.has("decoder"):
-        return encoder_decoder(part, *args, **kwargs)
-    result: Result = part.first(*_BASES)(*args, **kwargs)
+    if module.has("decoder"):
+        return encoder_decoder(module, *args, **kwargs)
+    result: Result = module.first(*_BASES)(*args, **kwargs)
     return result
 
 
-def language_model(part: Part, *args: Any, **kwargs: Any) -> Result:
+def language_model(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Score the vocabulary at every position."""
-    base = base_of(part, *args, **kwargs)
-    return base | {"logits": _vocabulary_scores(part, base["last_hidden_state"])}
+    base = base_of(module, *args, **kwargs)
+    return base | {"logits": _vocabulary_scores(module, base["last_hidden_state"])}
 
 
-def _vocabulary_scores(part: Part, x: Tensor) -> Tensor:
+def _vocabulary_scores(module: Evaluator, x: Tensor) -> Tensor:
     result: Tensor
-    if part.has("generator_predictions"):
-        result = part.below("generator_lm_head")(part.below("generator_predictions")(x))
-    elif part.has("vocab_projector"):
-        x = part.below("activation")(part.below("vocab_transform")(x))
-        result = part.below("vocab_projector")(part.below("vocab_layer_norm")(x))
-    elif part.has("lm_predictions"):
-        words = part.below("deberta.embeddings.word_embeddings")
-        result = part.below("lm_predictions")(x, words)
+    if module.has("generator_predictions"):
+        result = module.below("generator_lm_head")(module.below("generator_predictions")(x))
+    elif module.has("vocab_projector"):
+        x = module.below("activation")(module.below("vocab_transform")(x))
+        result = module.below("vocab_projector")(module.below("vocab_layer_norm")(x))
+    elif module.has("lm_predictions"):
+        words = module.below("deberta.embeddings.word_embeddings")
+        result = module.below("lm_predictions")(x, words)
     else:
-        if part.has("decoder") and part.config.get("scale_decoder_outputs"):
-            x = part.round(x * float(part.setting_value("d_model")) ** -0.5)
-        result = part.first("cls", "lm_head", "predictions")(x)
-        if (bias := part.tensor("final_logits_bias")) is not None:
+        if module.has("decoder") and module.config.get("scale_decoder_outputs"):
+            x = module.round(x * float(module.setting_value("d_model")) ** -0.5)
+        result = module.first("cls", "lm_head", "predictions")(x)
+        if (bias := module.tensor("final_logits_bias")) is not None:
             result = result + bias
     return result
 
 
 def sequence_classification(
-    part: Part, input_ids: Tensor | None = None, *args: Any, **kwargs: Any
+    module: Evaluator, input_ids: Tensor | None = None, *args: Any, **kwargs: Any
 ) -> Result:
     """Score the classes of the whole sequence."""
-    base = base_of(part, input_ids, *args, **kwargs)
+    base = base_of(module, input_ids, *args, **kwargs)
     x = base["last_hidden_state"]
-    if part.has("score"):
-        chosen = x[:, _last_token(part, input_ids)]
-        return base | {"logits": part.below("score")(chosen)}
-    if part.has("classification_head"):
+    if module.has("score"):
+        chosen = x[:, _last_token(module, input_ids)]
+        return base | {"logits": module.below("score")(chosen)}
+    if module.has("classification_head"):
         if input_ids is None:
             raise NoFormulaError("the recomputation needs the ids to find the last token")
-        ends = (input_ids[0] == part.setting_value("eos_token_id")).nonzero()
-        return base | {"logits": part.below("classification_head")(x[:, int(ends[-1])])}
-    if part.has("pre_classifier"):
-        hidden = part.round(relu(part.below("pre_classifier")(x[:, 0])))
-        return base | {"logits": part.below("classifier")(hidden)}
-    head = part.below("classifier")
-    if part.has("pooler"):
-        return base | {"logits": head(part.below("pooler")(x))}
+        ends = (input_ids[0] == module.setting_value("eos_token_id")).nonzero()
+        return base | {"logits": module.below("classification_head")(x[:, int(ends[-1])])}
+    if module.has("pre_classifier"):
+        hidden = module.round(relu(module.below("pre_classifier")(x[:, 0])))
+        return base | {"logits": module.below("classifier")(hidden)}
+    head = module.below("classifier")
+    if module.has("pooler"):
+        return base | {"logits": head(module.below("pooler")(x))}
     pooled = head.node.class_name == "Linear"
     return base | {"logits": head(base["pooler_output"] if pooled else x)}
 
 
-def _last_token(part: Part, input_ids: Tensor | None) -> int:
+def _last_token(module: Evaluator, input_ids: Tensor | None) -> int:
     """Return the place of the last token that is not padding, in the one sentence that is run."""
-    padding = part.config.get("pad_token_id")
+    padding = module.config.get("pad_token_id")
     if padding is None or input_ids is None:
         return -1
     real = (input_ids[0] != padding).nonzero()
     return int(real[-1]) if len(real) else 0
 
 
-def token_classification(part: Part, *args: Any, **kwargs: Any) -> Result:
+def token_classification(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Score the classes of every token."""
-    base = base_of(part, *args, **kwargs)
-    return base | {"logits": part.first("classifier", "score")(base["last_hidden_state"])}
+    base = base_of(module, *args, **kwargs)
+    return base | {"logits": module.first("classifier", "score")(base["last_hidden_state"])}
 
 
-def question_answering(part: Part, *args: Any, **kwargs: Any) -> Result:
+def question_answering(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Score each token as the answer's start and as its end."""
-    base = base_of(part, *args, **kwargs)
-    scores = part.below("qa_outputs")(base["last_hidden_state"])
+    base = base_of(module, *args, **kwargs)
+    scores = module.below("qa_outputs")(base["last_hidden_state"])
     return base | {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 
 
-def next_sentence(part: Part, *args: Any, **kwargs: Any) -> Result:
+def next_sentence(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Score whether the second sentence follows the first."""
-    base = base_of(part, *args, **kwargs)
-    return base | {"logits": part.below("cls")(base["pooler_output"])}
+    base = base_of(module, *args, **kwargs)
+    return base | {"logits": module.below("cls")(base["pooler_output"])}
 
 
-def pretraining(part: Part, *args: Any, **kwargs: Any) -> Result:
+def pretraining(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """BERT's, ALBERT's and ELECTRA's tasks of pretraining."""
-    base = base_of(part, *args, **kwargs)
+    base = base_of(module, *args, **kwargs)
     x = base["last_hidden_state"]
-    if part.has("discriminator_predictions"):
-        return base | {"logits": part.below("discriminator_predictions")(x)}
-    if part.has("sop_classifier"):
-        scores = part.below("predictions")(x)
-        order = part.below("sop_classifier")(base["pooler_output"])
+    if module.has("discriminator_predictions"):
+        return base | {"logits": module.below("discriminator_predictions")(x)}
+    if module.has("sop_classifier"):
+        scores = module.below("predictions")(x)
+        order = module.below("sop_classifier")(base["pooler_output"])
         return base | {"prediction_logits": scores, "sop_logits": order}
-    scores, follows = part.below("cls")(x, base["pooler_output"])
+    scores, follows = module.below("cls")(x, base["pooler_output"])
     return base | {"prediction_logits": scores, "seq_relationship_logits": follows}
 
 

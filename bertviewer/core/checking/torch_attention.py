@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, Projection
-from bertviewer.core.checking.part import NoFormulaError, Part
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 
 
 def read(
-    part: Part,
+    module: Evaluator,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -24,18 +24,18 @@ def read(
     del need_weights, is_causal  # the last is a hint beside the mask
     if not average_attn_weights or query.dim() != 3:
         raise NoFormulaError("the recomputation knows batches and mean weights only")
-    if part.tensor("bias_k") is not None or part.attribute("add_zero_attn"):
+    if module.tensor("bias_k") is not None or module.attribute("add_zero_attn"):
         raise NoFormulaError("the recomputation does not know added keys")
-    heads = int(part.number("num_heads"))
-    stacked, bias = part.tensor("in_proj_weight"), part.tensor("in_proj_bias")
+    heads = int(module.number("num_heads"))
+    stacked, bias = module.tensor("in_proj_weight"), module.tensor("in_proj_bias")
     weights = (
         stacked.chunk(3)
         if stacked is not None
-        else tuple(part.weight(f"{letter}_proj_weight") for letter in "qkv")
+        else tuple(module.weight(f"{letter}_proj_weight") for letter in "qkv")
     )
     biases = (None, None, None) if bias is None else bias.chunk(3)
     q, k, v = (Projection(w, b) for w, b in zip(weights, biases, strict=True))
-    x, keys, values = (_batch_first(part, side) for side in (query, key, value))
+    x, keys, values = (_batch_first(module, side) for side in (query, key, value))
     return Attention(
         q,
         k,
@@ -50,8 +50,8 @@ def read(
     )
 
 
-def _batch_first(part: Part, x: Tensor) -> Tensor:
-    return x if part.attribute("batch_first") else x.transpose(0, 1)
+def _batch_first(module: Evaluator, x: Tensor) -> Tensor:
+    return x if module.attribute("batch_first") else x.transpose(0, 1)
 
 
 def _torch_mask(
@@ -74,8 +74,8 @@ def _added(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(mask.shape, dtype=dtype).masked_fill(mask, -torch.inf)
 
 
-def finish(part: Part, _attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
+def finish(module: Evaluator, _attention: Attention, mixed: Tensor, weights: Tensor) -> Any:
     """Project the heads and bring batch and positions back into the caller's order."""
     # torch.nn's attention uses its output projection's weights without calling it.
-    y = part.below("out_proj")(mixed)
-    return (y if part.attribute("batch_first") else y.transpose(0, 1)), weights.mean(1)
+    y = module.below("out_proj")(mixed)
+    return (y if module.attribute("batch_first") else y.transpose(0, 1)), weights.mean(1)

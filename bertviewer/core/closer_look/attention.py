@@ -18,7 +18,7 @@ from bertviewer.core.analysis.attention_maps import AttentionMaps, head_distance
 from bertviewer.core.analysis.attention_places import attention_paths, places_of
 from bertviewer.core.checking.arithmetic import rounded
 from bertviewer.core.checking.attention import ATTENTIONS
-from bertviewer.core.checking.part import NoFormulaError, Setting
+from bertviewer.core.checking.evaluator import NoFormulaError, Setting
 from bertviewer.core.checking.recomputations import recomputation
 from bertviewer.core.checking.second_pass import EAGER
 from bertviewer.core.errors import UserError
@@ -122,12 +122,12 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call)
     arithmetic = rounded(parameter.dtype)
     nodes = {node.path: node for node in architecture.modules}
     module = model.module(random_weights=True)
-    part = Setting(module, architecture, nodes, arithmetic, recomputation).part(path)
-    kind = ATTENTIONS[part.node.class_name]
+    evaluator = Setting(module, architecture, nodes, arithmetic, recomputation).evaluator(path)
+    kind = ATTENTIONS[evaluator.node.class_name]
     # Masks and tables that the calculation makes itself belong to where the weights are.
     with torch.no_grad(), parameter.device:
         args, kwargs = arithmetic.take(call.args), arithmetic.take(dict(call.kwargs))
-        return kind.read(part, *args, **kwargs).weights(part)
+        return kind.read(evaluator, *args, **kwargs).weights(evaluator)
 
 
 def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> list[Call]:

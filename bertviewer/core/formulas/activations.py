@@ -1,8 +1,8 @@
 """Functions applied to each number by itself, and the name each goes by inside other formulas."""
 
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH
-from bertviewer.core.formulas.subject import Subject
 
 EXACT_GELU = ("GELUActivation",)
 TANH_GELU = (
@@ -47,11 +47,11 @@ ACTIVATION_MEANINGS = {
 _INPUT = Term("x", "one number of the input; all are treated alike, on their own")
 
 
-def operator_of(subject: Subject, child: str) -> str:
-    """Return the operator for the activation module ``child`` of ``subject``."""
-    name = subject.class_of(child)
+def operator_of(view: ModuleView, child: str) -> str:
+    """Return the operator for the activation module ``child`` of ``view``."""
+    name = view.class_of(child)
     if name == "GELU":
-        return _torch_gelu(subject.below(child))
+        return _torch_gelu(view.below(child))
     return _OPERATORS.get(name or "", "phi")
 
 
@@ -60,10 +60,10 @@ def operator_named(name: str) -> str:
     return _NAMES.get(name, "phi")
 
 
-def gelu(subject: Subject) -> Formula:
+def gelu(view: ModuleView) -> Formula:
     """Exact GELU (Hendrycks & Gimpel 2016, section 2); torch.nn.GELU may ask for the tanh form."""
-    if subject.node.class_name == "GELU" and _torch_gelu(subject) == GELU_TANH:
-        return gelu_tanh(subject)
+    if view.node.class_name == "GELU" and _torch_gelu(view) == GELU_TANH:
+        return gelu_tanh(view)
     return Formula(
         role="gelu",
         title="GELU, exact",
@@ -82,12 +82,12 @@ def gelu(subject: Subject) -> Formula:
             "but the bend is smooth and the lowest value is about −0.17, near x = −0.75.",
             "It has no parameters.",
         ),
-        config_keys=subject.keys("activation"),
+        config_keys=view.keys("activation"),
         source="Hendrycks & Gimpel 2016, section 2",
     )
 
 
-def gelu_tanh(subject: Subject) -> Formula:
+def gelu_tanh(view: ModuleView) -> Formula:
     """GELU by tanh (Hendrycks & Gimpel 2016, section 2, the approximation)."""
     return Formula(
         role="gelu",
@@ -102,14 +102,14 @@ def gelu_tanh(subject: Subject) -> Formula:
             "one; a model keeps the one that it was trained with.",
             "It has no parameters.",
         ),
-        config_keys=subject.keys("activation"),
+        config_keys=view.keys("activation"),
         source="Hendrycks & Gimpel 2016, section 2",
     )
 
 
-def clipped_gelu(subject: Subject) -> Formula:
+def clipped_gelu(view: ModuleView) -> Formula:
     """Exact GELU, cut off at both ends (transformers' "gelu_10", for small integer types)."""
-    low, high = subject.attribute("min"), subject.attribute("max")
+    low, high = view.attribute("min"), view.attribute("max")
     return Formula(
         role="gelu",
         title="GELU, clipped",
@@ -125,12 +125,12 @@ def clipped_gelu(subject: Subject) -> Formula:
             Term("Phi", "distribution function of the standard normal distribution"),
         ),
         notes=("The bounds keep numbers in the range of small types.", "It has no parameters."),
-        config_keys=subject.keys("activation"),
+        config_keys=view.keys("activation"),
         source="Hendrycks & Gimpel 2016, section 2; bounds: Wu et al. 2020",
     )
 
 
-def quick_gelu(subject: Subject) -> Formula:
+def quick_gelu(view: ModuleView) -> Formula:
     """GELU by a sigmoid (Hendrycks & Gimpel 2016, section 2)."""
     return Formula(
         role="gelu",
@@ -139,12 +139,12 @@ def quick_gelu(subject: Subject) -> Formula:
         maths=('op("QuickGELU")(x) = x sigma(1.702 x), quad sigma(z) = 1 / (1 + e^(-z))',),
         terms=(_INPUT, Term("sigma", "the logistic sigmoid")),
         notes=("It is cheaper than the tanh form and less accurate.", "It has no parameters."),
-        config_keys=subject.keys("activation"),
+        config_keys=view.keys("activation"),
         source="Hendrycks & Gimpel 2016, section 2",
     )
 
 
-def relu(subject: Subject) -> Formula:
+def relu(view: ModuleView) -> Formula:
     """ReLU (Nair & Hinton 2010)."""
     return Formula(
         role="relu",
@@ -153,12 +153,12 @@ def relu(subject: Subject) -> Formula:
         maths=('op("ReLU")(x) = max(0, x)',),
         terms=(_INPUT,),
         notes=("Its slope is 1 above 0 and 0 below.", "It has no parameters."),
-        config_keys=subject.keys("activation"),
+        config_keys=view.keys("activation"),
         source="Nair & Hinton 2010; Vaswani et al. 2017, section 3.3",
     )
 
 
-def silu(subject: Subject) -> Formula:
+def silu(view: ModuleView) -> Formula:
     """SiLU, also called swish (Hendrycks & Gimpel 2016; Elfwing et al. 2018)."""
     return Formula(
         role="silu",
@@ -167,12 +167,12 @@ def silu(subject: Subject) -> Formula:
         maths=('op("SiLU")(x) = x sigma(x), quad sigma(z) = 1 / (1 + e^(-z))',),
         terms=(_INPUT, Term("sigma", "the logistic sigmoid")),
         notes=("Also known as swish.", "It has no parameters."),
-        config_keys=subject.keys("activation"),
+        config_keys=view.keys("activation"),
         source="Elfwing et al. 2018; Hendrycks & Gimpel 2016",
     )
 
 
-def tanh(subject: Subject) -> Formula:
+def tanh(view: ModuleView) -> Formula:
     """Hyperbolic tangent."""
     return Formula(
         role="tanh",
@@ -190,7 +190,7 @@ def tanh(subject: Subject) -> Formula:
     )
 
 
-def sigmoid(subject: Subject) -> Formula:
+def sigmoid(view: ModuleView) -> Formula:
     """The logistic function."""
     return Formula(
         role="sigmoid",
@@ -204,6 +204,6 @@ def sigmoid(subject: Subject) -> Formula:
     )
 
 
-def _torch_gelu(subject: Subject) -> str:
+def _torch_gelu(view: ModuleView) -> str:
     """Return the operator of torch.nn.GELU, whose form is an attribute."""
-    return GELU_TANH if subject.attribute("approximate") == "tanh" else 'op("GELU")'
+    return GELU_TANH if view.attribute("approximate") == "tanh" else 'op("GELU")'

@@ -5,47 +5,47 @@ from dataclasses import replace
 from bertviewer.core.formulas.attention_maths import Heads, attention_formula
 from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import count_text
 
 PAPER = "Vaswani et al. 2017, sections 3.2.1 and 3.2.2"
 
 
-def bert_attention(subject: Subject) -> Formula:
+def bert_attention(view: ModuleView) -> Formula:
     """BERT's self-attention, without the output projection (Vaswani et al. 2017, section 3.2)."""
-    return _formula(subject, separate(subject, ("query", "key", "value"), None))
+    return _formula(view, separate(view, ("query", "key", "value"), None))
 
 
-def projected_attention(subject: Subject) -> Formula:
+def projected_attention(view: ModuleView) -> Formula:
     """DistilBERT's: the same with the output projection (Vaswani et al. 2017, section 3.2.2)."""
-    return _formula(subject, separate(subject, ("q_lin", "k_lin", "v_lin"), "out_lin"))
+    return _formula(view, separate(view, ("q_lin", "k_lin", "v_lin"), "out_lin"))
 
 
-def albert_attention(subject: Subject) -> Formula:
+def albert_attention(view: ModuleView) -> Formula:
     """ALBERT's: projection, residual and layer norm are in the same module."""
-    heads = replace(separate(subject, ("query", "key", "value"), "dense"), normed=True)
-    return _formula(subject, heads, f"{PAPER}; Lan et al. 2020 and their code")
+    heads = replace(separate(view, ("query", "key", "value"), "dense"), normed=True)
+    return _formula(view, heads, f"{PAPER}; Lan et al. 2020 and their code")
 
 
-def bart_attention(subject: Subject) -> Formula:
+def bart_attention(view: ModuleView) -> Formula:
     """BART's: the same module looks at the sequence itself or at the encoder's output."""
-    heads = separate(subject, ("q_proj", "k_proj", "v_proj"), "out_proj")
-    cross = subject.node.name == "encoder_attn"
+    heads = separate(view, ("q_proj", "k_proj", "v_proj"), "out_proj")
+    cross = view.node.name == "encoder_attn"
     # A decoder's cross-attention calls itself a decoder's as well, but sees all of the source.
-    return _formula(subject, replace(heads, cross=cross, causal=heads.causal and not cross))
+    return _formula(view, replace(heads, cross=cross, causal=heads.causal and not cross))
 
 
-def gpt2_attention(subject: Subject) -> Formula:
+def gpt2_attention(view: ModuleView) -> Formula:
     """GPT-2's: one Conv1D makes queries, keys and values; later tokens are masked."""
-    stored = subject.affine("c_attn")
-    cross = "q_attn" in subject.children
+    stored = view.affine("c_attn")
+    cross = "q_attn" in view.children
     width = stored.inputs
     part = Affine((width, width), stored.bias, transposed=False)
-    count, size = head_counts(subject, width)
+    count, size = head_counts(view, width)
     parts = "key, value" if cross else "query, key, value"
     heads = Heads(
-        query=subject.affine("q_attn") if cross else part,
+        query=view.affine("q_attn") if cross else part,
         key=part,
         value=part,
         count=count,
@@ -53,22 +53,22 @@ def gpt2_attention(subject: Subject) -> Formula:
         where=f"c_attn.weight holds {parts} side by side, {width} columns each. Within each, "
         f"columns {size}h to {size}h+{size - 1} are head h, so the first head has columns 0 to "
         f"{size - 1}.",
-        output=subject.affine("c_proj"),
+        output=view.affine("c_proj"),
         causal=not cross,
         cross=cross,
-        scale=scale_of(subject, size),
+        scale=scale_of(view, size),
     )
-    return _formula(subject, heads)
+    return _formula(view, heads)
 
 
-def torch_attention(subject: Subject) -> Formula:
+def torch_attention(view: ModuleView) -> Formula:
     """torch.nn.MultiheadAttention: the three weights are stacked in ``in_proj_weight``."""
-    output = subject.affine("out_proj")
-    bias = subject.shape("in_proj_bias") is not None
+    output = view.affine("out_proj")
+    bias = view.shape("in_proj_bias") is not None
     width = output.outputs
-    stacked = subject.shape("in_proj_weight") is not None
-    key, value = (subject.shape(f"{letter}_proj_weight") or (width, width) for letter in ("k", "v"))
-    count, size = head_counts(subject, width)
+    stacked = view.shape("in_proj_weight") is not None
+    key, value = (view.shape(f"{letter}_proj_weight") or (width, width) for letter in ("k", "v"))
+    count, size = head_counts(view, width)
     held = (
         f"The tensor in_proj_weight stacks the weights of query, key and value, {width} rows each"
         if stacked
@@ -84,16 +84,16 @@ def torch_attention(subject: Subject) -> Formula:
         f"head h, so the first head has rows 0 to {size - 1}.",
         output=output,
         # The decoder layer's second attention looks at the encoder's output.
-        cross=subject.node.name == "multihead_attn",
+        cross=view.node.name == "multihead_attn",
         masked_by_caller=True,
     )
-    return _formula(subject, heads)
+    return _formula(view, heads)
 
 
-def separate(subject: Subject, names: tuple[str, str, str], output: str | None) -> Heads:
+def separate(view: ModuleView, names: tuple[str, str, str], output: str | None) -> Heads:
     """Read an attention module that has one linear layer for each of query, key and value."""
-    query, key, value = (subject.affine(name) for name in names)
-    count, size = head_counts(subject, query.outputs)
+    query, key, value = (view.affine(name) for name in names)
+    count, size = head_counts(view, query.outputs)
     return Heads(
         query=query,
         key=key,
@@ -107,30 +107,30 @@ def separate(subject: Subject, names: tuple[str, str, str], output: str | None) 
             f"{size}h+{size - 1} of W_Q, W_K and W_V are head h, so the first head has rows 0 to "
             f"{size - 1}.",
         ),
-        output=None if output is None else subject.affine(output),
-        causal=not subject.is_cross
-        and bool(subject.attribute("is_causal") or subject.attribute("is_decoder")),
-        cross=subject.is_cross,
-        scale=scale_of(subject, size),
+        output=None if output is None else view.affine(output),
+        causal=not view.is_cross
+        and bool(view.attribute("is_causal") or view.attribute("is_decoder")),
+        cross=view.is_cross,
+        scale=scale_of(view, size),
     )
 
 
-def head_counts(subject: Subject, width: int) -> tuple[int, int]:
+def head_counts(view: ModuleView, width: int) -> tuple[int, int]:
     """Return the number of heads and each head's size."""
-    count = subject.integer("num_attention_heads", "num_heads", "n_heads")
+    count = view.integer("num_attention_heads", "num_heads", "n_heads")
     if count is None:
-        key = next(iter(subject.keys("heads")), None)
-        count = int(subject.config[key]) if key else 1
+        key = next(iter(view.keys("heads")), None)
+        count = int(view.config[key]) if key else 1
     return count, width // count
 
 
-def scale_of(subject: Subject, size: int) -> float | None:
+def scale_of(view: ModuleView, size: int) -> float | None:
     """Return the factor on the scores, ``None`` where it is the usual 1 / sqrt(d_k)."""
-    value = subject.attribute("scaling")
+    value = view.attribute("scaling")
     if not isinstance(value, float) or abs(value - size**-0.5) < 1e-9:
         return None
     return value
 
 
-def _formula(subject: Subject, heads: Heads, source: str = PAPER) -> Formula:
-    return attention_formula(subject, heads, attention_notes(heads), source)
+def _formula(view: ModuleView, heads: Heads, source: str = PAPER) -> Formula:
+    return attention_formula(view, heads, attention_notes(heads), source)

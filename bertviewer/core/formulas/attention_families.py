@@ -12,22 +12,22 @@ from bertviewer.core.formulas.attention_maths import (
 from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.distance_buckets import MPNET_BUCKETS
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, indices
-from bertviewer.core.formulas.subject import Subject
 
 _ROTARY = "Su et al. 2021, section 3.2"
 
 
-def t5_attention(subject: Subject) -> Formula:
+def t5_attention(view: ModuleView) -> Formula:
     """T5's: no biases, no division by sqrt(d_k), a bias by distance (Raffel et al. 2020, 2.1)."""
-    cross = subject.node.name == "EncDecAttention"
-    heads = separate(subject, ("q", "k", "v"), "o")
-    buckets = subject.integer("relative_attention_num_buckets") or 0
-    own = subject.shape("relative_attention_bias.weight")
-    decoder = subject.attribute("is_decoder") is True
+    cross = view.node.name == "EncDecAttention"
+    heads = separate(view, ("q", "k", "v"), "o")
+    buckets = view.integer("relative_attention_num_buckets") or 0
+    own = view.shape("relative_attention_bias.weight")
+    decoder = view.attribute("is_decoder") is True
     distances = Distances(
         own or (buckets, heads.count),
-        subject.integer("relative_attention_max_distance") or 0,
+        view.integer("relative_attention_max_distance") or 0,
         both_ways=not decoder,
         holder="" if own else "The attention of the first layer holds the table",
     )
@@ -43,13 +43,13 @@ def t5_attention(subject: Subject) -> Formula:
         unscaled=unscaled if heads.scale == 1.0 else "",
         distances=None if cross else distances,
     )
-    return _formula(subject, heads, f"{PAPER}; Raffel et al. 2020, section 2.1")
+    return _formula(view, heads, f"{PAPER}; Raffel et al. 2020, section 2.1")
 
 
-def mpnet_attention(subject: Subject) -> Formula:
+def mpnet_attention(view: ModuleView) -> Formula:
     """MPNet's: BERT's with its projection, and T5's bias by distance (Song et al. 2020)."""
-    heads = separate(subject, ("q", "k", "v"), "o")
-    buckets = int(subject.config["relative_attention_num_buckets"])
+    heads = separate(view, ("q", "k", "v"), "o")
+    buckets = int(view.config["relative_attention_num_buckets"])
     distances = Distances(
         (buckets, heads.count),
         128,  # written into MPNetEncoder.relative_position_bucket, as are the buckets
@@ -58,17 +58,17 @@ def mpnet_attention(subject: Subject) -> Formula:
         buckets=MPNET_BUCKETS,
     )
     heads = replace(heads, distances=distances)
-    return _formula(subject, heads, f"{PAPER}; Song et al. 2020; bias: Raffel et al. 2020, 2.1")
+    return _formula(view, heads, f"{PAPER}; Song et al. 2020; bias: Raffel et al. 2020, 2.1")
 
 
-def rotary_attention(subject: Subject) -> Formula:
+def rotary_attention(view: ModuleView) -> Formula:
     """Llama's and its kin's: rotated, causal, keys shared by queries (Touvron et al. 2023)."""
-    size = subject.integer("head_dim")
+    size = view.integer("head_dim")
     if size is None:
         raise LookupError("no head_dim")
-    query, key, value = (subject.affine(name) for name in ("q_proj", "k_proj", "v_proj"))
+    query, key, value = (view.affine(name) for name in ("q_proj", "k_proj", "v_proj"))
     count, key_heads = query.outputs // size, key.outputs // size
-    scaling = subject.attribute("scaling")
+    scaling = view.attribute("scaling")
     usual = not isinstance(scaling, float) or abs(scaling - size**-0.5) < 1e-9
     rows = f"rows {size}h to {size}h+{size - 1} of W_Q are query head h (0 to {count - 1})"
     heads = Heads(
@@ -79,23 +79,23 @@ def rotary_attention(subject: Subject) -> Formula:
         size=size,
         where=f"The heads lie stacked: {rows}, and rows {size}g to {size}g+{size - 1} of W_K and "
         f"W_V are head g of the keys and values (0 to {key_heads - 1}).",
-        output=subject.affine("o_proj"),
-        causal=subject.attribute("is_causal") is True,
+        output=view.affine("o_proj"),
+        causal=view.attribute("is_causal") is True,
         scale=None if usual else float(str(scaling)),
         key_heads=key_heads,
         rotated=True,
-        head_norm="q_norm" in subject.children,
-        window=_window(subject),
+        head_norm="q_norm" in view.children,
+        window=_window(view),
     )
     source = f"{PAPER}; rotation: {_ROTARY}"
     if heads.shared > 1:
         source += "; shared keys: Ainslie et al. 2023, section 2.2"
-    return _formula(subject, heads, source)
+    return _formula(view, heads, source)
 
 
-def modernbert_attention(subject: Subject) -> Formula:
+def modernbert_attention(view: ModuleView) -> Formula:
     """ModernBERT's: rotated, all three weights in one tensor (Warner et al. 2024, section 2.1)."""
-    stored, size = subject.affine("Wqkv"), subject.integer("head_dim")
+    stored, size = view.affine("Wqkv"), view.integer("head_dim")
     if size is None:
         raise LookupError("no head_dim")
     width = stored.outputs // 3
@@ -109,22 +109,22 @@ def modernbert_attention(subject: Subject) -> Formula:
         where=f"Wqkv.weight stacks the weights of query, key and value, {width} rows each. Within "
         f"each, rows {size}h to {size}h+{size - 1} are head h, so the first head has rows 0 to "
         f"{size - 1}.",
-        output=subject.affine("Wo"),
+        output=view.affine("Wo"),
         rotated=True,
-        window=subject.integer("sliding_window"),
+        window=view.integer("sliding_window"),
     )
-    return _formula(subject, heads, f"Warner et al. 2024, section 2.1; rotation: {_ROTARY}")
+    return _formula(view, heads, f"Warner et al. 2024, section 2.1; rotation: {_ROTARY}")
 
 
-def roformer_attention(subject: Subject) -> Formula:
+def roformer_attention(view: ModuleView) -> Formula:
     """RoFormer's: BERT's, rotated in neighbouring pairs (Su et al. 2021, section 3.2.2)."""
-    heads = separate(subject, ("query", "key", "value"), None)
+    heads = separate(view, ("query", "key", "value"), None)
     if heads.cross:
-        return _formula(subject, heads, PAPER)
-    values = subject.attribute("rotary_value") is True
+        return _formula(view, heads, PAPER)
+    values = view.attribute("rotary_value") is True
     angles = "encoder.embed_positions"
     heads = replace(heads, rotated=True, rotated_values=values, angles=angles)
-    found = _formula(subject, heads, f"{PAPER}; rotation: Su et al. 2021, section 3.2.2")
+    found = _formula(view, heads, f"{PAPER}; rotation: Su et al. 2021, section 3.2.2")
     half = heads.size // 2
     lines = (
         f"{ROTATION}(x)_(2i) = x_(2i) cos(s theta_i) - x_(2i+1) sin(s theta_i)",
@@ -139,22 +139,22 @@ def roformer_attention(subject: Subject) -> Formula:
     return replace(found, maths=(*found.maths, *lines), terms=(*found.terms, *terms))
 
 
-def esm_attention(subject: Subject) -> Formula:
+def esm_attention(view: ModuleView) -> Formula:
     """ESM's: BERT's; queries and keys are rotated, or positions are learnt (Lin et al. 2023)."""
     # The module divides the queries itself, and tells its library not to divide the scores again.
-    heads = replace(separate(subject, ("query", "key", "value"), None), scale=None)
-    turned = subject.attribute("position_embedding_type") == "rotary"
+    heads = replace(separate(view, ("query", "key", "value"), None), scale=None)
+    turned = view.attribute("position_embedding_type") == "rotary"
     heads = replace(heads, rotated=turned and not heads.cross, angles="rotary_embeddings")
-    return _formula(subject, heads, f"{PAPER}; rotation: {_ROTARY}" if turned else PAPER)
+    return _formula(view, heads, f"{PAPER}; rotation: {_ROTARY}" if turned else PAPER)
 
 
-def _window(subject: Subject) -> int | None:
+def _window(view: ModuleView) -> int | None:
     """Return how far back is seen: Mistral asks its configuration, the others keep a number."""
-    if subject.node.class_name == "MistralAttention":
-        window = subject.config.get("sliding_window")
+    if view.node.class_name == "MistralAttention":
+        window = view.config.get("sliding_window")
         return window if isinstance(window, int) else None
-    return subject.integer("sliding_window")
+    return view.integer("sliding_window")
 
 
-def _formula(subject: Subject, heads: Heads, source: str) -> Formula:
-    return attention_formula(subject, heads, attention_notes(heads), source)
+def _formula(view: ModuleView, heads: Heads, source: str) -> Formula:
+    return attention_formula(view, heads, attention_notes(heads), source)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_terms
 from bertviewer.core.formulas.notation import (
     LAYER_NORM,
@@ -15,7 +16,6 @@ from bertviewer.core.formulas.notation import (
     number_maths,
     sized,
 )
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import count_text
 
 ROTATION = 'op("RoPE")'
@@ -92,7 +92,7 @@ class Heads:
 
 
 def attention_formula(
-    subject: Subject, heads: Heads, notes: tuple[str, ...], source: str
+    view: ModuleView, heads: Heads, notes: tuple[str, ...], source: str
 ) -> Formula:
     """Scaled dot-product attention in several heads (Vaswani et al. 2017, section 3.2)."""
     kind = "cross-attention" if heads.cross else "self-attention"
@@ -105,21 +105,21 @@ def attention_formula(
         summary=f"Each position looks at {whom} and takes a weighted mean of what it finds, "
         f"{heads.parallel}.",
         maths=_maths(heads),
-        terms=_terms(heads, subject),
+        terms=_terms(heads, view),
         notes=notes,
-        config_keys=_keys(subject, heads),
+        config_keys=_keys(view, heads),
         source=source,
     )
 
 
-def _keys(subject: Subject, heads: Heads) -> tuple[str, ...]:
+def _keys(view: ModuleView, heads: Heads) -> tuple[str, ...]:
     choices = ["width", "heads", "key/value heads", "head size"]
     choices += ["attention dropout", "decoder", "scale"]
     choices += ["epsilon"] if heads.normed or heads.head_norm else []
     choices += ["rotation"] if heads.rotated else []
     choices += ["window"] if heads.window else []
     choices += ["distances"] if heads.distances else []
-    return subject.keys(*choices)
+    return view.keys(*choices)
 
 
 def _maths(heads: Heads) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ def _values(heads: Heads) -> str:
     return values
 
 
-def _terms(heads: Heads, subject: Subject) -> tuple[Term, ...]:
+def _terms(heads: Heads, view: ModuleView) -> tuple[Term, ...]:
     head = f"[S, {heads.size}]"
     terms = [
         TOKENS,
@@ -241,7 +241,7 @@ def _terms(heads: Heads, subject: Subject) -> tuple[Term, ...]:
     if heads.output is not None:
         terms += heads.output.terms("the output projection", "O")
     if heads.normed:
-        terms += norm_terms(subject, "LayerNorm")
+        terms += norm_terms(view, "LayerNorm")
     return tuple(terms)
 
 

@@ -96,7 +96,7 @@ def _where_notes(heads: Heads) -> list[str]:
     return [
         Note(
             f"{free}{biases}.",
-            lambda subject: not has_head_size(subject) and not has_head_tables(subject),
+            lambda view: not has_head_size(view) and not has_head_tables(view),
         ),
         Note(f"{free} but that of the table of angles.", has_angle_table),
         Note(f"{free} but that of the contact head.", has_contact_head),

@@ -3,31 +3,31 @@
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import is_decoder, shares_its_table
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import INTO, LAYER_NORM, TOKENS, indices, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP, stack
-from bertviewer.core.formulas.subject import Subject
 
 _ENC = 'X_"enc"'
 
 
-def base_model(subject: Subject) -> Formula:
+def base_model(view: ModuleView) -> Formula:
     """Embeddings, stack and, if there is one, pooler (Devlin et al. 2019, section 3)."""
-    stack_name = "encoder" if "encoder" in subject.children else "transformer"
-    types = subject.shape("embeddings.token_type_embeddings.weight") is not None
+    stack_name = "encoder" if "encoder" in view.children else "transformer"
+    types = view.shape("embeddings.token_type_embeddings.weight") is not None
     start = f'"Embeddings"(t{", g" if types else ""})'
-    project = "embeddings_project" in subject.children
+    project = "embeddings_project" in view.children
     if project:
-        start = subject.affine("embeddings_project").maths(start, INTO, sizes=False)
-    lines = [f"X_0 = {start}", f'{sized("Y", "S", subject.width)} = "Encoder"(X_0)']
+        start = view.affine("embeddings_project").maths(start, INTO, sizes=False)
+    lines = [f"X_0 = {start}", f'{sized("Y", "S", view.width)} = "Encoder"(X_0)']
     terms = [TOKENS, Term("t", "token ids", "[S]")]
     if types:
         terms.append(Term("g", "segment ids, 0 or 1", "[S]"))
     if project:
-        terms += subject.affine("embeddings_project").terms("the widening", INTO)
+        terms += view.affine("embeddings_project").terms("the widening", INTO)
     terms.append(Term("Y", "last hidden state, one row for each position"))
-    if "pooler" in subject.children:
-        lines.append(_pooled(subject))
+    if "pooler" in view.children:
+        lines.append(_pooled(view))
         terms.append(Term("y_0", "row of Y for the first token"))
         terms.append(Term("p", "pooled output: one vector for the whole sequence"))
     return Formula(
@@ -37,27 +37,27 @@ def base_model(subject: Subject) -> Formula:
         maths=tuple(lines),
         terms=tuple(terms),
         notes=(
-            f"'{stack_name}' holds the stack of layers{_seen(subject)}.",
-            *_pooler_notes(subject),
+            f"'{stack_name}' holds the stack of layers{_seen(view)}.",
+            *_pooler_notes(view),
         ),
-        config_keys=subject.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
+        config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
         source="Devlin et al. 2019, section 3",
     )
 
 
-def _seen(subject: Subject) -> str:
+def _seen(view: ModuleView) -> str:
     """Return what a position of the sequence sees, in words."""
-    if is_decoder(subject):
+    if is_decoder(view):
         return ". It is a decoder: each position sees itself and those before it"
-    if subject.config.get("attention_type") == "block_sparse":
+    if view.config.get("attention_type") == "block_sparse":
         return "; in a long sequence a position sees some blocks of it, before and after it"
     return "; every position sees the whole sequence, before and after it"
 
 
-def gpt2_model(subject: Subject) -> Formula:
+def gpt2_model(view: ModuleView) -> Formula:
     """GPT-2: token and position vectors, blocks, a last layer norm (Radford et al. 2019)."""
-    words, places = subject.tensors["wte.weight"].shape, subject.tensors["wpe.weight"].shape
-    count = len(subject.below("h").children)
+    words, places = view.tensors["wte.weight"].shape, view.tensors["wpe.weight"].shape
+    count = len(view.below("h").children)
     return Formula(
         role="base model",
         title="Decoder-only model",
@@ -81,19 +81,19 @@ def gpt2_model(subject: Subject) -> Formula:
             "The blocks are pre-norm, so one more layer norm (ln_f) is needed after the last.",
             "If segment ids are given, their vectors are looked up in the token table and added.",
         ),
-        config_keys=subject.keys("vocabulary", "positions", "width", "layers", "heads"),
+        config_keys=view.keys("vocabulary", "positions", "width", "layers", "heads"),
         source="Radford et al. 2019, section 2.3",
     )
 
 
-def transformer(subject: Subject) -> Formula:
+def transformer(view: ModuleView) -> Formula:
     """DistilBERT's stack, or torch's encoder-decoder: two classes of the same name."""
-    return stack(subject) if "layer" in subject.children else torch_transformer(subject)
+    return stack(view) if "layer" in view.children else torch_transformer(view)
 
 
-def torch_transformer(subject: Subject) -> Formula:
+def torch_transformer(view: ModuleView) -> Formula:
     """torch.nn.Transformer: encoder and decoder (Vaswani et al. 2017, section 3.1)."""
-    width = subject.integer("d_model")
+    width = view.integer("d_model")
     shape = f"[S, {width}]" if width else None
     return Formula(
         role="base model",
@@ -112,14 +112,14 @@ def torch_transformer(subject: Subject) -> Formula:
             "torch puts one more layer norm after each stack, which the paper does not have.",
             "Masks are the caller's: without a target mask the decoder sees later positions too.",
         ),
-        config_keys=subject.keys("width", "layers", "heads", "feed-forward"),
+        config_keys=view.keys("width", "layers", "heads", "feed-forward"),
         source="Vaswani et al. 2017, section 3.1; torch.nn.Transformer",
     )
 
 
-def transformer_base(subject: Subject) -> Formula:
+def transformer_base(view: ModuleView) -> Formula:
     """The model of 2017: scaled embeddings, sinusoids, encoder-decoder (Vaswani et al. 2017)."""
-    table = subject.tensors["embedding.weight"].shape
+    table = view.tensors["embedding.weight"].shape
     width = table[1]
     return Formula(
         role="base model",
@@ -148,17 +148,17 @@ def transformer_base(subject: Subject) -> Formula:
             "The target is masked: each of its positions sees itself and those before it.",
             "Sinusoids cost no parameters: they are computed for as many positions as there are.",
         ),
-        config_keys=subject.keys("vocabulary", "width", "heads", "feed-forward", "dropout"),
+        config_keys=view.keys("vocabulary", "width", "heads", "feed-forward", "dropout"),
         source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5",
     )
 
 
-def encoder_decoder(subject: Subject) -> Formula:
+def encoder_decoder(view: ModuleView) -> Formula:
     """BART's or T5's model: an encoder and a decoder that share a table (Lewis et al. 2020)."""
-    table = subject.tensors["shared.weight"].shape
-    if "decoder" not in subject.children:
-        return _encoder_only(subject, table)
-    subject.below("encoder")
+    table = view.tensors["shared.weight"].shape
+    if "decoder" not in view.children:
+        return _encoder_only(view, table)
+    view.below("encoder")
     return Formula(
         role="base model",
         title="Encoder-decoder with embeddings",
@@ -185,14 +185,14 @@ def encoder_decoder(subject: Subject) -> Formula:
             "The target starts with the id decoder_start_token_id, so that position s predicts "
             "token s of the target.",
         ),
-        config_keys=subject.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
+        config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
         source="Vaswani et al. 2017, section 3.1; Lewis et al. 2020; Raffel et al. 2020",
     )
 
 
-def _encoder_only(subject: Subject, table: tuple[int, ...]) -> Formula:
+def _encoder_only(view: ModuleView, table: tuple[int, ...]) -> Formula:
     """T5's encoder alone."""
-    subject.below("encoder")
+    view.below("encoder")
     return Formula(
         role="base model",
         title="Encoder model",
@@ -200,7 +200,7 @@ def _encoder_only(subject: Subject, table: tuple[int, ...]) -> Formula:
         maths=(f'{sized("Y", "S", table[1])} = "Encoder"(t)',),
         terms=(TOKENS, Term("t", "token ids", "[S]"), Term("Y", "last hidden state")),
         notes=("It is the encoder of an encoder-decoder; there is no decoder in this model.",),
-        config_keys=subject.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
+        config_keys=view.keys("vocabulary", "width", "layers", "heads", "feed-forward"),
         source="Raffel et al. 2020, section 2.1",
     )
 
@@ -209,14 +209,14 @@ def _table(name: str) -> str:
     return f'W_"{name}"'
 
 
-def _pooled(subject: Subject) -> str:
+def _pooled(view: ModuleView) -> str:
     """Return the pooler's line; ALBERT's is a linear layer and a tanh in the model itself."""
-    if subject.class_of("pooler") == "Linear":
-        return f"p = tanh({subject.affine('pooler').maths('y_0', sizes=False)})"
+    if view.class_of("pooler") == "Linear":
+        return f"p = tanh({view.affine('pooler').maths('y_0', sizes=False)})"
     return 'p = "Pooler"(y_0)'
 
 
-def _pooler_notes(subject: Subject) -> tuple[str, ...]:
-    if "pooler" not in subject.children:
+def _pooler_notes(view: ModuleView) -> tuple[str, ...]:
+    if "pooler" not in view.children:
         return ("This model has no pooler: what follows reads the last hidden state itself.",)
     return ("The pooler reads the first token only, [CLS] in BERT.",)

@@ -8,20 +8,20 @@ from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.layers import bert_network
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import TOKENS, sized
-from bertviewer.core.formulas.subject import Subject
 
 _SOURCE = "Zaheer et al. 2020, section 2"
 
 
-def block_sparse_attention(subject: Subject) -> Formula:
+def block_sparse_attention(view: ModuleView) -> Formula:
     """A token looks at a few blocks of tokens; one that is named n times counts n times."""
-    size, random = (subject.integer(name) for name in ("block_size", "num_random_blocks"))
+    size, random = (view.integer(name) for name in ("block_size", "num_random_blocks"))
     if size is None or random is None:
         raise LookupError("attention without blocks")
-    heads = replace(separate(subject, ("query", "key", "value"), None), added="log N")
-    found = attention_formula(subject, heads, attention_notes(heads), _SOURCE)
+    heads = replace(separate(view, ("query", "key", "value"), None), added="log N")
+    found = attention_formula(view, heads, attention_notes(heads), _SOURCE)
     most = (5 + 2 * random) * size
     drawn = f" + {random} [b(j) = 0]" if random else ""
     return replace(
@@ -50,15 +50,15 @@ def block_sparse_attention(subject: Subject) -> Formula:
             *_drawn_notes(random),
             *found.notes,
         ),
-        config_keys=(*found.config_keys, *subject.keys("blocks")),
+        config_keys=(*found.config_keys, *view.keys("blocks")),
     )
 
 
-def answer_head(subject: Subject) -> Formula:
+def answer_head(view: ModuleView) -> Formula:
     """A feed-forward network with add & norm before the scores of start and end (their code)."""
-    network = bert_network(subject)
-    norm = norm_of(subject.below("output"), "LayerNorm")
-    layer = subject.affine("qa_outputs")
+    network = bert_network(view)
+    norm = norm_of(view.below("output"), "LayerNorm")
+    layer = view.affine("qa_outputs")
     inner = network.maths(sized("X", "S", network.first.inputs))
     scores = layer.maths(sized("T", "S", layer.inputs))
     return Formula(
@@ -80,14 +80,14 @@ def answer_head(subject: Subject) -> Formula:
             Term("Z", "logits", f"[S, {layer.outputs}]"),
         ),
         notes=("Column 0 of Z scores where the answer starts, column 1 where it ends.",),
-        config_keys=subject.keys("width", "feed-forward", "activation", "epsilon", "labels"),
+        config_keys=view.keys("width", "feed-forward", "activation", "epsilon", "labels"),
         source="Devlin et al. 2019, section 4.2; the network as in transformers' code",
     )
 
 
-def question_answering(subject: Subject) -> Formula:
+def question_answering(view: ModuleView) -> Formula:
     """Where an answer starts and ends; the question is out of the race (transformers' code)."""
-    width = subject.width
+    width = view.width
     return Formula(
         role="task model",
         title="Question answering model",
@@ -107,7 +107,7 @@ def question_answering(subject: Subject) -> Formula:
             "The question is what stands before the first separator, that included. The first "
             "token stays in the race: it stands for no answer.",
         ),
-        config_keys=subject.keys("width", "labels"),
+        config_keys=view.keys("width", "labels"),
         source="Devlin et al. 2019, section 4.2; q as in transformers' code",
     )
 

@@ -8,10 +8,10 @@ from bertviewer.core.formulas.facts import (
     is_cross,
 )
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of, norm_terms
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, Affine, sized
 from bertviewer.core.formulas.notes import Note, no
-from bertviewer.core.formulas.subject import Subject
 
 POST_NORM = (
     "Post-norm: the layer norm comes after the addition, as in the Transformer of 2017, so the "
@@ -37,19 +37,19 @@ _RESIDUALS = (
     Note(f"{_GIVEN}the output of the layer's self-attention block.", is_cross),
     Note(
         f"{_GIVEN}the output of the layer before, or of the embeddings.",
-        lambda subject: not is_cross(subject) and not has_projected_embeddings(subject),
+        lambda view: not is_cross(view) and not has_projected_embeddings(view),
     ),
     Note(
         f"{_GIVEN}the output of the layer before, or of embeddings_project.",
-        lambda subject: not is_cross(subject) and has_projected_embeddings(subject),
+        lambda view: not is_cross(view) and has_projected_embeddings(view),
     ),
 )
 ROW_WISE = "Each position goes through it on its own; only attention mixes positions."
 
 
-def add_and_norm(subject: Subject) -> Formula:
+def add_and_norm(view: ModuleView) -> Formula:
     """The attention's projection with add & norm (Vaswani et al. 2017, section 3.1)."""
-    dense = subject.affine("dense")
+    dense = view.affine("dense")
     return Formula(
         role="add & norm",
         title="Output projection, add & norm",
@@ -61,7 +61,7 @@ def add_and_norm(subject: Subject) -> Formula:
             Term("Z", "the heads' outputs, side by side", f"[S, {dense.inputs}]"),
             Term("R", "residual: the input of the attention", f"[S, {dense.outputs}]"),
             *dense.terms("the output projection", "O"),
-            *norm_terms(subject, "LayerNorm"),
+            *norm_terms(view, "LayerNorm"),
         ),
         notes=(
             *_RESIDUALS,
@@ -69,19 +69,19 @@ def add_and_norm(subject: Subject) -> Formula:
             POST_NORM,
             DROPOUT,
         ),
-        config_keys=subject.keys("width", "epsilon", "dropout"),
+        config_keys=view.keys("width", "epsilon", "dropout"),
         source="Vaswani et al. 2017, sections 3.1 and 3.2.2; He et al. 2016, section 3",
     )
 
 
-def widening(subject: Subject) -> Formula:
+def widening(view: ModuleView) -> Formula:
     """First half of the feed-forward network (Vaswani et al. 2017, section 3.3)."""
-    return widened(subject, operator_of(subject, "intermediate_act_fn"))
+    return widened(view, operator_of(view, "intermediate_act_fn"))
 
 
-def widened(subject: Subject, act: str) -> Formula:
+def widened(view: ModuleView, act: str) -> Formula:
     """Return the formula of a first half with this activation."""
-    dense = subject.affine("dense")
+    dense = view.affine("dense")
     return Formula(
         role="feed-forward, first half",
         title="Feed-forward network, first half",
@@ -101,14 +101,14 @@ def widened(subject: Subject, act: str) -> Formula:
             ROW_WISE,
             "Without the function in between, the two linear layers would collapse into one.",
         ),
-        config_keys=subject.keys("width", "feed-forward", "activation"),
+        config_keys=view.keys("width", "feed-forward", "activation"),
         source="Vaswani et al. 2017, section 3.3; Devlin et al. 2019, appendix A.2",
     )
 
 
-def narrowing(subject: Subject) -> Formula:
+def narrowing(view: ModuleView) -> Formula:
     """Second half of the feed-forward network with add & norm (Vaswani et al. 2017, 3.1, 3.3)."""
-    dense = subject.affine("dense")
+    dense = view.affine("dense")
     return Formula(
         role="feed-forward, second half",
         title="Feed-forward network, second half, add & norm",
@@ -120,7 +120,7 @@ def narrowing(subject: Subject) -> Formula:
             Term("H", "output of the first half", f"[S, {dense.inputs}]"),
             Term("R", "residual: the input of the first half", f"[S, {dense.outputs}]"),
             *dense.terms("the second linear layer", "2"),
-            *norm_terms(subject, "LayerNorm"),
+            *norm_terms(view, "LayerNorm"),
         ),
         notes=(
             Note(f"{_HALVES}the output of the attention block.", no(follows_cross)),
@@ -130,43 +130,43 @@ def narrowing(subject: Subject) -> Formula:
             POST_NORM,
             DROPOUT,
         ),
-        config_keys=subject.keys("width", "feed-forward", "epsilon", "dropout"),
+        config_keys=view.keys("width", "feed-forward", "epsilon", "dropout"),
         source="Vaswani et al. 2017, sections 3.1 and 3.3",
     )
 
 
-def attention_block(subject: Subject) -> Formula:
+def attention_block(view: ModuleView) -> Formula:
     """Self-attention with its projection and add & norm (Vaswani et al. 2017, section 3.1)."""
-    output = subject.below("output")
-    cross = subject.is_cross or "Cross" in (subject.class_of("self") or "")
+    output = view.below("output")
+    cross = view.is_cross or "Cross" in (view.class_of("self") or "")
     inner = '"CrossAttention"(X, X_"enc")' if cross else '"SelfAttention"(X)'
     children = (
         "The children hold the parts: 'self' is the attention, 'output' the projection with "
         "add & norm."
     )
     norm = norm_terms(output, "LayerNorm")
-    return _block(subject, output.affine("dense"), inner, norm, children)
+    return _block(view, output.affine("dense"), inner, norm, children)
 
 
-def mpnet_attention_block(subject: Subject) -> Formula:
+def mpnet_attention_block(view: ModuleView) -> Formula:
     """MPNet's: the attention holds the projection, the block the add & norm."""
     inner = '"Concat"(O_0, O_1, dots)'
     children = (
         "The child 'attn' is the attention with its projection; the norm is this module's own."
     )
-    projection = subject.below("attn").affine("o")
-    return _block(subject, projection, inner, norm_terms(subject, "LayerNorm"), children)
+    projection = view.below("attn").affine("o")
+    return _block(view, projection, inner, norm_terms(view, "LayerNorm"), children)
 
 
-def pre_norm_attention(subject: Subject) -> Formula:
+def pre_norm_attention(view: ModuleView) -> Formula:
     """T5's attention sub-layer: norm, attention, residual (Raffel et al. 2020, section 2.1)."""
-    cross = "EncDecAttention" in subject.children
-    attention = subject.below("EncDecAttention" if cross else "SelfAttention")
+    cross = "EncDecAttention" in view.children
+    attention = view.below("EncDecAttention" if cross else "SelfAttention")
     width = attention.affine("o").outputs
     name = '"CrossAttention"' if cross else '"SelfAttention"'
     enc = (Term('X_"enc"', "the encoder's output"),) if cross else ()
     return _pre_norm(
-        subject,
+        view,
         name,
         width=width,
         terms=(*enc, Term(name, "attention in several heads, with its output projection")),
@@ -174,16 +174,16 @@ def pre_norm_attention(subject: Subject) -> Formula:
     )
 
 
-def pre_norm_feed_forward(subject: Subject) -> Formula:
+def pre_norm_feed_forward(view: ModuleView) -> Formula:
     """T5's feed-forward sub-layer: norm, network, residual (Raffel et al. 2020, section 2.1)."""
-    width = subject.below("DenseReluDense").affine("wo").outputs
+    width = view.below("DenseReluDense").affine("wo").outputs
     name = '"FeedForward"'
     network = Term(name, "the network of the child 'DenseReluDense', applied row by row")
-    return _pre_norm(subject, name, width=width, terms=(network,))
+    return _pre_norm(view, name, width=width, terms=(network,))
 
 
 def _block(
-    subject: Subject, dense: Affine, inner: str, norm: tuple[Term, ...], children: str
+    view: ModuleView, dense: Affine, inner: str, norm: tuple[Term, ...], children: str
 ) -> Formula:
     cross = "Cross" in inner
     return Formula(
@@ -204,15 +204,15 @@ def _block(
             *norm,
         ),
         notes=(children, RESIDUAL, POST_NORM),
-        config_keys=subject.keys("width", "heads", "epsilon"),
+        config_keys=view.keys("width", "heads", "epsilon"),
         source="Vaswani et al. 2017, sections 3.1 and 3.2",
     )
 
 
 def _pre_norm(
-    subject: Subject, name: str, *, width: int, terms: tuple[Term, ...], more: str = ""
+    view: ModuleView, name: str, *, width: int, terms: tuple[Term, ...], more: str = ""
 ) -> Formula:
-    norm = norm_of(subject, "layer_norm")
+    norm = norm_of(view, "layer_norm")
     inner = f"{norm.operator}(X)" + (f", {more}" if more else "")
     kind = "feed-forward network" if "Feed" in name else "attention"
     return Formula(
@@ -232,7 +232,7 @@ def _pre_norm(
             "Pre-norm: the norm acts on what the sub-layer reads, not on the sum.",
             DROPOUT,
         ),
-        config_keys=subject.keys("width", "feed-forward" if "Feed" in name else "heads", "epsilon"),
+        config_keys=view.keys("width", "feed-forward" if "Feed" in name else "heads", "epsilon"),
         source="Raffel et al. 2020, section 2.1",
     )
 

@@ -6,9 +6,9 @@ from bertviewer.core.architecture.architecture import Architecture, FormulaFrom,
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.from_flow.from_flow import flow_formula
 from bertviewer.core.formulas.kinds import kinds
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import true_notes
 from bertviewer.core.formulas.roles import ROLE_BY_CLASS
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.formulas.target import has_target, of_target, reads_target
 
 
@@ -18,16 +18,16 @@ def formula_of(node: ModuleNode, architecture: Architecture) -> Formula | None:
     A stranger's module may carry a known name and be built otherwise: it gets no role's formula
     rather than a wrong one. ``None`` where there is no flow either, as before flows are derived.
     """
-    subject = Subject.of(node, architecture)
-    formula = _of_role(subject)
+    view = ModuleView.of(node, architecture)
+    formula = _of_role(view)
     if formula is not None:
-        return replace(formula, notes=true_notes(formula.notes, subject))
-    return _of_flow(subject)
+        return replace(formula, notes=true_notes(formula.notes, view))
+    return _of_flow(view)
 
 
 def maths_of(node: ModuleNode, architecture: Architecture) -> str | None:
     r"""Return the formula's lines joined by Typst's line break in mathematics (``\``)."""
-    return _maths(Subject.of(node, architecture))[0]
+    return _maths(ModuleView.of(node, architecture))[0]
 
 
 def with_formulas(architecture: Architecture) -> Architecture:
@@ -42,36 +42,36 @@ def with_formulas(architecture: Architecture) -> Architecture:
         called = first if flows is not None and first in flows.kinds else None
         kind = by_path[node.path], reads_target(node, architecture), called
         if kind not in written:
-            written[kind] = _maths(Subject.of(node, architecture))
+            written[kind] = _maths(ModuleView.of(node, architecture))
         maths, origin = written[kind]
         modules.append(replace(node, forward_formula=maths, formula_from=origin))
     return replace(architecture, modules=tuple(modules))
 
 
-def _maths(subject: Subject) -> tuple[str | None, FormulaFrom | None]:
+def _maths(view: ModuleView) -> tuple[str | None, FormulaFrom | None]:
     origin: FormulaFrom = "role"
-    formula = _of_role(subject)
+    formula = _of_role(view)
     if formula is None:
-        formula, origin = _of_flow(subject), "flow"
+        formula, origin = _of_flow(view), "flow"
     return (None, None) if formula is None else (" \\ ".join(formula.maths), origin)
 
 
-def _of_role(subject: Subject) -> Formula | None:
-    role = ROLE_BY_CLASS.get(subject.node.class_name)
+def _of_role(view: ModuleView) -> Formula | None:
+    role = ROLE_BY_CLASS.get(view.node.class_name)
     if role is None:
         return None
     try:
-        formula = role.build(subject)
+        formula = role.build(view)
     except (LookupError, TypeError, ValueError):
         return None
-    if reads_target(subject.node, subject.architecture) or (
-        formula.role == "task model" and has_target(subject.architecture)
+    if reads_target(view.node, view.architecture) or (
+        formula.role == "task model" and has_target(view.architecture)
     ):
         return of_target(formula)
     return formula
 
 
-def _of_flow(subject: Subject) -> Formula | None:
-    flows = subject.architecture.flows
-    flow = None if flows is None else flows.flow(subject.node.path)
-    return None if flow is None else flow_formula(flow, subject)
+def _of_flow(view: ModuleView) -> Formula | None:
+    flows = view.architecture.flows
+    flow = None if flows is None else flows.flow(view.node.path)
+    return None if flow is None else flow_formula(flow, view)

@@ -6,8 +6,8 @@ from bertviewer.core.formulas.attention import head_counts, separate
 from bertviewer.core.formulas.attention_maths import Heads
 from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import SOFTMAX, TOKENS, Affine, indices, listing, sized
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import count_text
 
 _C2P, _P2C = "c2p", "p2c"
@@ -35,9 +35,9 @@ class _Parts:
         return self.heads.query.inputs
 
 
-def disentangled_attention(subject: Subject) -> Formula:
+def disentangled_attention(view: ModuleView) -> Formula:
     """DeBERTa's attention in both versions (He et al. 2021, section 3.1, equation 4)."""
-    parts = _first(subject) if "in_proj" in subject.children else _second(subject)
+    parts = _first(view) if "in_proj" in view.children else _second(view)
     what = ", comparing contents with contents and contents with distances" if parts.kinds else ""
     talking = "; talking heads: Shazeer et al. 2020" if parts.talks else ""
     return Formula(
@@ -46,17 +46,17 @@ def disentangled_attention(subject: Subject) -> Formula:
         summary=f"Each position looks at the sequence itself{what}, {parts.heads.parallel}.",
         maths=_maths(parts),
         terms=_terms(parts),
-        notes=_notes(subject, parts),
-        config_keys=subject.keys("width", "heads", "attention dropout", "distances"),
+        notes=_notes(view, parts),
+        config_keys=view.keys("width", "heads", "attention dropout", "distances"),
         source="He et al. 2021 (DeBERTa), section 3.1, equation 4; Vaswani et al. 2017, section "
         f"3.2{talking}",
     )
 
 
-def _first(subject: Subject) -> _Parts:
+def _first(view: ModuleView) -> _Parts:
     """Read the first version: one tensor holds the three weights, and keys have no bias."""
-    stored = subject.affine("in_proj")
-    count, size = head_counts(subject, stored.outputs // 3)
+    stored = view.affine("in_proj")
+    count, size = head_counts(view, stored.outputs // 3)
     shape = (stored.outputs // 3, stored.inputs)
     biased = Affine(shape, bias=True)
     heads = Heads(
@@ -69,41 +69,41 @@ def _first(subject: Subject) -> _Parts:
         f"first {size} are the head's rows of W_Q, the next those of W_K, the last those of W_V.",
     )
     far = {_C2P: ("pos_proj", '"K,r"'), _P2C: ("pos_q_proj", '"Q,r"')}
-    kinds = _kinds(subject)
+    kinds = _kinds(view)
     return _Parts(
         heads,
         kinds,
-        subject.integer("max_relative_positions") or 0,
-        1 + len(subject.config.get("pos_att_type") or ()),
-        {kind: (subject.affine(far[kind][0]), far[kind][1]) for kind in kinds},
-        talks="head_logits_proj" in subject.children,
+        view.integer("max_relative_positions") or 0,
+        1 + len(view.config.get("pos_att_type") or ()),
+        {kind: (view.affine(far[kind][0]), far[kind][1]) for kind in kinds},
+        talks="head_logits_proj" in view.children,
     )
 
 
-def _second(subject: Subject) -> _Parts:
+def _second(view: ModuleView) -> _Parts:
     """Read the second version: a layer each, which the distances may share."""
-    heads = separate(subject, ("query_proj", "key_proj", "value_proj"), None)
-    named = [kind for kind in (_C2P, _P2C) if kind in (subject.config.get("pos_att_type") or ())]
-    kinds = _kinds(subject)
-    span = subject.integer("pos_ebd_size") or 0
-    far = {kind: _far_layer(subject, heads, kind) for kind in kinds}
+    heads = separate(view, ("query_proj", "key_proj", "value_proj"), None)
+    named = [kind for kind in (_C2P, _P2C) if kind in (view.config.get("pos_att_type") or ())]
+    kinds = _kinds(view)
+    span = view.integer("pos_ebd_size") or 0
+    far = {kind: _far_layer(view, heads, kind) for kind in kinds}
     return _Parts(heads, kinds, span, 1 + len(named), far, talks=False)
 
 
-def _kinds(subject: Subject) -> tuple[str, ...]:
-    if not subject.attribute("relative_attention"):
+def _kinds(view: ModuleView) -> tuple[str, ...]:
+    if not view.attribute("relative_attention"):
         return ()
-    given = subject.config.get("pos_att_type") or ()
+    given = view.config.get("pos_att_type") or ()
     return tuple(kind for kind in (_C2P, _P2C) if kind in given)
 
 
-def _far_layer(subject: Subject, heads: Heads, kind: str) -> tuple[Affine, str]:
+def _far_layer(view: ModuleView, heads: Heads, kind: str) -> tuple[Affine, str]:
     """Return the layer that the distances go through, and its index in the formula."""
     if kind == _C2P:
-        own = "pos_key_proj" in subject.children
-        return (subject.affine("pos_key_proj"), '"K,r"') if own else (heads.key, "K")
-    own = "pos_query_proj" in subject.children
-    return (subject.affine("pos_query_proj"), '"Q,r"') if own else (heads.query, "Q")
+        own = "pos_key_proj" in view.children
+        return (view.affine("pos_key_proj"), '"K,r"') if own else (heads.key, "K")
+    own = "pos_query_proj" in view.children
+    return (view.affine("pos_query_proj"), '"Q,r"') if own else (heads.query, "Q")
 
 
 def _maths(parts: _Parts) -> tuple[str, ...]:
@@ -174,13 +174,13 @@ def _terms(parts: _Parts) -> tuple[Term, ...]:
     )
 
 
-def _notes(subject: Subject, parts: _Parts) -> tuple[str, ...]:
+def _notes(view: ModuleView, parts: _Parts) -> tuple[str, ...]:
     size, count = parts.heads.size, 1 + len(parts.kinds)
     said = {
         _C2P: "what the token looks for against how far away the other is",
         _P2C: "what the other is found by against how far away the token is",
     }
-    unplaced = subject.config.get("position_biased_input") is False
+    unplaced = view.config.get("position_biased_input") is False
     listed = ["content against content", *(said[kind] for kind in parts.kinds)]
     notes = []
     if parts.kinds:
@@ -200,9 +200,9 @@ def _notes(subject: Subject, parts: _Parts) -> tuple[str, ...]:
     if parts.kinds:
         notes.append(
             f"R has {2 * parts.span} rows, for the distances of both directions: row "
-            f"{parts.span} is for distance 0{_sharing(subject)}."
+            f"{parts.span} is for distance 0{_sharing(view)}."
         )
-    if parts.kinds and subject.attribute("share_att_key") is True:
+    if parts.kinds and view.attribute("share_att_key") is True:
         weights = " and ".join("W_Q" if kind == _P2C else "W_K" for kind in reversed(parts.kinds))
         notes.append(
             f"The distances go through the same {weights} as the tokens: no weights of their own."
@@ -210,9 +210,9 @@ def _notes(subject: Subject, parts: _Parts) -> tuple[str, ...]:
     return (*notes, *attention_notes(parts.heads)[1:])
 
 
-def _sharing(subject: Subject) -> str:
+def _sharing(view: ModuleView) -> str:
     """Say from where on distances share rows; without buckets, none of a sequence's do."""
-    buckets = subject.integer("position_buckets") or 0
+    buckets = view.integer("position_buckets") or 0
     if buckets <= 0:
         return ""
     return f", and distances of more than {buckets // 2} may share a row with others"

@@ -5,33 +5,33 @@ import math
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import has_angle_table, has_positions, scores_with_table
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.places import EMBEDDING_USES, use_of
-from bertviewer.core.formulas.subject import Subject
 
 _SOURCE = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
 _VOCABULARY = "Gives each token of the vocabulary its vector."
 
 
-def embedding(subject: Subject) -> Formula:
+def embedding(view: ModuleView) -> Formula:
     """A table whose rows are looked up (Devlin et al. 2019, section 3; torch.nn.Embedding)."""
-    rows, width = subject.tensors["weight"].shape
+    rows, width = view.tensors["weight"].shape
     return _table(
-        subject,
+        view,
         (
             f"{sized('y_s', width)} = {sized('W', rows, width)}[t_s], "
             f"quad t_s in {{{indices(rows)}}}",
         ),
         (),
-        _padding_notes(subject),
+        _padding_notes(view),
     )
 
 
-def scaled_embedding(subject: Subject) -> Formula:
+def scaled_embedding(view: ModuleView) -> Formula:
     """A look-up times a constant, often the root of the width (Vaswani et al. 2017, 3.4)."""
-    rows, width = subject.tensors["weight"].shape
-    factor = subject.attribute("scalar_embed_scale", "embed_scale")
+    rows, width = view.tensors["weight"].shape
+    factor = view.attribute("scalar_embed_scale", "embed_scale")
     if not isinstance(factor, float | int):
         raise ValueError("an embedding without a scale")
     is_root = abs(factor - math.sqrt(width)) < 1e-6
@@ -43,13 +43,13 @@ def scaled_embedding(subject: Subject) -> Formula:
         + (f", the root of the width {width}" if is_root else "")
         + (
             ": the table is drawn small, and this brings it to the size of what is added to it."
-            if has_positions(subject)
+            if has_positions(view)
             else "."
         ),
-        *_padding_notes(subject),
+        *_padding_notes(view),
     ]
     return _table(
-        subject,
+        view,
         (
             f"{sized('y_s', width)} = c thick {sized('W', rows, width)}[t_s], "
             f"quad c = {value}, quad t_s in {{{indices(rows)}}}",
@@ -59,10 +59,10 @@ def scaled_embedding(subject: Subject) -> Formula:
     )
 
 
-def offset_positions(subject: Subject) -> Formula:
+def offset_positions(view: ModuleView) -> Formula:
     """BART's learnt positions: the rows before the offset stay unused (transformers' code)."""
-    rows, width = subject.tensors["weight"].shape
-    offset = subject.integer("offset")
+    rows, width = view.tensors["weight"].shape
+    offset = view.integer("offset")
     if offset is None:
         raise LookupError("no offset")
     return Formula(
@@ -84,14 +84,14 @@ def offset_positions(subject: Subject) -> Formula:
             f"{rows - offset} can hold tokens.",
             "Padding is counted like any token; the mask keeps it from being looked at.",
         ),
-        config_keys=subject.keys("positions", "width"),
+        config_keys=view.keys("positions", "width"),
         source="Lewis et al. 2020; the offset as in transformers' code",
     )
 
 
-def sinusoids(subject: Subject) -> Formula:
+def sinusoids(view: ModuleView) -> Formula:
     """Marian's fixed positions: sines in the first half, cosines in the second."""
-    rows, width = subject.tensors["weight"].shape
+    rows, width = view.tensors["weight"].shape
     half = (width + 1) // 2
     angle = f"s / 10000^(2i \\/ {width})"
     return Formula(
@@ -116,29 +116,29 @@ def sinusoids(subject: Subject) -> Formula:
                 no(has_angle_table),
             ),
         ),
-        config_keys=subject.keys("positions", "width"),
+        config_keys=view.keys("positions", "width"),
         source="Vaswani et al. 2017, section 3.5; the order as in Marian's code",
     )
 
 
-def rotation(subject: Subject) -> Formula:
+def rotation(view: ModuleView) -> Formula:
     """The angles of rotary positions (Su et al. 2021, section 3.2); plain rotations only."""
-    settings = subject.config["rope_parameters"]
+    settings = view.config["rope_parameters"]
     if not isinstance(settings, dict):
         raise TypeError("no settings for the rotation")
     if not isinstance(settings.get("rope_theta"), int | float):
-        return _rotations_by_kind(subject, settings)
+        return _rotations_by_kind(view, settings)
     if settings.get("rope_type") != "default":
         raise ValueError("a stretched rotation")
-    return turning(subject, _head_size(subject), settings["rope_theta"])
+    return turning(view, _head_size(view), settings["rope_theta"])
 
 
-def turning(subject: Subject, size: int, base: float) -> Formula:
+def turning(view: ModuleView, size: int, base: float) -> Formula:
     """Return the formula of plain rotations of heads of ``size`` features."""
-    return _rotation(subject, size, f"{base:g}", f"= {_base_maths(base, size)}")
+    return _rotation(view, size, f"{base:g}", f"= {_base_maths(base, size)}")
 
 
-def _rotations_by_kind(subject: Subject, settings: dict[str, dict[str, object]]) -> Formula:
+def _rotations_by_kind(view: ModuleView, settings: dict[str, dict[str, object]]) -> Formula:
     """ModernBERT: layers that see all and layers that see a window have bases of their own."""
     bases = {}
     for kind, entry in settings.items():
@@ -146,12 +146,12 @@ def _rotations_by_kind(subject: Subject, settings: dict[str, dict[str, object]])
         if entry.get("rope_type") != "default" or not isinstance(base, int | float):
             raise ValueError("a stretched rotation")
         bases[kind] = float(base)
-    size = _head_size(subject)
+    size = _head_size(view)
     shown = "; ".join(f"{base:g} for {kind.replace('_', ' ')}" for kind, base in bases.items())
-    return _rotation(subject, size, shown, f'= "base"^(-2i \\/ {size})')
+    return _rotation(view, size, shown, f'= "base"^(-2i \\/ {size})')
 
 
-def _rotation(subject: Subject, size: int, base: str, angle: str) -> Formula:
+def _rotation(view: ModuleView, size: int, base: str, angle: str) -> Formula:
     half = size // 2
     function = 'op("RoPE")'
     return Formula(
@@ -177,7 +177,7 @@ def _rotation(subject: Subject, size: int, base: str, angle: str) -> Formula:
             "This module gives the cosines and sines; the attention of each layer applies them. "
             "It has no parameters.",
         ),
-        config_keys=subject.keys("rotation", "head size", "width", "heads"),
+        config_keys=view.keys("rotation", "head size", "width", "heads"),
         source="Su et al. 2021, section 3.2; pairs as in transformers' code",
     )
 
@@ -188,25 +188,25 @@ def _base_maths(base: float, size: int) -> str:
     return f"{number}^(-2i \\/ {size})"
 
 
-def _head_size(subject: Subject) -> int:
+def _head_size(view: ModuleView) -> int:
     """Return the size of one head by the configuration, as the module reads it."""
-    size = subject.config.get("head_dim")
+    size = view.config.get("head_dim")
     if isinstance(size, int):
         return size
-    return int(subject.config["hidden_size"]) // int(subject.config["num_attention_heads"])
+    return int(view.config["hidden_size"]) // int(view.config["num_attention_heads"])
 
 
 def _table(
-    subject: Subject, maths: tuple[str, ...], terms: tuple[Term, ...], notes: tuple[str, ...]
+    view: ModuleView, maths: tuple[str, ...], terms: tuple[Term, ...], notes: tuple[str, ...]
 ) -> Formula:
-    rows, width = subject.tensors["weight"].shape
-    widths = subject.keys("embedding width", "width")
-    keys = subject.keys(*_choices(subject.node.name))
+    rows, width = view.tensors["weight"].shape
+    widths = view.keys("embedding width", "width")
+    keys = view.keys(*_choices(view.node.name))
     return Formula(
         role="embedding",
         title="Scaled embedding" if terms else "Embedding",
         summary=use_of(
-            subject,
+            view,
             EMBEDDING_USES,
             _VOCABULARY if terms else "Gives each index its own learnt vector.",
         ),
@@ -220,16 +220,16 @@ def _table(
         notes=(
             "A look-up, not a product: it takes row t of the table. It equals a one-hot vector "
             "times the table, without computing the zeros.",
-            *_sharing_notes(subject),
+            *_sharing_notes(view),
             *notes,
         ),
-        config_keys=tuple(k for k in keys if k not in widths or subject.config[k] == width),
+        config_keys=tuple(k for k in keys if k not in widths or view.config[k] == width),
         source=_SOURCE,
     )
 
 
-def _padding_notes(subject: Subject) -> tuple[str, ...]:
-    padding = subject.integer("padding_idx")
+def _padding_notes(view: ModuleView) -> tuple[str, ...]:
+    padding = view.integer("padding_idx")
     if padding is None:
         return ()
     return (
@@ -246,8 +246,8 @@ def _padding_notes(subject: Subject) -> tuple[str, ...]:
     )
 
 
-def _sharing_notes(subject: Subject) -> tuple[str, ...]:
-    first = subject.tensors["weight"].tied_to
+def _sharing_notes(view: ModuleView) -> tuple[str, ...]:
+    first = view.tensors["weight"].tied_to
     if first is None:
         return ()
     return (f"The table is tied: it is the same tensor as {first}, counted there.",)

@@ -3,10 +3,10 @@
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import child_drops
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_terms
 from bertviewer.core.formulas.notation import INTO, LAYER_NORM, sized
 from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.subject import Subject
 
 DROPOUT_LAST = Note(
     "Dropout follows the layer norm in training; in evaluation it does nothing.", child_drops
@@ -14,33 +14,33 @@ DROPOUT_LAST = Note(
 _WORD = Term("t_s", "token id at position s")
 
 
-def embeddings(subject: Subject) -> Formula:
+def embeddings(view: ModuleView) -> Formula:
     """Word, segment and position vectors added, then normalised (Devlin et al. 2019, section 3)."""
-    word = subject.tensors["word_embeddings.weight"].shape
+    word = view.tensors["word_embeddings.weight"].shape
     width = word[1]
-    rescaled = subject.attribute("rescale_embeddings") is True
+    rescaled = view.attribute("rescale_embeddings") is True
     factor = f"sqrt({width}) thick " if rescaled else ""
-    offset = _offset(subject)
+    offset = _offset(view)
     position = "p_s" if offset is not None else "s"
     parts = [f"{factor}{sized(_table('word'), *word)}[t_s]"]
     terms = [_WORD, Term(_table("word"), "one row for each vocabulary entry", shape_text(word))]
-    types = subject.shape("token_type_embeddings.weight")
+    types = view.shape("token_type_embeddings.weight")
     if types:
         parts.append(f"{sized(_table('type'), *types)}[g_s]")
         second = "0 for the first sentence, 1 for a second" if types[0] > 1 else "always 0"
         terms.append(Term("g_s", f"segment of position s: {second}"))
         terms.append(Term(_table("type"), "one row for each segment", shape_text(types)))
-    places = subject.shape("position_embeddings.weight")
+    places = view.shape("position_embeddings.weight")
     if places:
         parts.append(f"{sized(_table('pos'), *places)}[{position}]")
         terms.append(Term(_table("pos"), "one row for each position", shape_text(places)))
     shift = "" if offset is None else f", quad p_s = s + {offset + 1}"
     summed, wide = "e_s", width
-    if "embed_proj" in subject.children:
-        widening = subject.affine("embed_proj")
+    if "embed_proj" in view.children:
+        widening = view.affine("embed_proj")
         summed, wide = widening.maths("e_s", INTO), widening.outputs
         terms += widening.terms("the widening", INTO)
-    terms += norm_terms(subject, "LayerNorm")
+    terms += norm_terms(view, "LayerNorm")
     return Formula(
         role="embeddings",
         title="Embeddings",
@@ -51,7 +51,7 @@ def embeddings(subject: Subject) -> Formula:
         ),
         terms=tuple(terms),
         notes=_notes(types, places, offset),
-        config_keys=subject.keys(
+        config_keys=view.keys(
             "vocabulary",
             "embedding width",
             "width",
@@ -77,11 +77,11 @@ def _table(name: str) -> str:
     return f'W_"{name}"'
 
 
-def _offset(subject: Subject) -> int | None:
+def _offset(view: ModuleView) -> int | None:
     """Return the padding row of the position table; RoBERTa counts positions after it."""
-    if "position_embeddings" not in subject.children:
+    if "position_embeddings" not in view.children:
         return None
-    return subject.below("position_embeddings").integer("padding_idx")
+    return view.below("position_embeddings").integer("padding_idx")
 
 
 def _notes(

@@ -10,25 +10,25 @@ from bertviewer.core.formulas.feed_forward import Network
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
 from bertviewer.core.formulas.layers import pre_norm_layer
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import TOKENS, indices, sized
-from bertviewer.core.formulas.subject import Subject
 
 _GELU = 'op("GELU")'
 _WORD, _PLACE = 'W_"word"', 'W_"pos"'
 _SOURCE = "Rives et al. 2021; Lin et al. 2023"
 
 
-def embeddings(subject: Subject) -> Formula:
+def embeddings(view: ModuleView) -> Formula:
     """Words, made up for masked ones, and positions where they are learnt (published code)."""
-    words = subject.tensors["word_embeddings.weight"].shape
+    words = view.tensors["word_embeddings.weight"].shape
     vector = f"{sized(_WORD, *words)}[t_s]"
     terms = [
         Term("t_s", "token id at position s"),
         Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
     ]
     notes = ["Padding becomes a row of zeros."]
-    drops = subject.attribute("token_dropout") is True
+    drops = view.attribute("token_dropout") is True
     if drops:
         vector = f"m_s (1 - 0.15 dot 0.8) / (1 - r) thick {vector}"
         terms += [
@@ -39,8 +39,8 @@ def embeddings(subject: Subject) -> Formula:
             "A masked token gives a row of zeros. In training 15 % of the tokens were chosen and "
             "80 % of those masked, so that sums were smaller; the factor makes up for it."
         )
-    offset = subject.integer("padding_idx")
-    places = subject.shape("position_embeddings.weight")
+    offset = view.integer("padding_idx")
+    places = view.shape("position_embeddings.weight")
     shift = ""
     if places and offset is not None:
         vector += f" + {sized(_PLACE, *places)}[p_s]"
@@ -48,8 +48,8 @@ def embeddings(subject: Subject) -> Formula:
         terms.append(Term(_PLACE, "one row for each position", shape_text(places)))
         notes.append(f"Positions are counted from the row after padding's, {offset + 1}.")
     lines = [f"{sized('e_s', words[1])} = {vector}{shift}"]
-    if "layer_norm" in subject.children:
-        norm = norm_of(subject, "layer_norm")
+    if "layer_norm" in view.children:
+        norm = norm_of(view, "layer_norm")
         lines.append(f"{sized('y_s', words[1])} = {norm.operator}(e_s)")
         terms += norm.terms
     return Formula(
@@ -60,20 +60,20 @@ def embeddings(subject: Subject) -> Formula:
         maths=tuple(lines),
         terms=tuple(terms),
         notes=tuple(notes),
-        config_keys=subject.keys("vocabulary", "width", "positions", "padding"),
+        config_keys=view.keys("vocabulary", "width", "positions", "padding"),
         source=_SOURCE,
     )
 
 
-def rotation(subject: Subject) -> Formula:
+def rotation(view: ModuleView) -> Formula:
     """The angles of rotary positions (Su et al. 2021, section 3.2.2)."""
-    size = int(subject.config["hidden_size"]) // int(subject.config["num_attention_heads"])
-    return turning(subject, size, float(subject.config["rope_theta"]))
+    size = int(view.config["hidden_size"]) // int(view.config["num_attention_heads"])
+    return turning(view, size, float(view.config["rope_theta"]))
 
 
-def add(subject: Subject) -> Formula:
+def add(view: ModuleView) -> Formula:
     """A linear layer and the residual: the norm stands before the sub-layer."""
-    dense = subject.affine("dense")
+    dense = view.affine("dense")
     inner = dense.maths(sized("Z", "S", dense.inputs))
     return Formula(
         role="add",
@@ -88,17 +88,17 @@ def add(subject: Subject) -> Formula:
             *dense.terms("the projection"),
         ),
         notes=(RESIDUAL, DROPOUT),
-        config_keys=subject.keys("width", "dropout"),
+        config_keys=view.keys("width", "dropout"),
         source=_SOURCE,
     )
 
 
-def attention_block(subject: Subject) -> Formula:
+def attention_block(view: ModuleView) -> Formula:
     """Norm, attention, projection and residual (Rives et al. 2021)."""
-    norm, dense = norm_of(subject, "LayerNorm"), subject.below("output").affine("dense")
-    name = '"CrossAttention"' if subject.is_cross else '"SelfAttention"'
-    more = ', X_"enc"' if subject.is_cross else ""
-    other = (Term('X_"enc"', "the encoder's output"),) if subject.is_cross else ()
+    norm, dense = norm_of(view, "LayerNorm"), view.below("output").affine("dense")
+    name = '"CrossAttention"' if view.is_cross else '"SelfAttention"'
+    more = ', X_"enc"' if view.is_cross else ""
+    other = (Term('X_"enc"', "the encoder's output"),) if view.is_cross else ()
     inner = dense.maths(sized("Z", "S", dense.inputs), "O")
     return Formula(
         role="attention block",
@@ -118,39 +118,39 @@ def attention_block(subject: Subject) -> Formula:
             *norm.terms,
         ),
         notes=(RESIDUAL, "Pre-norm: the norm acts on what attention reads, not on the sum."),
-        config_keys=subject.keys("width", "heads", "epsilon"),
+        config_keys=view.keys("width", "heads", "epsilon"),
         source=_SOURCE,
     )
 
 
-def widening(subject: Subject) -> Formula:
+def widening(view: ModuleView) -> Formula:
     """First half of the feed-forward network; the GELU is a function and no module."""
-    return widened(subject, _GELU)
+    return widened(view, _GELU)
 
 
-def layer(subject: Subject) -> Formula:
+def layer(view: ModuleView) -> Formula:
     """ESM's layer: BERT's with the norms before the sub-layers (Rives et al. 2021)."""
-    first, second = (subject.below(n).affine("dense") for n in ("intermediate", "output"))
-    cross = "crossattention" in subject.children
+    first, second = (view.below(n).affine("dense") for n in ("intermediate", "output"))
+    cross = "crossattention" in view.children
     return pre_norm_layer(
-        subject, Network(first, second, _GELU), norm_of(subject, "LayerNorm"), cross=cross
+        view, Network(first, second, _GELU), norm_of(view, "LayerNorm"), cross=cross
     )
 
 
-def model(subject: Subject) -> Formula:
+def model(view: ModuleView) -> Formula:
     """The encoder; a head for contacts stands beside it and is called on its own."""
-    found = base_model(subject)
+    found = base_model(view)
     notes = list(found.notes)
-    if "rotary_embeddings" in subject.children:
+    if "rotary_embeddings" in view.children:
         notes.append("'rotary_embeddings' gives the angles by which attention turns its vectors.")
     notes.append("'contact_head' has no part in a plain forward pass: predict_contacts calls it.")
     return replace(found, notes=tuple(notes), source=_SOURCE)
 
 
-def lm_head(subject: Subject) -> Formula:
+def lm_head(view: ModuleView) -> Formula:
     """RoBERTa's head; the bias is the head's own (Devlin et al. 2019, section 3.1, task 1)."""
-    dense, decoder = subject.affine("dense"), subject.affine("decoder")
-    norm = norm_of(subject, "layer_norm")
+    dense, decoder = view.affine("dense"), view.affine("decoder")
+    norm = norm_of(view, "layer_norm")
     inner = dense.maths(sized("X", "S", dense.inputs), "1")
     scores = decoder.maths("T", '"dec"')
     return Formula(
@@ -171,15 +171,15 @@ def lm_head(subject: Subject) -> Formula:
             Term('b_"dec"', "bias, a tensor of this module", f"[{decoder.outputs}]"),
             Term("L", "logits, one for each vocabulary entry", f"[S, {decoder.outputs}]"),
         ),
-        notes=(*tying_notes(subject, "decoder.weight"), LOGITS),
-        config_keys=subject.keys("vocabulary", "width", "tying"),
+        notes=(*tying_notes(view, "decoder.weight"), LOGITS),
+        config_keys=view.keys("vocabulary", "width", "tying"),
         source=MASKED_LM,
     )
 
 
-def contacts(subject: Subject) -> Formula:
+def contacts(view: ModuleView) -> Formula:
     """A logistic regression on all heads' attention (Rao et al. 2021, section 3.2)."""
-    layer = subject.affine("regression")
+    layer = view.affine("regression")
     maths = layer.maths(sized("F_(i j)", layer.inputs), sizes=False)
     return Formula(
         role="head",
@@ -202,6 +202,6 @@ def contacts(subject: Subject) -> Formula:
             "It is called by predict_contacts and has no part in a plain forward pass.",
             "The attention of end tokens is set to 0 before.",
         ),
-        config_keys=subject.keys("layers", "heads"),
+        config_keys=view.keys("layers", "heads"),
         source="Rao et al. 2021, section 3.2 (average product correction: Dunn et al. 2008)",
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bertviewer.core.architecture.architecture import ModuleNode
-from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.formulas.module_view import ModuleView
 
 _POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_embedding")
 _ANGLES = "encoder.embed_positions.weight"
@@ -18,132 +18,132 @@ _OF_DISTANCES = ("pos_key_proj", "pos_query_proj", "pos_proj", "pos_q_proj")
 _WHOLE_SEQUENCES = ("ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice")
 
 
-def drops_out(subject: Subject) -> bool:
+def drops_out(view: ModuleView) -> bool:
     """Tell whether a dropout at or below the module drops anything in training."""
-    return any(_chance(node) > 0 for node in _below(subject))
+    return any(_chance(node) > 0 for node in _below(view))
 
 
-def drops_probabilities(subject: Subject) -> bool:
+def drops_probabilities(view: ModuleView) -> bool:
     """Tell whether an attention drops some of its probabilities in training."""
-    children = [child for name, child in subject.children.items() if name in _ON_PROBABILITIES]
-    return any(_chance(node) > 0 for node in (subject.node, *children))
+    children = [child for name, child in view.children.items() if name in _ON_PROBABILITIES]
+    return any(_chance(node) > 0 for node in (view.node, *children))
 
 
-def child_drops(subject: Subject) -> bool:
+def child_drops(view: ModuleView) -> bool:
     """Tell whether a child of the module drops anything in training."""
-    return any(_chance(child) > 0 for child in subject.children.values())
+    return any(_chance(child) > 0 for child in view.children.values())
 
 
-def scores_with_table(subject: Subject) -> bool:
+def scores_with_table(view: ModuleView) -> bool:
     """Tell whether a table is tied to the weight of a product, which trains all of its rows."""
-    architecture = subject.architecture
-    table = subject.tensors["weight"]
+    architecture = view.architecture
+    table = view.tensors["weight"]
     first = table.tied_to or table.name
     classes = {node.path: node.class_name for node in architecture.modules}
     holders = (t.owner for t in architecture.parameters if first in (t.name, t.tied_to))
     return not all("Embedding" in classes[holder] for holder in holders)
 
 
-def is_called(subject: Subject) -> bool:
+def is_called(view: ModuleView) -> bool:
     """Tell whether a model calls a module; MobileBERT's head multiplies by two weights at once."""
-    path = subject.node.parent
+    path = view.node.parent
     return not any(
         node.path == path and node.class_name == "MobileBertLMPredictionHead"
-        for node in subject.architecture.modules
+        for node in view.architecture.modules
     )
 
 
-def is_decoder(subject: Subject) -> bool:
+def is_decoder(view: ModuleView) -> bool:
     """Tell whether a model of one stack was made a decoder: no position sees a later one."""
-    config = subject.config
+    config = view.config
     return config.get("is_decoder") is True and not config.get("is_encoder_decoder")
 
 
-def has_positions(subject: Subject) -> bool:
+def has_positions(view: ModuleView) -> bool:
     """Tell whether the model has a table of position vectors."""
-    return any(node.name in _POSITION_TABLES for node in subject.architecture.modules)
+    return any(node.name in _POSITION_TABLES for node in view.architecture.modules)
 
 
-def has_head_size(subject: Subject) -> bool:
+def has_head_size(view: ModuleView) -> bool:
     """Tell whether the size of a head is a key of its own, and does not follow from the width."""
-    return bool(subject.keys("head size")) or "attention_head_size" in subject.config
+    return bool(view.keys("head size")) or "attention_head_size" in view.config
 
 
-def has_angle_table(subject: Subject) -> bool:
+def has_angle_table(view: ModuleView) -> bool:
     """Tell whether the angles of a rotation, one for two entries of a head, are listed as a tensor.
 
     No training changes them.
     """
-    tensors = subject.architecture.parameters
+    tensors = view.architecture.parameters
     return any(t.name.endswith(_ANGLES) and not t.trainable for t in tensors)
 
 
-def has_contact_head(subject: Subject) -> bool:
+def has_contact_head(view: ModuleView) -> bool:
     """Tell whether the model has ESM's head for contacts: a weight for each head of each layer."""
-    return any(node.name == "contact_head" for node in subject.architecture.modules)
+    return any(node.name == "contact_head" for node in view.architecture.modules)
 
 
-def has_head_tables(subject: Subject) -> bool:
+def has_head_tables(view: ModuleView) -> bool:
     """Tell whether anything but attention has weights whose number hangs on that of the heads."""
-    return has_angle_table(subject) or has_contact_head(subject)
+    return has_angle_table(view) or has_contact_head(view)
 
 
-def has_windows(subject: Subject) -> bool:
+def has_windows(view: ModuleView) -> bool:
     """Tell whether any attention of the model sees a window only."""
-    kinds = subject.config.get("layer_types")
+    kinds = view.config.get("layer_types")
     if isinstance(kinds, list | tuple):
         return "sliding_attention" in kinds
-    return isinstance(subject.config.get("sliding_window"), int)
+    return isinstance(view.config.get("sliding_window"), int)
 
 
-def has_two_kinds_of_layers(subject: Subject) -> bool:
+def has_two_kinds_of_layers(view: ModuleView) -> bool:
     """Tell whether some layers see the whole sequence and some a window."""
-    return len(set(subject.config.get("layer_types") or ())) > 1
+    return len(set(view.config.get("layer_types") or ())) > 1
 
 
-def is_cross(subject: Subject) -> bool:
+def is_cross(view: ModuleView) -> bool:
     """Tell whether the module is a part of a cross-attention."""
-    return "crossattention" in subject.node.path.split(".")
+    return "crossattention" in view.node.path.split(".")
 
 
-def has_projected_embeddings(subject: Subject) -> bool:
+def has_projected_embeddings(view: ModuleView) -> bool:
     """Tell whether the embeddings are mapped to the model's width before the first layer."""
-    return any(node.name == "embeddings_project" for node in subject.architecture.modules)
+    return any(node.name == "embeddings_project" for node in view.architecture.modules)
 
 
-def follows_cross(subject: Subject) -> bool:
+def follows_cross(view: ModuleView) -> bool:
     """Tell whether the module's layer has a cross-attention too."""
-    layer = subject.node.path.rpartition(".")[0]
-    return any(node.name == "crossattention" for node in subject.architecture.children(layer))
+    layer = view.node.path.rpartition(".")[0]
+    return any(node.name == "crossattention" for node in view.architecture.children(layer))
 
 
-def works_by_position(subject: Subject) -> bool:
+def works_by_position(view: ModuleView) -> bool:
     """Tell whether a linear layer is given one vector for each position."""
-    path, root = f".{subject.node.path}", subject.architecture.root.class_name
+    path, root = f".{view.node.path}", view.architecture.root.class_name
     if path.endswith(tuple(f".{name}" for name in (*_OF_SEQUENCES, *_OF_DISTANCES))):
         return False
-    if path.endswith((".query_proj", ".key_proj")) and subject.config.get("share_att_key"):
+    if path.endswith((".query_proj", ".key_proj")) and view.config.get("share_att_key"):
         return False  # DeBERTa's, which the distances go through as well
     # One that is called score goes over all positions, and one row of the result is kept.
     ends_whole = path in (".classifier", ".head.dense") and root.endswith(_WHOLE_SEQUENCES)
     return not ends_whole
 
 
-def tells_classes_apart(subject: Subject) -> bool:
+def tells_classes_apart(view: ModuleView) -> bool:
     """Tell whether the scores are of classes that exclude each other."""
-    labels = subject.config.get("id2label")
-    kind = subject.config.get("problem_type")
+    labels = view.config.get("id2label")
+    kind = view.config.get("problem_type")
     return not (isinstance(labels, dict) and len(labels) == 1) and kind in (
         None,
         "single_label_classification",
     )
 
 
-def shares_its_table(subject: Subject) -> bool:
+def shares_its_table(view: ModuleView) -> bool:
     """Tell whether encoder and decoder look tokens up in the table that both are given."""
     tables = [
         tensor
-        for tensor in subject.architecture.parameters
+        for tensor in view.architecture.parameters
         if tensor.name.endswith(("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"))
     ]
     return len(tables) == 2 and all(
@@ -151,9 +151,9 @@ def shares_its_table(subject: Subject) -> bool:
     )
 
 
-def _below(subject: Subject) -> Iterator[ModuleNode]:
-    path = subject.node.path
-    for node in subject.architecture.modules:
+def _below(view: ModuleView) -> Iterator[ModuleNode]:
+    path = view.node.path
+    for node in view.architecture.modules:
         if not path or node.path == path or node.path.startswith(f"{path}."):
             yield node
 

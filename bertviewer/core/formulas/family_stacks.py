@@ -6,11 +6,11 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.embeddings import DROPOUT_LAST
 from bertviewer.core.formulas.facts import has_two_kinds_of_layers, has_windows
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import Norm, norm_of
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, sized
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import count_text
 
 _ENC = 'X_"enc"'
@@ -33,17 +33,17 @@ class _Stack:
     source: str
 
 
-def bart_stack(subject: Subject) -> Formula:
+def bart_stack(view: ModuleView) -> Formula:
     """BART's encoder or decoder, with its embeddings (Lewis et al. 2020, section 2.1)."""
-    words = subject.tensors["embed_tokens.weight"].shape
-    places = subject.tensors["embed_positions.weight"].shape
-    offset = subject.below("embed_positions").integer("offset") or 0
-    scale = subject.below("embed_tokens").attribute("embed_scale")
+    words = view.tensors["embed_tokens.weight"].shape
+    places = view.tensors["embed_positions.weight"].shape
+    offset = view.below("embed_positions").integer("offset") or 0
+    scale = view.below("embed_tokens").attribute("embed_scale")
     scaled = isinstance(scale, float) and scale != 1.0
-    first = norm_of(subject, "layernorm_embedding")
+    first = norm_of(view, "layernorm_embedding")
     at = f"[s + {offset}]" if offset else "[s]"
     sum_ = f"{sized(_WORD, *words)}[t_s] + {sized(_PLACE, *places)}{at}"
-    decoder = "decoder" in subject.node.name
+    decoder = "decoder" in view.node.name
     terms: tuple[Term, ...] = (
         Term("t_s", "token id at position s"),
         Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
@@ -62,7 +62,7 @@ def bart_stack(subject: Subject) -> Formula:
         "x_(S-1))",
         terms=terms,
         layers="layers",
-        norm=norm_of(subject, "layer_norm") if "layer_norm" in subject.children else None,
+        norm=norm_of(view, "layer_norm") if "layer_norm" in view.children else None,
         reads_encoder=decoder,
         notes=(
             f"Positions are counted from {offset}: the first {offset} rows of the position table "
@@ -74,13 +74,13 @@ def bart_stack(subject: Subject) -> Formula:
         ),
         source="Lewis et al. 2020, section 2.1; Vaswani et al. 2017, section 3.1",
     )
-    return _formula(subject, stack)
+    return _formula(view, stack)
 
 
-def t5_stack(subject: Subject) -> Formula:
+def t5_stack(view: ModuleView) -> Formula:
     """T5's encoder or decoder, with its embeddings (Raffel et al. 2020, section 2.1)."""
-    words = subject.tensors["embed_tokens.weight"].shape
-    decoder = subject.attribute("is_decoder") is True
+    words = view.tensors["embed_tokens.weight"].shape
+    decoder = view.attribute("is_decoder") is True
     stack = _Stack(
         role="stack",
         title="Decoder with its embeddings" if decoder else "Encoder with its embeddings",
@@ -89,7 +89,7 @@ def t5_stack(subject: Subject) -> Formula:
         start=_look_up(words),
         terms=_look_up_terms(words),
         layers="block",
-        norm=norm_of(subject, "final_layer_norm"),
+        norm=norm_of(view, "final_layer_norm"),
         reads_encoder=decoder,
         notes=(
             "There are no position vectors: the attention of the first layer holds a table of "
@@ -99,13 +99,13 @@ def t5_stack(subject: Subject) -> Formula:
         ),
         source="Raffel et al. 2020, section 2.1",
     )
-    return _formula(subject, stack)
+    return _formula(view, stack)
 
 
-def decoder_model(subject: Subject) -> Formula:
+def decoder_model(view: ModuleView) -> Formula:
     """Llama and its kin: look-up, pre-norm layers, a last norm (Touvron et al. 2023, 2.2)."""
-    words = subject.tensors["embed_tokens.weight"].shape
-    factor = subject.below("embed_tokens").attribute("scalar_embed_scale")
+    words = view.tensors["embed_tokens.weight"].shape
+    factor = view.below("embed_tokens").attribute("scalar_embed_scale")
     scaled = isinstance(factor, float)
     terms = _look_up_terms(words)
     if scaled:
@@ -118,7 +118,7 @@ def decoder_model(subject: Subject) -> Formula:
         start=_look_up(words, "c thick " if scaled else ""),
         terms=terms,
         layers="layers",
-        norm=norm_of(subject, "norm"),
+        norm=norm_of(view, "norm"),
         reads_encoder=False,
         notes=(
             "There are no position vectors: attention turns queries and keys by their position, "
@@ -133,12 +133,12 @@ def decoder_model(subject: Subject) -> Formula:
         ),
         source="Touvron et al. 2023, section 2.2",
     )
-    return _formula(subject, stack)
+    return _formula(view, stack)
 
 
-def modernbert_model(subject: Subject) -> Formula:
+def modernbert_model(view: ModuleView) -> Formula:
     """ModernBERT: embeddings, pre-norm layers, a last norm (Warner et al. 2024, section 2.1)."""
-    words = subject.tensors["embeddings.tok_embeddings.weight"].shape
+    words = view.tensors["embeddings.tok_embeddings.weight"].shape
     stack = _Stack(
         role="base model",
         title="Encoder model",
@@ -146,7 +146,7 @@ def modernbert_model(subject: Subject) -> Formula:
         start=f'{sized("X_0", "S", words[1])} = "Embeddings"(t)',
         terms=(Term("t", "token ids", "[S]"),),
         layers="layers",
-        norm=norm_of(subject, "final_norm"),
+        norm=norm_of(view, "final_norm"),
         reads_encoder=False,
         notes=(
             "There are no position vectors: attention turns queries and keys by their position, "
@@ -160,13 +160,13 @@ def modernbert_model(subject: Subject) -> Formula:
         ),
         source="Warner et al. 2024, section 2.1",
     )
-    return _formula(subject, stack)
+    return _formula(view, stack)
 
 
-def modernbert_embeddings(subject: Subject) -> Formula:
+def modernbert_embeddings(view: ModuleView) -> Formula:
     """ModernBERT's embeddings: token vectors, normalised (Warner et al. 2024, section 2.1)."""
-    words = subject.tensors["tok_embeddings.weight"].shape
-    norm = norm_of(subject, "norm")
+    words = view.tensors["tok_embeddings.weight"].shape
+    norm = norm_of(view, "norm")
     return Formula(
         role="embeddings",
         title="Embeddings",
@@ -182,7 +182,7 @@ def modernbert_embeddings(subject: Subject) -> Formula:
             "their position instead.",
             DROPOUT_LAST,
         ),
-        config_keys=subject.keys("vocabulary", "width", "padding", "epsilon", "embedding dropout"),
+        config_keys=view.keys("vocabulary", "width", "padding", "epsilon", "embedding dropout"),
         source="Warner et al. 2024, section 2.1",
     )
 
@@ -205,8 +205,8 @@ def _direction(*, causal: bool) -> str:
     return "Every position sees the whole sequence, before and after it."
 
 
-def _formula(subject: Subject, stack: _Stack) -> Formula:
-    count = len(subject.below(stack.layers).children)
+def _formula(view: ModuleView, stack: _Stack) -> Formula:
+    count = len(view.below(stack.layers).children)
     more = f", {_ENC}" if stack.reads_encoder else ""
     last = f"{stack.norm.operator}(X_{count})" if stack.norm else f"X_{count}"
     norm = stack.norm.terms if stack.norm and stack.norm.terms[0] not in stack.terms else ()
@@ -217,7 +217,7 @@ def _formula(subject: Subject, stack: _Stack) -> Formula:
         maths=(
             stack.start,
             f'{STEP} = "Layer"_l (X_l{more}), quad l = {indices(count)}',
-            f"{sized('Y', 'S', subject.width)} = {last}",
+            f"{sized('Y', 'S', view.width)} = {last}",
         ),
         terms=(
             TOKENS,
@@ -228,6 +228,6 @@ def _formula(subject: Subject, stack: _Stack) -> Formula:
             *norm,
         ),
         notes=stack.notes,
-        config_keys=subject.keys("vocabulary", "positions", "width", "layers", "heads"),
+        config_keys=view.keys("vocabulary", "positions", "width", "layers", "heads"),
         source=stack.source,
     )

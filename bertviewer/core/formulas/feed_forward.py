@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms, widens
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
-from bertviewer.core.formulas.subject import Subject
 
 # The names of the first and second linear layer, and of the function in between.
 _PLAIN = (
@@ -78,51 +78,51 @@ class Network:
         return (*terms, Term("dot.o", "product number by number")) if gated else terms
 
 
-def read_network(subject: Subject) -> Network:
-    """Return the network whose linear layers are children of ``subject``.
+def read_network(view: ModuleView) -> Network:
+    """Return the network whose linear layers are children of ``view``.
 
     Raises:
         LookupError: its children go by none of the known names.
     """
     for gate, up, down, act in _GATED:
-        if gate in subject.children:
-            gating = subject.affine(gate)
-            operator = operator_of(subject, act)
-            return Network(subject.affine(up), subject.affine(down), operator, gating)
+        if gate in view.children:
+            gating = view.affine(gate)
+            operator = operator_of(view, act)
+            return Network(view.affine(up), view.affine(down), operator, gating)
     for first, second, act in _PLAIN:
-        if first in subject.children:
-            operator = operator_of(subject, act)
-            return Network(subject.affine(first), subject.affine(second), operator)
-    raise LookupError(f"{subject.node.class_name} holds no known feed-forward network")
+        if first in view.children:
+            operator = operator_of(view, act)
+            return Network(view.affine(first), view.affine(second), operator)
+    raise LookupError(f"{view.node.class_name} holds no known feed-forward network")
 
 
-def read_split_network(subject: Subject) -> Network:
+def read_split_network(view: ModuleView) -> Network:
     """Return ModernBERT's network: one tensor holds the gated layer's rows below the gate's.
 
     Its first half goes through the function and so is the gate here.
     """
-    both = subject.affine("Wi")
+    both = view.affine("Wi")
     half = Affine((both.outputs // 2, both.inputs), both.bias)
-    return Network(half, subject.affine("Wo"), operator_of(subject, "act"), half)
+    return Network(half, view.affine("Wo"), operator_of(view, "act"), half)
 
 
-def feed_forward(subject: Subject) -> Formula:
+def feed_forward(view: ModuleView) -> Formula:
     """A whole feed-forward network, without residual (Vaswani et al. 2017, section 3.3)."""
-    return _formula(subject, read_network(subject), ())
+    return _formula(view, read_network(view), ())
 
 
-def split_feed_forward(subject: Subject) -> Formula:
+def split_feed_forward(view: ModuleView) -> Formula:
     """ModernBERT's gated network (Warner et al. 2024, section 2.1.1; Shazeer 2020)."""
-    network = read_split_network(subject)
+    network = read_split_network(view)
     rows = network.first.outputs
     note = (
         f"The tensor Wi.weight holds both: rows 0 to {rows - 1} are W_G, "
         f"rows {rows} to {2 * rows - 1} are W_U."
     )
-    return _formula(subject, network, (note,))
+    return _formula(view, network, (note,))
 
 
-def _formula(subject: Subject, network: Network, notes: tuple[str, ...]) -> Formula:
+def _formula(view: ModuleView, network: Network, notes: tuple[str, ...]) -> Formula:
     first, gated = network.first, network.gate is not None
     return Formula(
         role="feed-forward",
@@ -142,9 +142,9 @@ def _formula(subject: Subject, network: Network, notes: tuple[str, ...]) -> Form
             *(_gate_notes(network) if gated else ()),
             *notes,
             "The residual is added by the layer around it, not here.",
-            *((DROPOUT,) if any("drop" in name for name in subject.children) else ()),
+            *((DROPOUT,) if any("drop" in name for name in view.children) else ()),
         ),
-        config_keys=subject.keys("width", "feed-forward", "activation", "dropout"),
+        config_keys=view.keys("width", "feed-forward", "activation", "dropout"),
         source="Vaswani et al. 2017, section 3.3" + ("; gates: Shazeer 2020" if gated else ""),
     )
 

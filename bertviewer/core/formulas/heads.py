@@ -5,10 +5,10 @@ from bertviewer.core.formulas.activations import operator_named, operator_of
 from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.facts import is_decoder
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_terms
 from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, sized
 from bertviewer.core.formulas.notes import Note, no
-from bertviewer.core.formulas.subject import Subject
 
 MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
 _POOLED = "pooled output of the base model"
@@ -27,9 +27,9 @@ FIRST_TOKEN = (
 LOGITS = "Scores (logits) are no probabilities yet: softmax over the vocabulary makes them so."
 
 
-def pooler(subject: Subject) -> Formula:
+def pooler(view: ModuleView) -> Formula:
     """Linear layer and tanh on the first token (Devlin et al. 2019, section 3.1, the vector C)."""
-    dense = subject.affine("dense")
+    dense = view.affine("dense")
     return Formula(
         role="pooler",
         title="Pooler",
@@ -48,16 +48,16 @@ def pooler(subject: Subject) -> Formula:
             "BERT's pooler was trained with next sentence prediction; it is not a mean of the "
             "token vectors, and similarity of meaning was not its aim.",
         ),
-        config_keys=subject.keys("width"),
+        config_keys=view.keys("width"),
         source="Devlin et al. 2019, section 3.1 (the vector C); the layer as in BERT's code",
     )
 
 
-def transform(subject: Subject) -> Formula:
+def transform(view: ModuleView) -> Formula:
     """Linear layer, activation and layer norm before the vocabulary's scores."""
-    dense = subject.affine("dense")
+    dense = view.affine("dense")
     names = ("transform_act_fn", "activation", "act")
-    act = operator_of(subject, next(name for name in names if name in subject.children))
+    act = operator_of(view, next(name for name in names if name in view.children))
     return Formula(
         role="head transform",
         title="Prediction head's transform",
@@ -71,18 +71,18 @@ def transform(subject: Subject) -> Formula:
             Term("X", "last hidden state", f"[S, {dense.inputs}]"),
             *dense.terms("the transform"),
             *activation_terms(act),
-            *norm_terms(subject, "LayerNorm", "norm"),
+            *norm_terms(view, "LayerNorm", "norm"),
         ),
         notes=("The paper does not mention this step; it comes from the code published with it.",),
-        config_keys=subject.keys("width", "embedding width", "activation", "epsilon"),
+        config_keys=view.keys("width", "embedding width", "activation", "epsilon"),
         source=f"{MASKED_LM}; the transform as in the published code",
     )
 
 
-def context_pooler(subject: Subject) -> Formula:
+def context_pooler(view: ModuleView) -> Formula:
     """DeBERTa's pooler: a linear layer and an activation on the first token (published code)."""
-    dense = subject.affine("dense")
-    act = operator_named(str(subject.config["pooler_hidden_act"]))
+    dense = view.affine("dense")
+    act = operator_named(str(view.config["pooler_hidden_act"]))
     return Formula(
         role="pooler",
         title="Context pooler",
@@ -99,15 +99,15 @@ def context_pooler(subject: Subject) -> Formula:
             *FIRST_TOKEN,
             "It belongs to the head: the base model has no pooler.",
         ),
-        config_keys=subject.keys("width"),
+        config_keys=view.keys("width"),
         source="Devlin et al. 2019, section 3.1 (the vector C); He et al. 2021 and their code",
     )
 
 
-def lm_head(subject: Subject) -> Formula:
+def lm_head(view: ModuleView) -> Formula:
     """Scores for every vocabulary entry (Devlin et al. 2019, section 3.1, task 1)."""
-    decoder = subject.affine("decoder")
-    lines, terms = lm_transform(subject)
+    decoder = view.affine("decoder")
+    lines, terms = lm_transform(view)
     scores = decoder.maths("T", quoted := '"dec"')
     return Formula(
         role="language-model head",
@@ -121,18 +121,18 @@ def lm_head(subject: Subject) -> Formula:
             *decoder.terms("the decoder", quoted),
             Term("L", "logits, one for each vocabulary entry", f"[S, {decoder.outputs}]"),
         ),
-        notes=(*tying_notes(subject, "decoder.weight"), *_bias_notes(subject), LOGITS),
-        config_keys=subject.keys("vocabulary", "width", "embedding width", "tying"),
+        notes=(*tying_notes(view, "decoder.weight"), *_bias_notes(view), LOGITS),
+        config_keys=view.keys("vocabulary", "width", "embedding width", "tying"),
         source=f"{MASKED_LM}; tied weights: Press & Wolf 2017",
     )
 
 
-def mlm_only(subject: Subject) -> Formula:
+def mlm_only(view: ModuleView) -> Formula:
     """The wrapper around a masked-language-model head."""
-    return wrapper(subject, subject.below("predictions").affine("decoder").outputs)
+    return wrapper(view, view.below("predictions").affine("decoder").outputs)
 
 
-def wrapper(subject: Subject, vocabulary: int) -> Formula:
+def wrapper(view: ModuleView, vocabulary: int) -> Formula:
     """Return the formula of what only holds a head."""
     return Formula(
         role="head",
@@ -141,15 +141,15 @@ def wrapper(subject: Subject, vocabulary: int) -> Formula:
         maths=(f'{sized("L", "S", vocabulary)} = "Predictions"(X)',),
         terms=(TOKENS, Term("X", "last hidden state"), Term("L", "logits", f"[S, {vocabulary}]")),
         notes=(LOGITS,),
-        config_keys=subject.keys("vocabulary"),
+        config_keys=view.keys("vocabulary"),
         source=MASKED_LM,
     )
 
 
-def pretraining(subject: Subject) -> Formula:
+def pretraining(view: ModuleView) -> Formula:
     """Both heads of BERT's pretraining (Devlin et al. 2019, section 3.1)."""
-    vocabulary = subject.below("predictions").affine("decoder").outputs
-    layer = subject.affine("seq_relationship")
+    vocabulary = view.below("predictions").affine("decoder").outputs
+    layer = view.affine("seq_relationship")
     return Formula(
         role="head",
         title="Pretraining heads",
@@ -166,15 +166,15 @@ def pretraining(subject: Subject) -> Formula:
             *layer.terms("the sentence head"),
         ),
         notes=(LOGITS, "Entry 0 of z scores 'B follows A', entry 1 'B is random'."),
-        config_keys=subject.keys("vocabulary", "width"),
+        config_keys=view.keys("vocabulary", "width"),
         source="Devlin et al. 2019, section 3.1, tasks 1 and 2",
     )
 
 
-def pooled_scores(subject: Subject) -> Formula:
+def pooled_scores(view: ModuleView) -> Formula:
     """Scores from the pooled output: next sentence, or ALBERT's sentence order."""
-    order = "classifier" in subject.children
-    layer = subject.affine("classifier" if order else "seq_relationship")
+    order = "classifier" in view.children
+    layer = view.affine("classifier" if order else "seq_relationship")
     return Formula(
         role="head",
         title="Sentence-order head" if order else "Next-sentence head",
@@ -188,31 +188,31 @@ def pooled_scores(subject: Subject) -> Formula:
             if order
             else "Entry 0 of z scores 'B follows A', entry 1 'B is random'.",
         ),
-        config_keys=subject.keys("width"),
+        config_keys=view.keys("width"),
         source="Lan et al. 2020, section 3.1"
         if order
         else "Devlin et al. 2019, section 3.1, task 2",
     )
 
 
-def classification(subject: Subject) -> Formula:
+def classification(view: ModuleView) -> Formula:
     """Class scores from the first token: two linear layers with an activation in between."""
     note = "It takes the place of a pooler: this model has none."
-    return _two_layers(subject, "x_0", "first token", note)
+    return _two_layers(view, "x_0", "first token", note)
 
 
-def end_classification(subject: Subject) -> Formula:
+def end_classification(view: ModuleView) -> Formula:
     """BART's: the same from the decoder's vector for the last end token (Lewis et al. 2020)."""
     note = (
         "The decoder's last token has seen the whole sequence; an encoder's first token would do "
         "as well, but here it is the decoder that is read."
     )
-    return _two_layers(subject, "x_e", "last end-of-sequence token", note)
+    return _two_layers(view, "x_e", "last end-of-sequence token", note)
 
 
-def _two_layers(subject: Subject, vector: str, token: str, note: str) -> Formula:
-    dense, out = subject.affine("dense"), subject.affine("out_proj")
-    act = _head_activation(subject)
+def _two_layers(view: ModuleView, vector: str, token: str, note: str) -> Formula:
+    dense, out = view.affine("dense"), view.affine("out_proj")
+    act = _head_activation(view)
     hidden = f"{act}({dense.maths(sized(vector, dense.inputs), '1')})"
     return Formula(
         role="head",
@@ -229,24 +229,24 @@ def _two_layers(subject: Subject, vector: str, token: str, note: str) -> Formula
             *activation_terms(act),
         ),
         notes=(note,),
-        config_keys=subject.keys("width", "labels"),
+        config_keys=view.keys("width", "labels"),
         source="Devlin et al. 2019, section 4.1; the extra layer as in transformers' code",
     )
 
 
-def _head_activation(subject: Subject) -> str:
+def _head_activation(view: ModuleView) -> str:
     """Return ELECTRA's, a child; RoFormer's and BigBird's, that of the layers; RoBERTa's tanh."""
-    if "activation" in subject.children:
-        return operator_of(subject, "activation")
-    if subject.node.class_name in ("RoFormerClassificationHead", "BigBirdClassificationHead"):
-        return operator_named(str(subject.config["hidden_act"]))
+    if "activation" in view.children:
+        return operator_of(view, "activation")
+    if view.node.class_name in ("RoFormerClassificationHead", "BigBirdClassificationHead"):
+        return operator_named(str(view.config["hidden_act"]))
     return "tanh"
 
 
-def discriminator(subject: Subject) -> Formula:
+def discriminator(view: ModuleView) -> Formula:
     """ELECTRA's discriminator: was this token replaced? (Clark et al. 2020, section 2)."""
-    dense, out = subject.affine("dense"), subject.affine("dense_prediction")
-    act = operator_of(subject, "activation")
+    dense, out = view.affine("dense"), view.affine("dense_prediction")
+    act = operator_of(view, "activation")
     return Formula(
         role="head",
         title="Discriminator head",
@@ -264,14 +264,14 @@ def discriminator(subject: Subject) -> Formula:
             *activation_terms(act),
         ),
         notes=("The sigmoid of a score is the probability that the token was replaced.",),
-        config_keys=subject.keys("width", "activation"),
+        config_keys=view.keys("width", "activation"),
         source="Clark et al. 2020, section 2",
     )
 
 
-def tying_notes(subject: Subject, name: str) -> tuple[str, ...]:
+def tying_notes(view: ModuleView, name: str) -> tuple[str, ...]:
     """Return a note on a weight that is another tensor under a second name."""
-    tensor = subject.tensors.get(name)
+    tensor = view.tensors.get(name)
     if tensor is None or tensor.tied_to is None:
         return ()
     return (
@@ -280,21 +280,21 @@ def tying_notes(subject: Subject, name: str) -> tuple[str, ...]:
     )
 
 
-def _bias_notes(subject: Subject) -> tuple[str, ...]:
-    names = [subject.tensors.get(name) for name in ("bias", "decoder.bias")]
+def _bias_notes(view: ModuleView) -> tuple[str, ...]:
+    names = [view.tensors.get(name) for name in ("bias", "decoder.bias")]
     if not any(tensor is not None and tensor.tied_to for tensor in names):
         return ()
     return ("'bias' and 'decoder.bias' are two names of one tensor; it is added once.",)
 
 
-def lm_transform(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+def lm_transform(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Return the lines and terms before the decoder: a child's, or this module's own layers."""
-    if "transform" in subject.children:
+    if "transform" in view.children:
         return ('T = "Transform"(X)',), (Term("T", "output of the head's transform"),)
-    dense = subject.affine("dense")
+    dense = view.affine("dense")
     # RoBERTa calls the exact GELU itself; ALBERT holds an activation module.
-    names = [name for name in ("activation", "transform_act_fn") if name in subject.children]
-    act = operator_of(subject, names[0]) if names else 'op("GELU")'
+    names = [name for name in ("activation", "transform_act_fn") if name in view.children]
+    act = operator_of(view, names[0]) if names else 'op("GELU")'
     line = (
         f"{sized('T', 'S', dense.outputs)} = {LAYER_NORM}({act}("
         f"{dense.maths(sized('X', 'S', dense.inputs), '1')}))"
@@ -302,5 +302,5 @@ def lm_transform(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     return (line,), (
         *dense.terms("the first linear layer", "1"),
         *activation_terms(act),
-        *norm_terms(subject, "LayerNorm", "layer_norm"),
+        *norm_terms(view, "LayerNorm", "layer_norm"),
     )

@@ -6,9 +6,9 @@ from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.blocks import DROPOUT, POST_NORM, RESIDUAL
 from bertviewer.core.formulas.feed_forward import Network, read_network, read_split_network
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import Norm, norm_of
 from bertviewer.core.formulas.notation import TOKENS, sized
-from bertviewer.core.formulas.subject import Subject
 
 PRE_NORM = (
     "Pre-norm: each sub-layer normalises its own input, and the residual path runs from the first "
@@ -38,78 +38,78 @@ class _Layer:
     first_is_bare: bool = False
 
 
-def bert_layer(subject: Subject) -> Formula:
+def bert_layer(view: ModuleView) -> Formula:
     """BERT's layer, post-norm; a decoder's has cross-attention in between."""
-    cross = "crossattention" in subject.children
-    norm = norm_of(subject.below("output"), "LayerNorm")
-    return _formula(subject, _Layer(bert_network(subject), norm, cross=cross, optional=cross))
+    cross = "crossattention" in view.children
+    norm = norm_of(view.below("output"), "LayerNorm")
+    return _formula(view, _Layer(bert_network(view), norm, cross=cross, optional=cross))
 
 
-def bert_network(subject: Subject) -> Network:
+def bert_network(view: ModuleView) -> Network:
     """Return the network whose halves are the children 'intermediate' and 'output'."""
-    inner, outer = subject.below("intermediate"), subject.below("output")
+    inner, outer = view.below("intermediate"), view.below("output")
     act = operator_of(inner, "intermediate_act_fn")
     return Network(inner.affine("dense"), outer.affine("dense"), act)
 
 
-def pre_norm_layer(subject: Subject, network: Network, norm: Norm, *, cross: bool) -> Formula:
+def pre_norm_layer(view: ModuleView, network: Network, norm: Norm, *, cross: bool) -> Formula:
     """Return the formula of a layer whose norms stand before the sub-layers."""
-    return _formula(subject, _Layer(network, norm, pre=True, cross=cross, optional=cross))
+    return _formula(view, _Layer(network, norm, pre=True, cross=cross, optional=cross))
 
 
-def albert_layer(subject: Subject) -> Formula:
+def albert_layer(view: ModuleView) -> Formula:
     """ALBERT's layer: BERT's, with the feed-forward network in the layer itself."""
-    first, second = subject.affine("ffn"), subject.affine("ffn_output")
-    network = Network(first, second, operator_of(subject, "activation"))
-    return _formula(subject, _Layer(network, norm_of(subject, "full_layer_layer_norm")))
+    first, second = view.affine("ffn"), view.affine("ffn_output")
+    network = Network(first, second, operator_of(view, "activation"))
+    return _formula(view, _Layer(network, norm_of(view, "full_layer_layer_norm")))
 
 
-def distilbert_layer(subject: Subject) -> Formula:
+def distilbert_layer(view: ModuleView) -> Formula:
     """DistilBERT's layer: BERT's."""
-    network = read_network(subject.below("ffn"))
-    return _formula(subject, _Layer(network, norm_of(subject, "output_layer_norm")))
+    network = read_network(view.below("ffn"))
+    return _formula(view, _Layer(network, norm_of(view, "output_layer_norm")))
 
 
-def gpt2_layer(subject: Subject) -> Formula:
+def gpt2_layer(view: ModuleView) -> Formula:
     """GPT-2's block, pre-norm and causal (Radford et al. 2019, section 2.3)."""
-    cross = "crossattention" in subject.children
-    network = read_network(subject.below("mlp"))
-    layer = _Layer(network, norm_of(subject, "ln_1"), pre=True, cross=cross, optional=cross)
-    return _formula(subject, layer)
+    cross = "crossattention" in view.children
+    network = read_network(view.below("mlp"))
+    layer = _Layer(network, norm_of(view, "ln_1"), pre=True, cross=cross, optional=cross)
+    return _formula(view, layer)
 
 
-def torch_layer(subject: Subject) -> Formula:
+def torch_layer(view: ModuleView) -> Formula:
     """torch.nn's encoder or decoder layer; ``norm_first`` chooses where the norms stand."""
-    first, second = subject.affine("linear1"), subject.affine("linear2")
+    first, second = view.affine("linear1"), view.affine("linear2")
     layer = _Layer(
-        Network(first, second, _torch_activation(subject)),
-        norm_of(subject, "norm1"),
-        pre=subject.attribute("norm_first") is True,
-        cross="multihead_attn" in subject.children,
+        Network(first, second, _torch_activation(view)),
+        norm_of(view, "norm1"),
+        pre=view.attribute("norm_first") is True,
+        cross="multihead_attn" in view.children,
     )
-    return _formula(subject, layer)
+    return _formula(view, layer)
 
 
-def bart_layer(subject: Subject) -> Formula:
+def bart_layer(view: ModuleView) -> Formula:
     """BART's encoder or decoder layer, post-norm (Lewis et al. 2020, section 2.1)."""
-    return _formula(subject, _bart(subject, pre=False))
+    return _formula(view, _bart(view, pre=False))
 
 
-def mbart_layer(subject: Subject) -> Formula:
+def mbart_layer(view: ModuleView) -> Formula:
     """mBART's: BART's with the norms before the sub-layers (Liu et al. 2020, section 2.2)."""
-    return _formula(subject, _bart(subject, pre=True))
+    return _formula(view, _bart(view, pre=True))
 
 
-def llama_layer(subject: Subject) -> Formula:
+def llama_layer(view: ModuleView) -> Formula:
     """Llama's layer, pre-norm with RMSNorm (Touvron et al. 2023, section 2.2)."""
-    subject.below("post_attention_layernorm")
-    network = read_network(subject.below("mlp"))
-    return _formula(subject, _Layer(network, norm_of(subject, "input_layernorm"), pre=True))
+    view.below("post_attention_layernorm")
+    network = read_network(view.below("mlp"))
+    return _formula(view, _Layer(network, norm_of(view, "input_layernorm"), pre=True))
 
 
-def t5_block(subject: Subject) -> Formula:
+def t5_block(view: ModuleView) -> Formula:
     """T5's layer: two or three sub-layers in a list, pre-norm (Raffel et al. 2020, section 2.1)."""
-    parts = subject.below("layer")
+    parts = view.below("layer")
     last = parts.below(str(len(parts.children) - 1))
     cross = len(parts.children) == 3
     layer = _Layer(
@@ -119,37 +119,37 @@ def t5_block(subject: Subject) -> Formula:
         cross=cross,
         optional=cross,
     )
-    return _formula(subject, layer)
+    return _formula(view, layer)
 
 
-def modernbert_layer(subject: Subject) -> Formula:
+def modernbert_layer(view: ModuleView) -> Formula:
     """ModernBERT's layer, pre-norm with a gated network (Warner et al. 2024, section 2.1)."""
     layer = _Layer(
-        read_split_network(subject.below("mlp")),
-        norm_of(subject, "mlp_norm"),
+        read_split_network(view.below("mlp")),
+        norm_of(view, "mlp_norm"),
         pre=True,
-        first_is_bare=subject.class_of("attn_norm") == "Identity",
+        first_is_bare=view.class_of("attn_norm") == "Identity",
     )
-    return _formula(subject, layer)
+    return _formula(view, layer)
 
 
-def _bart(subject: Subject, *, pre: bool) -> _Layer:
-    cross = "encoder_attn" in subject.children
-    norm = norm_of(subject, "self_attn_layer_norm")
-    return _Layer(read_network(subject), norm, pre=pre, cross=cross, optional=cross)
+def _bart(view: ModuleView, *, pre: bool) -> _Layer:
+    cross = "encoder_attn" in view.children
+    norm = norm_of(view, "self_attn_layer_norm")
+    return _Layer(read_network(view), norm, pre=pre, cross=cross, optional=cross)
 
 
-def _torch_activation(subject: Subject) -> str:
+def _torch_activation(view: ModuleView) -> str:
     """Return torch's activation: a child module, or a function that a layer does not name."""
-    if "activation" in subject.children:
-        return operator_of(subject, "activation")
+    if "activation" in view.children:
+        return operator_of(view, "activation")
     known = {1: "relu", 2: "gelu"}
-    noted = known.get(subject.integer("activation_relu_or_gelu") or 0)
-    name = noted or subject.config.get("activation")
+    noted = known.get(view.integer("activation_relu_or_gelu") or 0)
+    name = noted or view.config.get("activation")
     return {"relu": 'op("ReLU")', "gelu": 'op("GELU")'}.get(str(name), "phi")
 
 
-def _formula(subject: Subject, layer: _Layer) -> Formula:
+def _formula(view: ModuleView, layer: _Layer) -> Formula:
     width = layer.network.second.outputs
     cross, pre = layer.cross, layer.pre
     kind = "Decoder layer" if cross else "Transformer layer"
@@ -170,7 +170,7 @@ def _formula(subject: Subject, layer: _Layer) -> Formula:
             *layer.norm.terms,
         ),
         notes=_notes(layer, width),
-        config_keys=subject.keys("width", "heads", "feed-forward", "activation", "norm first"),
+        config_keys=view.keys("width", "heads", "feed-forward", "activation", "norm first"),
         source="Vaswani et al. 2017, section 3.1"
         + ("; pre-norm: Radford et al. 2019, section 2.3, and Xiong et al. 2020" if pre else ""),
     )

@@ -2,42 +2,42 @@
 
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import epsilon_of
 from bertviewer.core.formulas.notation import number_maths, sized
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import number_text
 
 
-def layer_norm(subject: Subject) -> Formula:
+def layer_norm(view: ModuleView) -> Formula:
     """Layer normalisation over the last axis (Ba et al. 2016, section 3.1; torch.nn.LayerNorm)."""
-    shape = subject.shape("weight")
+    shape = view.shape("weight")
     width = None if shape is None else shape[-1]
-    epsilon = epsilon_of(subject)
+    epsilon = epsilon_of(view)
     return Formula(
         role="layer norm",
         title="Layer normalisation",
         summary="Brings each position's vector to mean 0 and variance 1 over its features"
-        + _afterwards(subject),
-        maths=_maths(subject, width, epsilon),
-        terms=_terms(subject, width, epsilon),
-        notes=_notes(subject, width),
-        config_keys=subject.keys("epsilon"),
+        + _afterwards(view),
+        maths=_maths(view, width, epsilon),
+        terms=_terms(view, width, epsilon),
+        notes=_notes(view, width),
+        config_keys=view.keys("epsilon"),
         source="Ba et al. 2016, section 3.1; epsilon under the root as in torch.nn.LayerNorm",
     )
 
 
-def _afterwards(subject: Subject) -> str:
-    if not subject.shape("weight"):
+def _afterwards(view: ModuleView) -> str:
+    if not view.shape("weight"):
         return "."
-    shifts = " and shifts" if subject.shape("bias") else ""
+    shifts = " and shifts" if view.shape("bias") else ""
     return f", then scales{shifts} each feature by learnt numbers."
 
 
-def _maths(subject: Subject, width: int | None, epsilon: float | None) -> tuple[str, ...]:
+def _maths(view: ModuleView, width: int | None, epsilon: float | None) -> tuple[str, ...]:
     size = width or "D"
     last = width - 1 if width else "D - 1"
-    scale = f" dot.o {sized('gamma', size)}" if subject.shape("weight") else ""
-    shift = f" + {sized('beta', size)}" if subject.shape("bias") else ""
+    scale = f" dot.o {sized('gamma', size)}" if view.shape("weight") else ""
+    shift = f" + {sized('beta', size)}" if view.shape("bias") else ""
     total = f"1/{size} sum_(i=0)^({last})"
     value = f", quad epsilon = {number_maths(epsilon)}" if epsilon is not None else ""
     return (
@@ -46,7 +46,7 @@ def _maths(subject: Subject, width: int | None, epsilon: float | None) -> tuple[
     )
 
 
-def _terms(subject: Subject, width: int | None, epsilon: float | None) -> tuple[Term, ...]:
+def _terms(view: ModuleView, width: int | None, epsilon: float | None) -> tuple[Term, ...]:
     shape = shape_text((width,)) if width else None
     terms = [
         Term("x", "input vector of one position", shape),
@@ -58,18 +58,18 @@ def _terms(subject: Subject, width: int | None, epsilon: float | None) -> tuple[
             None if epsilon is None else number_text(epsilon, 6),
         ),
     ]
-    if subject.shape("weight"):
+    if view.shape("weight"):
         terms.append(Term("gamma", "learnt scale (weight), one for each feature", shape))
         terms.append(Term("dot.o", "product feature by feature"))
-    if subject.shape("bias"):
+    if view.shape("bias"):
         terms.append(Term("beta", "learnt shift (bias), one for each feature", shape))
     return tuple(terms)
 
 
-def _notes(subject: Subject, width: int | None) -> tuple[str, ...]:
+def _notes(view: ModuleView, width: int | None) -> tuple[str, ...]:
     size = f"{width:,}" if width else "D"
     return (
-        *_parameter_notes(subject, size),
+        *_parameter_notes(view, size),
         "Mean and variance are taken for each position over its own features. No other position "
         "and no other sequence of the batch takes part.",
         "torch divides by the root of (variance + epsilon). Hand-written versions often divide by "
@@ -80,18 +80,18 @@ def _notes(subject: Subject, width: int | None) -> tuple[str, ...]:
     )
 
 
-def _parameter_notes(subject: Subject, size: str) -> tuple[str, ...]:
+def _parameter_notes(view: ModuleView, size: str) -> tuple[str, ...]:
     """Answer what gamma multiplies."""
-    shifted = subject.shape("bias") is not None
-    tensors = [shape for name in ("weight", "bias") if (shape := subject.shape(name))]
+    shifted = view.shape("bias") is not None
+    tensors = [shape for name in ("weight", "bias") if (shape := view.shape(name))]
     # A weight of each head's own is a table of them.
-    if not subject.shape("weight") or any(len(shape) != 1 for shape in tensors):
+    if not view.shape("weight") or any(len(shape) != 1 for shape in tensors):
         return ()
     each = "a gamma and a beta of its own" if shifted else "a gamma of its own"
     product = f"2 times {size}" if shifted else size
     return (
         f"Each of the {size} features has {each}, shared by all positions: {product} are "
-        f"{subject.node.own_parameters:,} parameters, however long the sequence is. An input of "
+        f"{view.node.own_parameters:,} parameters, however long the sequence is. An input of "
         f"[1, 512, {size.replace(',', '')}] has 512 means and 512 variances, and feature i of "
         "every position is multiplied by the same gamma i"
         + (" and shifted by the same beta i." if shifted else "."),

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from bertviewer.core.formulas.formula import Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import number_text
 
 RMS_CLASSES = (
@@ -41,21 +41,21 @@ class Norm:
         return (Term(self.operator, _MEANINGS[self.operator], value),)
 
 
-def norm_of(subject: Subject, *names: str) -> Norm:
+def norm_of(view: ModuleView, *names: str) -> Norm:
     """Return the first child of these names as a normalisation; a layer norm if there is none."""
-    name = next((name for name in names if name in subject.children), None)
+    name = next((name for name in names if name in view.children), None)
     if name is None:
         return Norm(LAYER_NORM)
-    child = subject.below(name)
+    child = view.below(name)
     return Norm(RMS_NORM if child.node.class_name in _RMS else LAYER_NORM, epsilon_of(child))
 
 
-def norm_terms(subject: Subject, *names: str) -> tuple[Term, ...]:
+def norm_terms(view: ModuleView, *names: str) -> tuple[Term, ...]:
     """Return the term for the first child of these names."""
-    return norm_of(subject, *names).terms
+    return norm_of(view, *names).terms
 
 
-def epsilon_of(subject: Subject) -> float | None:
+def epsilon_of(view: ModuleView) -> float | None:
     """Return the constant under the root, by either of the names that it goes by."""
-    value = subject.attribute("eps", "variance_epsilon")
+    value = view.attribute("eps", "variance_epsilon")
     return value if isinstance(value, float) else None

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.formulas.module_view import ModuleView
 
-Condition = Callable[[Subject], bool]
+Condition = Callable[[ModuleView], bool]
 
 
 class Note(str):
@@ -24,11 +24,11 @@ class Note(str):
         return note
 
 
-def true_notes(notes: tuple[str, ...], subject: Subject) -> tuple[str, ...]:
+def true_notes(notes: tuple[str, ...], view: ModuleView) -> tuple[str, ...]:
     """Return those that hold, as plain text; a note without a condition always does."""
-    return tuple(str(note) for note in notes if not isinstance(note, Note) or note.holds(subject))
+    return tuple(str(note) for note in notes if not isinstance(note, Note) or note.holds(view))
 
 
 def no(condition: Condition) -> Condition:
     """Return the condition that another one does not hold."""
-    return lambda subject: not condition(subject)
+    return lambda view: not condition(view)

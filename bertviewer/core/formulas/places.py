@@ -1,6 +1,6 @@
 """What a small module is for, by its place: the first ending that fits its path wins."""
 
-from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.formulas.module_view import ModuleView
 
 LINEAR_USES = (
     ("query", "Makes the queries: what each position looks for."),
@@ -119,7 +119,7 @@ DROPOUT_PLACES = (
 )
 
 
-def use_of(subject: Subject, uses: tuple[tuple[str, str], ...], otherwise: str) -> str:
+def use_of(view: ModuleView, uses: tuple[tuple[str, str], ...], otherwise: str) -> str:
     """Return the text of the first ending that fits the module's path."""
-    path = f".{subject.node.path}"
+    path = f".{view.node.path}"
     return next((text for ending, text in uses if path.endswith(f".{ending}")), otherwise)

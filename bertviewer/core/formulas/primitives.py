@@ -3,22 +3,22 @@
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import is_called, works_by_position
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.places import DROPOUT_PLACES, LINEAR_USES, use_of
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.special_floats import Scalar
 
 
-def linear(subject: Subject) -> Formula:
+def linear(view: ModuleView) -> Formula:
     """A linear layer: torch.nn.Linear, or the Conv1D of Radford et al. 2018.
 
     Raises:
         LookupError: its weight is multiplied by another module.
     """
-    if not is_called(subject):
-        raise LookupError(f"{subject.node.path} is never called")
-    layer = subject.affine()
+    if not is_called(view):
+        raise LookupError(f"{view.node.path} is never called")
+    layer = view.affine()
     order = (
         "torch stores the weight as [out, in], so the formula transposes it: row j of W makes "
         "output feature j."
@@ -40,7 +40,7 @@ def linear(subject: Subject) -> Formula:
     return Formula(
         role="linear",
         title="Linear layer" if layer.transposed else "Linear layer, stored transposed (Conv1D)",
-        summary=use_of(subject, LINEAR_USES, "Maps each vector to a new one: weighted sums."),
+        summary=use_of(view, LINEAR_USES, "Maps each vector to a new one: weighted sums."),
         maths=(
             f"{sized('y', layer.outputs)} = {layer.maths(sized('x', layer.inputs))}",
             f"y_j = sum_(i=0)^({layer.inputs - 1}) x_i {entry}{bias}, "
@@ -59,9 +59,9 @@ def linear(subject: Subject) -> Formula:
     )
 
 
-def dropout(subject: Subject) -> Formula:
+def dropout(view: ModuleView) -> Formula:
     """Dropout (Srivastava et al. 2014, section 4), scaled while training as torch does."""
-    chance = subject.attribute("p")
+    chance = view.attribute("p")
     p = f"{chance:g}" if isinstance(chance, float | int) else None
     return Formula(
         role="dropout",
@@ -82,12 +82,12 @@ def dropout(subject: Subject) -> Formula:
             "scaling afterwards.",
             "It has no parameters.",
         ),
-        config_keys=_dropout_keys(subject, chance),
+        config_keys=_dropout_keys(view, chance),
         source="Srivastava et al. 2014, section 4",
     )
 
 
-def identity(subject: Subject) -> Formula:
+def identity(view: ModuleView) -> Formula:
     """A place holder that hands its input on."""
     return Formula(
         role="identity",
@@ -101,7 +101,7 @@ def identity(subject: Subject) -> Formula:
     )
 
 
-def loss(subject: Subject) -> Formula:
+def loss(view: ModuleView) -> Formula:
     """Cross entropy as torch.nn.CrossEntropyLoss computes it with its defaults."""
     return Formula(
         role="loss",
@@ -120,13 +120,13 @@ def loss(subject: Subject) -> Formula:
     )
 
 
-def _dropout_keys(subject: Subject, chance: Scalar) -> tuple[str, ...]:
+def _dropout_keys(view: ModuleView, chance: Scalar) -> tuple[str, ...]:
     """Return the keys that can have set this dropout: those of its place with its value."""
-    path = f".{subject.node.path}"
+    path = f".{view.node.path}"
     choice = next((c for ending, c in DROPOUT_PLACES if path.endswith(f".{ending}")), "dropout")
-    if choice == "dropout" and subject.node.depth == 1:
+    if choice == "dropout" and view.node.depth == 1:
         choice = "head dropout"
-    return tuple(key for key in subject.keys(choice) if subject.config[key] == chance)
+    return tuple(key for key in view.keys(choice) if view.config[key] == chance)
 
 
 def _range(letter: str, count: int) -> str:

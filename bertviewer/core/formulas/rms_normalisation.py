@@ -2,34 +2,34 @@
 
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import epsilon_of
 from bertviewer.core.formulas.notation import number_maths, sized
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import number_text
 
 _SOURCE = "Zhang & Sennrich 2019, section 3"
 
 
-def rms_norm(subject: Subject) -> Formula:
+def rms_norm(view: ModuleView) -> Formula:
     """RMSNorm over the last axis (Zhang & Sennrich 2019, section 3; torch.nn.RMSNorm)."""
-    return _formula(subject, "gamma", "learnt scale (weight), one for each feature", ())
+    return _formula(view, "gamma", "learnt scale (weight), one for each feature", ())
 
 
-def rms_norm_one_plus(subject: Subject) -> Formula:
+def rms_norm_one_plus(view: ModuleView) -> Formula:
     """Gemma's RMSNorm, which scales by 1 + weight (Gemma Team 2024; transformers' code)."""
     note = (
         "The scale is 1 + gamma: the stored weight is what is added to 1, so that weights of 0, "
         "where training starts, scale by 1."
     )
-    return _formula(subject, "(1 + gamma)", "learnt weight, one for each feature", (note,))
+    return _formula(view, "(1 + gamma)", "learnt weight, one for each feature", (note,))
 
 
-def _formula(subject: Subject, scale: str, meaning: str, notes: tuple[str, ...]) -> Formula:
-    shape = subject.shape("weight")
+def _formula(view: ModuleView, scale: str, meaning: str, notes: tuple[str, ...]) -> Formula:
+    shape = view.shape("weight")
     width = None if shape is None else shape[-1]
     size: int | str = width or "D"
     last = width - 1 if width else "D - 1"
-    epsilon = epsilon_of(subject)
+    epsilon = epsilon_of(view)
     value = "" if epsilon is None else f", quad epsilon = {number_maths(epsilon)}"
     weight = scale.replace("gamma", sized("gamma", size))
     factor = f" dot.o {weight}" if width else ""
@@ -66,15 +66,15 @@ def _formula(subject: Subject, scale: str, meaning: str, notes: tuple[str, ...])
             else "It is layer normalisation without the mean, the scale and the shift.",
             "The mean square is taken for each position over its own features. No other position "
             "and no other sequence of the batch takes part.",
-            *(_parameters(subject, width) if width else ()),
+            *(_parameters(view, width) if width else ()),
         ),
-        config_keys=subject.keys("epsilon"),
+        config_keys=view.keys("epsilon"),
         source=_SOURCE,
     )
 
 
-def _parameters(subject: Subject, width: int) -> tuple[str, ...]:
+def _parameters(view: ModuleView, width: int) -> tuple[str, ...]:
     return (
-        f"Every position shares the same {subject.node.own_parameters:,} learnt numbers: feature i "
+        f"Every position shares the same {view.node.own_parameters:,} learnt numbers: feature i "
         f"of every position meets gamma i. Layer normalisation would hold {2 * width:,}.",
     )

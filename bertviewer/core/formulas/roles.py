@@ -32,7 +32,7 @@ from bertviewer.core.formulas import (
     task_models,
 )
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.formulas.module_view import ModuleView
 
 # Families whose modules are BERT's, word for word but for the name in front.
 _PREFIXES = ("Bert", "Roberta", "Electra", "XLMRoberta", "Camembert")
@@ -59,7 +59,7 @@ class Role:
     """A formula and the classes of modules that it describes."""
 
     name: str
-    build: Callable[[Subject], Formula]
+    build: Callable[[ModuleView], Formula]
     classes: tuple[str, ...]
 
 

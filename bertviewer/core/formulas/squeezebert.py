@@ -9,9 +9,9 @@ from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.attention import head_counts
 from bertviewer.core.formulas.blocks import DROPOUT, POST_NORM, RESIDUAL, activation_terms
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import SOFTMAX, TOKENS, indices, listing, sized
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import count_text
 
 _SOURCE = "Iandola et al. 2020, section 3"
@@ -20,15 +20,15 @@ _CONV = 'op("Conv")'
 _HOLDERS = ("SqueezeBertSelfAttention", "ConvDropoutLayerNorm", "ConvActivation")
 
 
-def convolution(subject: Subject) -> Formula:
+def convolution(view: ModuleView) -> Formula:
     """A convolution of one position, in groups (Iandola et al. 2020, section 3)."""
-    parent = next(n for n in subject.architecture.modules if n.path == subject.node.parent)
+    parent = next(n for n in view.architecture.modules if n.path == view.node.parent)
     if parent.class_name not in _HOLDERS:
         raise LookupError("a convolution of more than one position")
-    outputs, each, _ = subject.tensors["weight"].shape
-    groups = subject.integer("groups") or 1
+    outputs, each, _ = view.tensors["weight"].shape
+    groups = view.integer("groups") or 1
     made = outputs // groups
-    bias = " + b_j" if "bias" in subject.tensors else ""
+    bias = " + b_j" if "bias" in view.tensors else ""
     biases = (Term("b_j", "bias of feature j", shape_text((outputs,))),) if bias else ()
     return Formula(
         role="convolution",
@@ -57,15 +57,15 @@ def convolution(subject: Subject) -> Formula:
                 else "."
             ),
         ),
-        config_keys=subject.keys("groups of features"),
+        config_keys=view.keys("groups of features"),
         source=_SOURCE,
     )
 
 
-def attention(subject: Subject) -> Formula:
+def attention(view: ModuleView) -> Formula:
     """BERT's self-attention with the axes the other way round (Vaswani et al. 2017, 3.2)."""
-    width = subject.tensors["query.weight"].shape[0]
-    count, size = head_counts(subject, width)
+    width = view.tensors["query.weight"].shape[0]
+    count, size = head_counts(view, width)
     return Formula(
         role="self-attention",
         title="Multi-head self-attention of convolutions",
@@ -93,15 +93,15 @@ def attention(subject: Subject) -> Formula:
             Term("d_k", "features of one head; its root divides the scores", str(size)),
         ),
         notes=("Concat sets the heads one below the other.",),
-        config_keys=subject.keys("width", "heads", "groups of features", "attention dropout"),
+        config_keys=view.keys("width", "heads", "groups of features", "attention dropout"),
         source=f"{_SOURCE}; Vaswani et al. 2017, sections 3.2.1 and 3.2.2",
     )
 
 
-def convolution_and_norm(subject: Subject) -> Formula:
+def convolution_and_norm(view: ModuleView) -> Formula:
     """Convolution, residual and layer norm (Iandola et al. 2020, section 3)."""
-    outputs, inputs = _sizes(subject)
-    norm = norm_of(subject, "layernorm")
+    outputs, inputs = _sizes(view)
+    norm = norm_of(view, "layernorm")
     total = f"{_CONV}({sized('Z', inputs, 'S')}) + {sized('R', outputs, 'S')}"
     return Formula(
         role="add & norm",
@@ -117,15 +117,15 @@ def convolution_and_norm(subject: Subject) -> Formula:
             *norm.terms,
         ),
         notes=(RESIDUAL, POST_NORM, DROPOUT),
-        config_keys=subject.keys("width", "groups of features", "dropout"),
+        config_keys=view.keys("width", "groups of features", "dropout"),
         source=_SOURCE,
     )
 
 
-def convolution_and_act(subject: Subject) -> Formula:
+def convolution_and_act(view: ModuleView) -> Formula:
     """First half of the feed-forward network (Iandola et al. 2020, section 3)."""
-    outputs, inputs = _sizes(subject)
-    act = operator_of(subject, "act")
+    outputs, inputs = _sizes(view)
+    act = operator_of(view, "act")
     return Formula(
         role="feed-forward, first half",
         title="Feed-forward network, first half",
@@ -138,16 +138,16 @@ def convolution_and_act(subject: Subject) -> Formula:
             *activation_terms(act),
         ),
         notes=("Each position goes through it on its own; only attention mixes positions.",),
-        config_keys=subject.keys("width", "feed-forward", "groups of features", "activation"),
+        config_keys=view.keys("width", "feed-forward", "groups of features", "activation"),
         source=_SOURCE,
     )
 
 
-def layer(subject: Subject) -> Formula:
+def layer(view: ModuleView) -> Formula:
     """BERT's layer, post-norm, of convolutions (Iandola et al. 2020, section 3)."""
-    width = subject.tensors["attention.query.weight"].shape[0]
-    act = operator_of(subject.below("intermediate"), "act")
-    norm = norm_of(subject.below("output"), "layernorm")
+    width = view.tensors["attention.query.weight"].shape[0]
+    act = operator_of(view.below("intermediate"), "act")
+    norm = norm_of(view.below("output"), "layernorm")
     target = sized("Z", width, "S")
     return Formula(
         role="layer",
@@ -169,14 +169,14 @@ def layer(subject: Subject) -> Formula:
             *norm.terms,
         ),
         notes=(RESIDUAL, POST_NORM, DROPOUT),
-        config_keys=subject.keys("width", "heads", "feed-forward", "activation"),
+        config_keys=view.keys("width", "heads", "feed-forward", "activation"),
         source=_SOURCE,
     )
 
 
-def product(subject: Subject) -> Formula:
+def product(view: ModuleView) -> Formula:
     """A matrix product in a module of its own (transformers' code)."""
-    keys = subject.node.name == "matmul_qk"
+    keys = view.node.name == "matmul_qk"
     left, right = ("a head's queries", "its keys") if keys else ("probabilities", "a head's values")
     return Formula(
         role="product",
@@ -190,9 +190,9 @@ def product(subject: Subject) -> Formula:
     )
 
 
-def probabilities(subject: Subject) -> Formula:
+def probabilities(view: ModuleView) -> Formula:
     """Softmax as torch.nn.Softmax computes it."""
-    del subject
+    del view
     return Formula(
         role="softmax",
         title="Softmax",
@@ -205,8 +205,8 @@ def probabilities(subject: Subject) -> Formula:
     )
 
 
-def _sizes(subject: Subject) -> tuple[int, int]:
+def _sizes(view: ModuleView) -> tuple[int, int]:
     """Return the features that a child's convolution gives and takes."""
-    inner = subject.below("conv1d")
+    inner = view.below("conv1d")
     outputs, each, _ = inner.tensors["weight"].shape
     return outputs, each * (inner.integer("groups") or 1)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from bertviewer.core.formulas.distance_buckets import MPNET_BUCKETS
 from bertviewer.core.formulas.facts import has_positions
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import (
     INTO,
     LAYER_NORM,
@@ -15,7 +16,6 @@ from bertviewer.core.formulas.notation import (
     sized,
 )
 from bertviewer.core.formulas.notes import Note, no
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import count_text
 
 STEP = "X_(l+1)"
@@ -23,11 +23,11 @@ LAYER_TERM = Term("X_l", "hidden state l: the input of layer l, one row for each
 _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
 
 
-def composition(subject: Subject) -> Formula:
+def composition(view: ModuleView) -> Formula:
     """A container: a list computes nothing, a sequence runs its members in order."""
-    count = len(subject.children)
+    count = len(view.children)
     members = count_text(count, "1 module", "{0} modules")
-    listed = subject.node.class_name != "Sequential"
+    listed = view.node.class_name != "Sequential"
     names = listing("f_{}", count) if count else ""
     return Formula(
         role="composition",
@@ -41,20 +41,20 @@ def composition(subject: Subject) -> Formula:
         terms=(Term("f_0", "first member: counting starts at 0", members),) if count else (),
         notes=("It has no parameters of its own.",),
         config_keys=tuple(
-            key for key in subject.keys("layers", "groups") if subject.config[key] == count
+            key for key in view.keys("layers", "groups") if view.config[key] == count
         ),
         source="torch.nn",
     )
 
 
-def stack(subject: Subject) -> Formula:
+def stack(view: ModuleView) -> Formula:
     """A stack of layers, with a last layer norm where the module has one."""
-    return _stack(subject, "", (), ())
+    return _stack(view, "", (), ())
 
 
-def mpnet_stack(subject: Subject) -> Formula:
+def mpnet_stack(view: ModuleView) -> Formula:
     """MPNet's: the bias by distance is looked up once, for all layers (Song et al. 2020)."""
-    buckets, heads = subject.tensors["relative_attention_bias.weight"].shape
+    buckets, heads = view.tensors["relative_attention_bias.weight"].shape
     term = Term("B", "bias on the scores by distance, one per head and pair of positions")
     note = (
         f"The table relative_attention_bias, [{buckets}, {heads}], has a row for each bucket of "
@@ -65,12 +65,12 @@ def mpnet_stack(subject: Subject) -> Formula:
         "number of rows the configuration asks for. What it gives is added to the scores of every "
         "layer."
     )
-    return _stack(subject, ", B", (term,), (note,))
+    return _stack(view, ", B", (term,), (note,))
 
 
-def roformer_stack(subject: Subject) -> Formula:
+def roformer_stack(view: ModuleView) -> Formula:
     """RoFormer's: one table of sines and cosines for all layers (Su et al. 2021, section 3.2)."""
-    rows, size = subject.tensors["embed_positions.weight"].shape
+    rows, size = view.tensors["embed_positions.weight"].shape
     table = sized('W_"pos"', rows, size)
     terms = (
         Term("P", "sines and cosines of all positions, for all layers", f"[S, {size}]"),
@@ -80,36 +80,36 @@ def roformer_stack(subject: Subject) -> Formula:
         "Position comes in here and not with the embeddings: every layer's attention turns its "
         "queries and keys by these angles."
     )
-    found = _stack(subject, ", P", terms, (note,))
+    found = _stack(view, ", P", terms, (note,))
     line = f"{sized('P', 'S', size)} = {table}[0, dots, S - 1]"
     return replace(found, maths=(line, *found.maths), source="Su et al. 2021, section 3.2")
 
 
-def squeezebert_stack(subject: Subject) -> Formula:
+def squeezebert_stack(view: ModuleView) -> Formula:
     """SqueezeBERT's: the axes change places for the layers (Iandola et al. 2020, section 3)."""
-    found = stack(subject)
-    count = len(subject.below("layers").children)
+    found = stack(view)
+    count = len(view.below("layers").children)
     lines = (
         f'X_(l+1)^top = "Layer"_l (X_l^top), quad l = {indices(count)}',
         *found.maths[1:],
     )
     note = (
         "Convolutions want the features before the positions: each layer takes and gives "
-        f"[{subject.width}, S], the stack [S, {subject.width}]."
+        f"[{view.width}, S], the stack [S, {view.width}]."
     )
     notes = (note, *found.notes)
     return replace(found, maths=lines, notes=notes, source="Iandola et al. 2020, section 3")
 
 
-def deberta_stack(subject: Subject) -> Formula:
+def deberta_stack(view: ModuleView) -> Formula:
     """DeBERTa's: one table of distances for all layers (He et al. 2021, section 3.1)."""
-    if "conv" in subject.children:
+    if "conv" in view.children:
         raise LookupError("a stack of another make")
-    if not subject.attribute("relative_attention"):
-        return stack(subject)
-    rows, width = subject.tensors["rel_embeddings.weight"].shape
+    if not view.attribute("relative_attention"):
+        return stack(view)
+    rows, width = view.tensors["rel_embeddings.weight"].shape
     table = sized('W_"rel"', rows, width)
-    normed = "LayerNorm" in subject.children
+    normed = "LayerNorm" in view.children
     line = f"R = {LAYER_NORM}({table})" if normed else f"R = {table}"
     terms = (
         Term("R", "vectors of the distances, for all layers", f"[{rows}, {width}]"),
@@ -120,21 +120,21 @@ def deberta_stack(subject: Subject) -> Formula:
         Note(f"Position comes in here and not with the embeddings: {compares}", no(has_positions)),
         Note(f"Position comes in here and with the embeddings too: {compares}", has_positions),
     )
-    found = _stack(subject, ", R", terms, notes)
+    found = _stack(view, ", R", terms, notes)
     source = "He et al. 2021 (DeBERTa), section 3.1"
     return replace(found, maths=(line, *found.maths), source=source)
 
 
 def _stack(
-    subject: Subject, given: str, extra: tuple[Term, ...], notes: tuple[str, ...]
+    view: ModuleView, given: str, extra: tuple[Term, ...], notes: tuple[str, ...]
 ) -> Formula:
     """Return the formula of a stack; ``given`` is what every layer gets besides X."""
-    layers = subject.below("layer" if "layer" in subject.children else "layers")
+    layers = view.below("layer" if "layer" in view.children else "layers")
     count = len(layers.children)
-    normed = bool({"norm", "emb_layer_norm_after"} & set(subject.children))
+    normed = bool({"norm", "emb_layer_norm_after"} & set(view.children))
     decoder = any(
         "multihead_attn" in child.path
-        for child in subject.architecture.modules
+        for child in view.architecture.modules
         if child.path.startswith(f"{layers.node.path}.")
     )
     more = ', X_"enc"' if decoder else given
@@ -147,7 +147,7 @@ def _stack(
     if decoder:
         terms.append(Term('X_"enc"', "the encoder's output"))
     last = "nothing follows them"
-    if "emb_layer_norm_after" in subject.children:
+    if "emb_layer_norm_after" in view.children:
         last = "the final layer norm included"
     elif normed:
         last = f"the final layer norm follows layer {count - 1}"
@@ -161,7 +161,7 @@ def _stack(
         ),
         maths=(
             f'{STEP} = "Layer"_l (X_l{more}), quad l = {indices(count)}',
-            f"{sized('Y', 'S', subject.width)} = {result}",
+            f"{sized('Y', 'S', view.width)} = {result}",
         ),
         terms=(*terms, *extra),
         notes=(
@@ -170,16 +170,16 @@ def _stack(
             f"output of the last layer; {last}.",
             "All hidden states have the same shape, so that each layer refines the same vectors.",
         ),
-        config_keys=subject.keys("layers"),
+        config_keys=view.keys("layers"),
         source=_SOURCE,
     )
 
 
-def albert_stack(subject: Subject) -> Formula:
+def albert_stack(view: ModuleView) -> Formula:
     """ALBERT's stack: the same stored layers are applied again and again (Lan et al. 2020)."""
-    mapping = subject.affine("embedding_hidden_mapping_in")
-    groups = len(subject.below("albert_layer_groups").children)
-    layers = int(subject.config["num_hidden_layers"])
+    mapping = view.affine("embedding_hidden_mapping_in")
+    groups = len(view.below("albert_layer_groups").children)
+    layers = int(view.config["num_hidden_layers"])
     group = "0" if groups == 1 else f"floor(l dot {groups} / {layers})"
     return Formula(
         role="stack",
@@ -204,16 +204,16 @@ def albert_stack(subject: Subject) -> Formula:
         notes=(
             f"The parameters are stored once per group and reused: {layers} applications cost the "
             f"parameters of {groups}.",
-            *_narrow_notes(subject, mapping),
+            *_narrow_notes(view, mapping),
         ),
-        config_keys=subject.keys("layers", "groups", "embedding width", "width"),
+        config_keys=view.keys("layers", "groups", "embedding width", "width"),
         source="Lan et al. 2020, section 3.1",
     )
 
 
-def _narrow_notes(subject: Subject, mapping: Affine) -> tuple[str, ...]:
+def _narrow_notes(view: ModuleView, mapping: Affine) -> tuple[str, ...]:
     """Say that a narrow table saves parameters, where it saves more than the mapping costs."""
-    words = int(subject.config["vocab_size"])
+    words = int(view.config["vocab_size"])
     cost = mapping.outputs * (mapping.inputs + mapping.bias)
     if words * (mapping.outputs - mapping.inputs) <= cost:
         return ()
@@ -223,9 +223,9 @@ def _narrow_notes(subject: Subject, mapping: Affine) -> tuple[str, ...]:
     )
 
 
-def albert_group(subject: Subject) -> Formula:
+def albert_group(view: ModuleView) -> Formula:
     """ALBERT's group of layers, in order."""
-    count = len(subject.below("albert_layers").children)
+    count = len(view.below("albert_layers").children)
     return Formula(
         role="stack",
         title="Group of layers",
@@ -233,6 +233,6 @@ def albert_group(subject: Subject) -> Formula:
         maths=(f'{STEP} = "Layer"_l (X_l), quad l = {indices(count)}', f"Y = X_{count}"),
         terms=(LAYER_TERM, Term("l", "layer in the group, counted from 0", f"{count} in all")),
         notes=("Every application of the group uses the same parameters.",),
-        config_keys=subject.keys("groups"),
+        config_keys=view.keys("groups"),
         source="Lan et al. 2020, section 3.1",
     )

@@ -2,14 +2,14 @@
 
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, lm_transform, wrapper
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TOKENS, sized
-from bertviewer.core.formulas.subject import Subject
 
 
-def table_lm_head(subject: Subject) -> Formula:
+def table_lm_head(view: ModuleView) -> Formula:
     """DeBERTa's of the published code: it multiplies with the table of words itself."""
-    lines, terms = lm_transform(subject)
-    (count,) = subject.tensors["bias"].shape
+    lines, terms = lm_transform(view)
+    (count,) = view.tensors["bias"].shape
     word = 'W_"word"'
     return Formula(
         role="language-model head",
@@ -25,12 +25,12 @@ def table_lm_head(subject: Subject) -> Formula:
             Term("L", "logits, one for each vocabulary entry", f"[S, {count}]"),
         ),
         notes=("The module is called with two inputs: X and the embeddings' table.", LOGITS),
-        config_keys=subject.keys("vocabulary", "width"),
+        config_keys=view.keys("vocabulary", "width"),
         source=f"{MASKED_LM}; He et al. 2021 and their code",
     )
 
 
-def table_mlm_only(subject: Subject) -> Formula:
+def table_mlm_only(view: ModuleView) -> Formula:
     """The wrapper around that head."""
-    (count,) = subject.below("lm_head").tensors["bias"].shape
-    return wrapper(subject, count)
+    (count,) = view.below("lm_head").tensors["bias"].shape
+    return wrapper(view, count)

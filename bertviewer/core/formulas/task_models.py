@@ -3,21 +3,21 @@
 from bertviewer.core.formulas.facts import tells_classes_apart
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TOKENS, sized
 from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.formulas.task_scores import class_scores, language_scores, rows
 
 _HIDDEN = Term("X", "last hidden state of the base model, one row for each position")
 _POOLED = Term("p", "pooled output: one vector for the sequence")
 
 
-def language_model(subject: Subject) -> Formula:
+def language_model(view: ModuleView) -> Formula:
     """Masked or causal language model: a score for every vocabulary entry at every position."""
-    masked = subject.node.class_name.endswith("ForMaskedLM")
-    both = _is_encoder_decoder(subject)
+    masked = view.node.class_name.endswith("ForMaskedLM")
+    both = _is_encoder_decoder(view)
     causal = not masked or both
-    lines, terms, layer = language_scores(subject)
+    lines, terms, layer = language_scores(view)
     kind = "Encoder-decoder language model" if both else "Causal language model"
     return Formula(
         role="task model",
@@ -25,28 +25,28 @@ def language_model(subject: Subject) -> Formula:
         summary="Scores at each position what the next token may be."
         if causal
         else "Scores at each position what the token there may be, from its whole surroundings.",
-        maths=(_base(subject), *lines),
+        maths=(_base(view), *lines),
         terms=(
             TOKENS,
-            *_ids(subject),
+            *_ids(view),
             _HIDDEN,
             *terms,
             Term("L", "logits, one for each vocabulary entry"),
         ),
-        notes=(*(tying_notes(subject, f"{layer}.weight") if layer else ()), LOGITS),
-        config_keys=subject.keys("vocabulary", "width", "tying"),
+        notes=(*(tying_notes(view, f"{layer}.weight") if layer else ()), LOGITS),
+        config_keys=view.keys("vocabulary", "width", "tying"),
         source=_language_source(both, causal),
     )
 
 
-def sequence_classification(subject: Subject) -> Formula:
+def sequence_classification(view: ModuleView) -> Formula:
     """One score per class for the whole sequence (Devlin et al. 2019, section 4.1)."""
-    lines, terms = class_scores(subject)
+    lines, terms = class_scores(view)
     return _task(
-        subject,
+        view,
         "Sequence classification model",
         "Scores the classes for the whole sequence.",
-        maths=(_base(subject, pooled="p" in {term.symbol for term in terms}), *lines),
+        maths=(_base(view, pooled="p" in {term.symbol for term in terms}), *lines),
         terms=(*terms, Term("z", "logits, one for each class")),
         source="Devlin et al. 2019, section 4.1",
         note=Note(
@@ -56,15 +56,15 @@ def sequence_classification(subject: Subject) -> Formula:
     )
 
 
-def token_classification(subject: Subject) -> Formula:
+def token_classification(view: ModuleView) -> Formula:
     """One score per class for every token (Devlin et al. 2019, section 5.3)."""
-    layer = subject.affine("classifier" if "classifier" in subject.children else "score")
-    lines, terms, argument = _transformed(subject)
+    layer = view.affine("classifier" if "classifier" in view.children else "score")
+    lines, terms, argument = _transformed(view)
     return _task(
-        subject,
+        view,
         "Token classification model",
         "Scores the classes for every token.",
-        maths=(_base(subject), *lines, rows("Z", layer, argument)),
+        maths=(_base(view), *lines, rows("Z", layer, argument)),
         terms=(
             *terms,
             *layer.terms("the classifier"),
@@ -76,16 +76,16 @@ def token_classification(subject: Subject) -> Formula:
     )
 
 
-def question_answering(subject: Subject) -> Formula:
+def question_answering(view: ModuleView) -> Formula:
     """Where an answer starts and ends (Devlin et al. 2019, section 4.2)."""
-    layer = subject.affine("qa_outputs" if "qa_outputs" in subject.children else "classifier")
-    lines, terms, argument = _transformed(subject)
+    layer = view.affine("qa_outputs" if "qa_outputs" in view.children else "classifier")
+    lines, terms, argument = _transformed(view)
     return _task(
-        subject,
+        view,
         "Question answering model",
         "Scores for every token whether the answer starts or ends there.",
         maths=(
-            _base(subject),
+            _base(view),
             *lines,
             rows("Z", layer, argument),
             '(z_"start", z_"end") = (Z_(:, 0), Z_(:, 1))',
@@ -97,39 +97,39 @@ def question_answering(subject: Subject) -> Formula:
     )
 
 
-def next_sentence(subject: Subject) -> Formula:
+def next_sentence(view: ModuleView) -> Formula:
     """Does sentence B follow sentence A? (Devlin et al. 2019, section 3.1, task 2)."""
     return _task(
-        subject,
+        view,
         "Next-sentence model",
         "Scores whether sentence B follows sentence A.",
-        maths=(_base(subject, pooled=True), 'z = "Head"(p)'),
+        maths=(_base(view, pooled=True), 'z = "Head"(p)'),
         terms=(_POOLED, Term("z", "two logits", "[2]")),
         source="Devlin et al. 2019, section 3.1, task 2",
         note="Entry 0 of z scores 'B follows A', entry 1 'B is random'.",
     )
 
 
-def pretraining_model(subject: Subject) -> Formula:
+def pretraining_model(view: ModuleView) -> Formula:
     """The model with the heads that it was pretrained with."""
-    if "discriminator_predictions" in subject.children:
+    if "discriminator_predictions" in view.children:
         return _task(
-            subject,
+            view,
             "Discriminator",
             "Scores for every token whether a generator replaced it.",
-            maths=(_base(subject), f'{sized("z", "S")} = "Discriminator"(X)'),
+            maths=(_base(view), f'{sized("z", "S")} = "Discriminator"(X)'),
             terms=(Term("z", "one logit for each token", "[S]"),),
             source="Clark et al. 2020, section 2",
             note="The sigmoid of a score is the probability that the token was replaced.",
         )
-    order = "sop_classifier" in subject.children
+    order = "sop_classifier" in view.children
     second = '"SentenceOrder"(p)' if order else '"NextSentence"(p)'
     return _task(
-        subject,
+        view,
         "Pretraining model",
         "Does both tasks of the pretraining at once: scores the vocabulary at every position and "
         "the relation of the two sentences.",
-        maths=(_base(subject, pooled=True), f'L = "Predictions"(X), quad z = {second}'),
+        maths=(_base(view, pooled=True), f'L = "Predictions"(X), quad z = {second}'),
         terms=(
             _POOLED,
             Term("L", "logits, one for each vocabulary entry"),
@@ -140,17 +140,17 @@ def pretraining_model(subject: Subject) -> Formula:
     )
 
 
-def _is_encoder_decoder(subject: Subject) -> bool:
+def _is_encoder_decoder(view: ModuleView) -> bool:
     """Tell whether the model reads two sequences: its decoder is a child, or its base model's."""
     return any(
-        node.name == "decoder" and "embed_tokens" in Subject.of(node, subject.architecture).children
-        for child in (subject.node, *subject.children.values())
-        for node in subject.architecture.children(child.path)
+        node.name == "decoder" and "embed_tokens" in ModuleView.of(node, view.architecture).children
+        for child in (view.node, *view.children.values())
+        for node in view.architecture.children(child.path)
     )
 
 
-def _ids(subject: Subject) -> tuple[Term, ...]:
-    if not _is_encoder_decoder(subject):
+def _ids(view: ModuleView) -> tuple[Term, ...]:
+    if not _is_encoder_decoder(view):
         return (Term("t", "token ids", "[S]"),)
     return (
         Term("t", "token ids that the encoder reads"),
@@ -158,17 +158,17 @@ def _ids(subject: Subject) -> tuple[Term, ...]:
     )
 
 
-def _base(subject: Subject, *, pooled: bool = False) -> str:
+def _base(view: ModuleView, *, pooled: bool = False) -> str:
     """Return the line in which the base model gives its last hidden state, and a pooled one."""
-    result = sized("X", "S", subject.width) + (f", {sized('p', subject.width)}" if pooled else "")
-    if _is_encoder_decoder(subject):
+    result = sized("X", "S", view.width) + (f", {sized('p', view.width)}" if pooled else "")
+    if _is_encoder_decoder(view):
         return f'{result} = "Base"(t, {sized("u", "S")})'
     return f'{result} = "Base"({sized("t", "S")})'
 
 
-def _transformed(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
+def _transformed(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
     """Return the line of ModernBERT's head before the scores, its term, and what it gives."""
-    if "head" not in subject.children:
+    if "head" not in view.children:
         return (), (), "X"
     return ('T = "Head"(X)',), (Term("T", "output of the head's transform"),), "T"
 
@@ -180,7 +180,7 @@ def _language_source(both: bool, causal: bool) -> str:
 
 
 def _task(
-    subject: Subject,
+    view: ModuleView,
     title: str,
     summary: str,
     *,
@@ -195,8 +195,8 @@ def _task(
         title=title,
         summary=summary,
         maths=maths,
-        terms=(TOKENS, *_ids(subject), _HIDDEN, *terms),
+        terms=(TOKENS, *_ids(view), _HIDDEN, *terms),
         notes=(note,),
-        config_keys=subject.keys("width", *(("labels",) if labels else ())),
+        config_keys=view.keys("width", *(("labels",) if labels else ())),
         source=source,
     )

@@ -2,54 +2,54 @@
 
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.formula import Term
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, Affine, sized
-from bertviewer.core.formulas.subject import Subject
 
 _POOLED = Term("p", "pooled output: one vector for the sequence")
 _FIRST = Term("x_0", "row of X for the first token")
 
 
-def language_scores(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
+def language_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
     """Return lines, terms and the name of the last linear layer, where it is a child itself."""
     names = ("vocab_projector", "generator_lm_head", "decoder")
-    last = next((n for n in names if subject.class_of(n) == "Linear"), "")
-    if "vocab_transform" in subject.children:
-        first = subject.affine("vocab_transform")
-        act = operator_of(subject, "activation")
+    last = next((n for n in names if view.class_of(n) == "Linear"), "")
+    if "vocab_transform" in view.children:
+        first = view.affine("vocab_transform")
+        act = operator_of(view, "activation")
         inner = first.maths(sized("X", "S", first.inputs), "1")
         line = f"{sized('T', 'S', first.outputs)} = {LAYER_NORM}({act}({inner}))"
         terms = first.terms("the transform", "1")
     elif last:
         line, terms = 'T = "Transform"(X)', (Term("T", "output of the head's transform"),)
-    elif subject.class_of("lm_head") == "Linear":
-        return _lm_head(subject)
+    elif view.class_of("lm_head") == "Linear":
+        return _lm_head(view)
     else:
         return ('L = "Head"(X)',), (), ""
-    layer = subject.affine(last)
+    layer = view.affine(last)
     scores = f"{sized('L', 'S', layer.outputs)} = {layer.maths('T', '2')}"
     return (line, scores), (*terms, *layer.terms("the vocabulary's scores", "2")), last
 
 
-def class_scores(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+def class_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Return the lines and terms of a classifier of whole sequences."""
-    if "score" in subject.children:
-        layer = subject.affine("score")
+    if "score" in view.children:
+        layer = view.affine("score")
         last = Term("x_e", "row of X for the last token that is not padding")
         return (_scores(layer, "x_e"),), (last, *layer.terms("the score layer"))
-    if "pre_classifier" in subject.children:
-        return _two_layers(subject)
-    if "classification_head" in subject.children:
+    if "pre_classifier" in view.children:
+        return _two_layers(view)
+    if "classification_head" in view.children:
         end = Term("x_e", "row of X, the decoder's output, for the last end-of-sequence token")
         return ('z = "ClassificationHead"(x_e)',), (end,)
-    if subject.class_of("classifier") != "Linear":
+    if view.class_of("classifier") != "Linear":
         return ('z = "Classifier"(X)',), ()
-    layer = subject.affine("classifier")
-    if "pooler" in subject.children:
+    layer = view.affine("classifier")
+    if "pooler" in view.children:
         line = f'{sized("v", layer.inputs)} = "Pooler"(x_0)'
         vector = Term("v", "pooled vector: one for the sequence")
         return (line, _scores(layer, "v")), (_FIRST, vector, *layer.terms("the classifier"))
-    if "head" in subject.children:
-        return _modernbert(subject, layer)
+    if "head" in view.children:
+        return _modernbert(view, layer)
     return (_scores(layer, "p"),), (_POOLED, *layer.terms("the classifier"))
 
 
@@ -59,23 +59,23 @@ def rows(result: str, layer: Affine, argument: str = "X") -> str:
     return f"{sized(result, 'S', layer.outputs)} = {scores}"
 
 
-def _lm_head(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
+def _lm_head(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
     """Return the scores of a bare linear layer; BART adds a fixed bias, T5 may scale first."""
-    layer = subject.affine("lm_head")
+    layer = view.affine("lm_head")
     terms = layer.terms("the language-model head")
-    if subject.config.get("scale_decoder_outputs"):
+    if view.config.get("scale_decoder_outputs"):
         term = Term("c", "factor on the decoder's output, 1 over the root of the width")
         line = rows("L", layer).replace(" = ", " = c thick ", 1)
         return (f"{line}, quad c = 1 / sqrt({layer.inputs})",), (*terms, term), "lm_head"
-    if subject.node.class_name.endswith("BartForConditionalGeneration"):
+    if view.node.class_name.endswith("BartForConditionalGeneration"):
         term = Term('b_"final"', "a buffer of zeros, not learnt", f"[1, {layer.outputs}]")
         return (f'{rows("L", layer)} + b_"final"',), (*terms, term), "lm_head"
     return (rows("L", layer),), terms, "lm_head"
 
 
-def _two_layers(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+def _two_layers(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Return DistilBERT's classifier: two linear layers on the first token."""
-    first, layer = subject.affine("pre_classifier"), subject.affine("classifier")
+    first, layer = view.affine("pre_classifier"), view.affine("classifier")
     hidden = f'op("ReLU")({first.maths(sized("x_0", first.inputs), "1")})'
     lines = (
         f"{sized('h', first.outputs)} = {hidden}",
@@ -85,9 +85,9 @@ def _two_layers(subject: Subject) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     return lines, (*terms, *layer.terms("the classifier", "2"))
 
 
-def _modernbert(subject: Subject, layer: Affine) -> tuple[tuple[str, ...], tuple[Term, ...]]:
+def _modernbert(view: ModuleView, layer: Affine) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Return ModernBERT's classifier, of the first token or of the mean of all."""
-    mean = subject.config.get("classifier_pooling") == "mean"
+    mean = view.config.get("classifier_pooling") == "mean"
     source = "1/S sum_s x_s" if mean else "x_0"
     meant = Term("x_s", "row of X for position s; padding is left out") if mean else _FIRST
     line = f'{sized("v", layer.inputs)} = "Head"({source})'

@@ -12,7 +12,7 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.part import NoFormulaError
+from bertviewer.core.checking.evaluator import NoFormulaError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.nested_tensors import tensors_in, versions
 from bertviewer.core.loading.inspection import inspect_module

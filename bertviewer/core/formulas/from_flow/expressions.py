@@ -19,8 +19,8 @@ from bertviewer.core.formulas.from_flow.steps import Step, Steps, inner_steps
 from bertviewer.core.formulas.from_flow.values import MASK, Values
 from bertviewer.core.formulas.from_flow.weights import Weights
 from bertviewer.core.formulas.from_flow.words import activation, of_word
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM, SOFTMAX, quoted
-from bertviewer.core.formulas.subject import Subject
 from bertviewer.core.text.numerals import number_text
 
 _NORMS: Mapping[str, tuple[str, str]] = {
@@ -42,7 +42,7 @@ class Expressions:
 
     steps: Steps
     names: Names
-    subject: Subject
+    view: ModuleView
     shapes: Shapes
     legend: Legend = field(default_factory=Legend)
     values: Values = field(init=False)
@@ -50,7 +50,7 @@ class Expressions:
     definitions: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        weights = Weights(self.subject, self.legend)
+        weights = Weights(self.view, self.legend)
         self.values = Values(
             self.steps, self.names, self.legend, weights, self.shapes, self.expression
         )
@@ -146,7 +146,7 @@ class Expressions:
         query, key, value, mask, bias = (self._role(step, role) for role in names)
         roles = Roles(query, key, value, mask, bias, self.values.of)
         try:
-            found = attention_of(step, roles, self.subject.architecture.flows)
+            found = attention_of(step, roles, self.view.architecture.flows)
         except LookupError:
             self.legend.add(_ATTENTION, "attention; what it does in between is not told apart")
             return call(_ATTENTION, *self.values.arguments(step))
@@ -207,7 +207,7 @@ class Expressions:
 
     def parameters(self, node: Node) -> str | None:
         """Return how many parameters a module has, in words."""
-        modules = self.subject.architecture.modules
+        modules = self.view.architecture.modules
         found = next((each for each in modules if each.path == node.path), None)
         return None if found is None else f"{found.parameters:,} parameters"
 

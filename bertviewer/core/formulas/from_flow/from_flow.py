@@ -14,8 +14,8 @@ from bertviewer.core.formulas.from_flow.naming import Names
 from bertviewer.core.formulas.from_flow.shapes import Shapes
 from bertviewer.core.formulas.from_flow.steps import MANY, Steps, closed_steps_of, steps_of
 from bertviewer.core.formulas.from_flow.writing import Writer
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import TOKENS, quoted
-from bertviewer.core.formulas.subject import Subject
 
 SOURCE = "read off the code as it ran"
 _TARGET = Term("S_d", "number of tokens that the decoder reads; every sequence of a batch alike")
@@ -23,16 +23,16 @@ _LENGTH = re.compile(r"\bS\b")
 _LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
 
 
-def flow_formula(flow: Flow, subject: Subject) -> Formula:
+def flow_formula(flow: Flow, view: ModuleView) -> Formula:
     """Return the forward formula of a module, read off its flow."""
-    leaf = leaf_formula(flow, subject)
+    leaf = leaf_formula(flow, view)
     if leaf is not None:
         return replace(leaf, source=f"{leaf.source}; {SOURCE}")
     steps, rounds = _steps(flow)
-    flows = subject.architecture.flows
+    flows = view.architecture.flows
     lengths: Mapping[str, int] = {} if flows is None else flows.lengths
     own = own_steps(steps, rounds)
-    say = Expressions(steps, Names.of(steps, flow.path, own), subject, Shapes(lengths))
+    say = Expressions(steps, Names.of(steps, flow.path, own), view, Shapes(lengths))
     lines = tuple(Writer(say, rounds).lines())
     whole = " ".join(lines)
     tokens = [TOKENS] if _LENGTH.search(whole) else []

@@ -8,15 +8,15 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression
 from bertviewer.core.formulas.from_flow.legend import Legend
 from bertviewer.core.formulas.from_flow.steps import Step
+from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import Affine, quoted
-from bertviewer.core.formulas.subject import Subject
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Finds tensors, and explains each in the legend."""
 
-    subject: Subject
+    view: ModuleView
     legend: Legend
 
     def layer(self, node: Node, index: str) -> Affine:
@@ -93,7 +93,7 @@ class Weights:
 
     def vectors(self, path: str, scale: str, shift: str) -> None:
         """Explain a scale and a shift of a module's own."""
-        tensors = [t for t in self.subject.architecture.parameters if t.owner == path]
+        tensors = [t for t in self.view.architecture.parameters if t.owner == path]
         for symbol, ending in ((scale, "weight"), (shift, "bias")):
             found = next((t for t in tensors if t.name.endswith(ending)), None)
             value = None if found is None else shape_text(found.shape)
@@ -117,10 +117,10 @@ class Weights:
 
     def _short(self, path: str) -> str:
         """Return a path from this module on."""
-        own = self.subject.node.path
+        own = self.view.node.path
         found = path.removeprefix(f"{own}.") if own else path
         return found if found != own else path.rpartition(".")[2]
 
     def _tensor(self, name: str) -> TensorInfo | None:
         plain = name.removeprefix(".")
-        return next((t for t in self.subject.architecture.parameters if t.name == plain), None)
+        return next((t for t in self.view.architecture.parameters if t.name == plain), None)

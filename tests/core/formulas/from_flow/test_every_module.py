@@ -10,7 +10,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.from_flow.from_flow import SOURCE, flow_formula
-from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.formulas.module_view import ModuleView
 from tests.core.formulas.flow_models import traced
 from tests.core.formulas.formula_models import TINY
 
@@ -24,7 +24,7 @@ def read_off(architecture: Architecture) -> list[tuple[str, Formula]]:
     found = []
     for path, flow in architecture.flows.kinds.items():
         node = next(each for each in architecture.modules if each.path == path)
-        found.append((path, flow_formula(flow, Subject.of(node, architecture))))
+        found.append((path, flow_formula(flow, ModuleView.of(node, architecture))))
     return found
 
 

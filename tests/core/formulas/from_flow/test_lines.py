@@ -6,7 +6,7 @@ import pytest
 
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.from_flow.from_flow import flow_formula
-from bertviewer.core.formulas.subject import Subject
+from bertviewer.core.formulas.module_view import ModuleView
 from tests.core.flow.readers import config_of
 from tests.core.formulas.flow_models import traced, with_flows
 from tests.core.formulas.found_formulas import node_at, values
@@ -18,7 +18,7 @@ def read_off(name: str, path: str, **changes: Any) -> Formula:
     assert architecture.flows is not None
     flow = architecture.flows.flow(path)
     assert flow is not None
-    return flow_formula(flow, Subject.of(node_at(architecture, path), architecture))
+    return flow_formula(flow, ModuleView.of(node_at(architecture, path), architecture))
 
 
 def test_a_layer_of_bert() -> None:

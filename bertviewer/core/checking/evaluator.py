@@ -1,4 +1,4 @@
-"""A module as the formulas see it: the architecture says what it is, the model has its weights."""
+"""What a module gives by its formula, from the weights that the model has at this moment."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from bertviewer.core.checking.arithmetic import Arithmetic
 from bertviewer.core.text.special_floats import Scalar
 
 Recomputation = Callable[..., Any]
-"""Takes a ``Part`` and what the module's ``forward`` takes; gives what that gives."""
+"""Takes an ``Evaluator`` and what the module's ``forward`` takes; gives what that gives."""
 
 
 class NoFormulaError(Exception):
@@ -20,7 +20,7 @@ class NoFormulaError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all parts of one recomputation share."""
+    """What all evaluators of one recomputation share."""
 
     module: nn.Module
     architecture: Architecture
@@ -28,14 +28,14 @@ class Setting:
     arithmetic: Arithmetic
     find: Callable[[ModuleNode], Recomputation]
 
-    def part(self, path: str) -> "Part":
-        """Return the module at ``path``."""
-        return Part(self, path)
+    def evaluator(self, path: str) -> "Evaluator":
+        """Return the evaluator of the module at ``path``."""
+        return Evaluator(self, path)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One module.
+class Evaluator:
+    """Gives what one module gives, by its recomputation.
 
     Its class, its plain values and its children are those of the architecture, which was built
     from the configuration alone: a module that was exchanged since then is found out. Its weights
@@ -72,20 +72,20 @@ class Part:
         return self.setting.architecture.config
 
     @property
-    def children(self) -> tuple["Part", ...]:
-        """The modules directly below, in order."""
+    def children(self) -> tuple["Evaluator", ...]:
+        """Those of the modules directly below, in order."""
         below = self.setting.architecture.children(self.path)
-        return tuple(Part(self.setting, node.path) for node in below)
+        return tuple(Evaluator(self.setting, node.path) for node in below)
 
     def has(self, name: str) -> bool:
         """Whether there is a module of that name below."""
         return self._join(name) in self.setting.nodes
 
-    def below(self, name: str) -> "Part":
-        """Return the module of that name below; the name may be a path."""
-        return Part(self.setting, self._join(name))
+    def below(self, name: str) -> "Evaluator":
+        """Return that of the module of that name below; the name may be a path."""
+        return Evaluator(self.setting, self._join(name))
 
-    def first(self, *names: str) -> "Part":
+    def first(self, *names: str) -> "Evaluator":
         """Return the first of these modules that there is.
 
         Raises:

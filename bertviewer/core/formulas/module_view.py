@@ -91,7 +91,7 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ModuleView:
     """One node with what its formula needs to know, looked up once."""
 
     node: ModuleNode
@@ -100,7 +100,7 @@ class Subject:
     tensors: Mapping[str, TensorInfo]
 
     @classmethod
-    def of(cls, node: ModuleNode, architecture: Architecture) -> "Subject":
+    def of(cls, node: ModuleNode, architecture: Architecture) -> "ModuleView":
         """Collect what lies below ``node``; tensors are keyed by their name from ``node`` on."""
         skip = len(node.path) + 1 if node.path else 0
         children = {child.name: child for child in architecture.children(node.path)}
@@ -125,9 +125,9 @@ class Subject:
         names = self.node.path.split(".")
         return "Cross" in self.node.class_name or "crossattention" in names
 
-    def below(self, name: str) -> "Subject":
-        """Return the child ``name`` as a subject of its own."""
-        return Subject.of(self.children[name], self.architecture)
+    def below(self, name: str) -> "ModuleView":
+        """Return the child ``name`` as a view of its own."""
+        return ModuleView.of(self.children[name], self.architecture)
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of a tensor in or below the node, ``None`` if there is none."""
