@@ -4,7 +4,7 @@ from typing import Any
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import CheckStep
-from bertviewer.core.formulas.roles import ROLE_BY_CLASS
+from bertviewer.core.formulas.roles import role_of
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.report.check_summary import reasons, summarise
 from bertviewer.report.formats import check_verdict, deviation, told_by_flow
@@ -44,7 +44,7 @@ def check_data(run: ActivationRun) -> dict[str, Any] | None:
 
 
 def _is_layer(class_name: str) -> bool:
-    role = ROLE_BY_CLASS.get(class_name)
+    role = role_of(class_name)
     return role is not None and role.name == "layer"
 
 

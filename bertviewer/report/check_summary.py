@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check, CheckStep
-from bertviewer.core.formulas.roles import ROLE_BY_CLASS
+from bertviewer.core.formulas.roles import role_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def reasons(check: Check) -> Mapping[str, int]:
 
 
 def _kind(class_name: str) -> str:
-    role = ROLE_BY_CLASS.get(class_name)
+    role = role_of(class_name)
     return class_name if role is None else role.name
 
 

@@ -24,12 +24,12 @@ from bertviewer.core.checking.attention_maths import (
     separate,
 )
 from bertviewer.core.checking.evaluator import Evaluator
-from bertviewer.core.checking.families import BART, BERT, LLAMA, T5, named
 from bertviewer.core.checking.position_bias import t5_position_bias
+from bertviewer.core.families.module_kind import ModuleKind
 
 
 @dataclass(frozen=True, slots=True)
-class AttentionKind:
+class AttentionForm:
     """One way to store attention.
 
     ``read`` takes what the module's ``forward`` takes. ``output`` names the child that mixes the
@@ -60,7 +60,7 @@ def _bert(
 ) -> Attention:
     check_cache(past_key_values, hidden_states.shape[1])
     heads = head_count(module, "num_attention_heads")
-    source = encoder_hidden_states if "Cross" in module.node.class_name else None
+    source = encoder_hidden_states if module.kind is ModuleKind.BERT_CROSS_ATTENTION else None
     names = ("query", "key", "value")
     return separate(module, names, heads, hidden_states, source, attention_mask)
 
@@ -219,32 +219,32 @@ def _finish_t5(module: Evaluator, attention: Attention, mixed: Tensor, weights: 
     return module.below("o")(mixed), attention.bias, weights
 
 
-ATTENTIONS: Mapping[str, AttentionKind] = {
-    **dict.fromkeys(named(BERT, "SelfAttention"), AttentionKind(_bert_self, None, _itself)),
-    **dict.fromkeys(named(BERT, "CrossAttention"), AttentionKind(_bert, None, _itself)),
-    "AlbertAttention": AttentionKind(_bert_self, "dense", _finish_albert),
-    "DistilBertSelfAttention": AttentionKind(_distilbert, "out_lin", _projected("out_lin")),
-    "MultiHeadSelfAttention": AttentionKind(_distilbert, "out_lin", _projected("out_lin")),
-    "GPT2Attention": AttentionKind(_gpt2, "c_proj", _projected("c_proj")),
-    **dict.fromkeys(
-        named(BART, "Attention"), AttentionKind(_bart, "out_proj", _projected("out_proj"))
+_BERT = AttentionForm(_bert_self, None, _itself)
+_BIG_BIRD = AttentionForm(big_bird.read_attention, None, big_bird.finish)
+_LLAMA = AttentionForm(_llama, "o_proj", _projected("o_proj"))
+
+ATTENTIONS: Mapping[ModuleKind | None, AttentionForm] = {
+    ModuleKind.BERT_SELF_ATTENTION: _BERT,
+    ModuleKind.BERT_CROSS_ATTENTION: AttentionForm(_bert, None, _itself),
+    ModuleKind.ALBERT_ATTENTION: AttentionForm(_bert_self, "dense", _finish_albert),
+    ModuleKind.DISTILBERT_ATTENTION: AttentionForm(_distilbert, "out_lin", _projected("out_lin")),
+    ModuleKind.GPT2_ATTENTION: AttentionForm(_gpt2, "c_proj", _projected("c_proj")),
+    ModuleKind.BART_ATTENTION: AttentionForm(_bart, "out_proj", _projected("out_proj")),
+    ModuleKind.LLAMA_ATTENTION: _LLAMA,
+    ModuleKind.MISTRAL_ATTENTION: _LLAMA,
+    ModuleKind.T5_ATTENTION: AttentionForm(_t5, "o", _finish_t5),
+    ModuleKind.MPNET_ATTENTION: AttentionForm(_mpnet, "o", _projected("o")),
+    ModuleKind.MODERNBERT_ATTENTION: AttentionForm(
+        modernbert.read_attention, "Wo", _projected("Wo")
     ),
-    **dict.fromkeys(
-        named(LLAMA, "Attention"), AttentionKind(_llama, "o_proj", _projected("o_proj"))
-    ),
-    **dict.fromkeys(named(T5, "Attention"), AttentionKind(_t5, "o", _finish_t5)),
-    "MPNetSelfAttention": AttentionKind(_mpnet, "o", _projected("o")),
-    "ModernBertAttention": AttentionKind(modernbert.read_attention, "Wo", _projected("Wo")),
-    "DisentangledSelfAttention": AttentionKind(deberta.read_attention, None, _itself),
-    "RoFormerSelfAttention": AttentionKind(roformer.read_attention, None, _itself),
-    "EsmSelfAttention": AttentionKind(esm.read_attention, None, _itself),
-    **dict.fromkeys(
-        named(("BigBird",), "SelfAttention", "BlockSparseAttention"),
-        AttentionKind(big_bird.read_attention, None, big_bird.finish),
-    ),
-    "SqueezeBertSelfAttention": AttentionKind(
+    ModuleKind.DEBERTA_ATTENTION: AttentionForm(deberta.read_attention, None, _itself),
+    ModuleKind.ROFORMER_ATTENTION: AttentionForm(roformer.read_attention, None, _itself),
+    ModuleKind.ESM_ATTENTION: AttentionForm(esm.read_attention, None, _itself),
+    ModuleKind.BIG_BIRD_ATTENTION: _BIG_BIRD,
+    ModuleKind.BIG_BIRD_SPARSE_ATTENTION: _BIG_BIRD,
+    ModuleKind.SQUEEZEBERT_ATTENTION: AttentionForm(
         squeezebert.read_attention, None, _itself, squeezebert.given
     ),
-    "MultiheadAttention": AttentionKind(torch_attention.read, "", torch_attention.finish),
+    ModuleKind.TORCH_ATTENTION: AttentionForm(torch_attention.read, "", torch_attention.finish),
 }
-"""Every class of attention that can be recomputed; adding one is adding a line."""
+"""Every kind of attention that can be recomputed."""

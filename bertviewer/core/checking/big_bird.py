@@ -4,7 +4,6 @@ Section 2: each block looks at the first and the last one, at its neighbours and
 ones; the first and the last block look at all. A sequence that is short looks everywhere.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, check_cache, head_count, separate
 from bertviewer.core.checking.embeddings import summed
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 from bertviewer.core.checking.stacks import run, use_crosses, visible
 from bertviewer.core.checking.task_models import base_of
 
@@ -153,25 +152,6 @@ def attention_block(
     return module.below("output")(mixed, hidden_states), weights
 
 
-def layer(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
-    **given: Any,
-) -> Tensor:
-    """BERT's layer, with the masks of the blocks handed on."""
-    masks = {name: given.get(name) for name in ("band_mask", "from_mask", "to_mask")}
-    x, _weights = module.below("attention")(
-        hidden_states, attention_mask, past_key_values=given.get("past_key_values"), **masks
-    )
-    if module.has("crossattention") and encoder_hidden_states is not None:
-        raise NoFormulaError("the recomputation does not know BigBird as a decoder of an encoder")
-    result: Tensor = module.below("output")(module.below("intermediate")(x), x)
-    return result
-
-
 def encoder(module: Evaluator, hidden_states: Tensor, **given: Any) -> Any:
     """The stack."""
     if use_crosses(module) and given.get("encoder_hidden_states") is not None:
@@ -245,14 +225,3 @@ def question_answering(
     scores = module.below("qa_classifier")(base["last_hidden_state"])
     scores = scores - _OUT_OF_THE_RACE * asked[..., None].to(scores.dtype)
     return base | {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
-
-
-BIG_BIRD: Mapping[str, Recomputation] = {
-    "BigBirdEmbeddings": embeddings,
-    "BigBirdAttention": attention_block,
-    "BigBirdLayer": layer,
-    "BigBirdEncoder": encoder,
-    "BigBirdModel": model,
-    "BigBirdForQuestionAnsweringHead": answer_head,
-    "BigBirdForQuestionAnswering": question_answering,
-}

@@ -1,12 +1,13 @@
 """The halves of a layer: the attention's output with add & norm, and the feed-forward network."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator, Recomputation
-from bertviewer.core.checking.families import BERT, LLAMA, POST_NORM, T5, named
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
+from bertviewer.core.checking.primitives import ACTIVATIONS
+from bertviewer.core.families.layer import Network
+from bertviewer.core.families.module_kind import ModuleKind
 
 
 def attention_block(
@@ -19,7 +20,7 @@ def attention_block(
     **_: Any,
 ) -> Any:
     """BERT's attention with its projection and add & norm."""
-    crosses = "Cross" in module.below("self").node.class_name
+    crosses = module.below("self").kind is ModuleKind.BERT_CROSS_ATTENTION
     mixed, weights = module.below("self")(
         hidden_states,
         attention_mask=encoder_attention_mask if crosses else attention_mask,
@@ -54,25 +55,38 @@ def widening(module: Evaluator, x: Tensor) -> Tensor:
     return result
 
 
-def feed_forward(first: str, act: str, second: str) -> Recomputation:
-    """Return the recomputation of second(f(first(X)))."""
-
-    def recompute(module: Evaluator, x: Tensor) -> Tensor:
-        result: Tensor = module.below(second)(module.below(act)(module.below(first)(x)))
-        return result
-
-    return recompute
+def feed_forward(module: Evaluator, x: Tensor) -> Tensor:
+    """A feed-forward network of which the family says how it is made."""
+    made = module.description
+    if not isinstance(made, Network):
+        raise NoFormulaError(f"{module.node.class_name} is no network that a family describes")
+    return network(module, made, x)
 
 
-def gated(gate: str, up: str, act: str, down: str) -> Recomputation:
-    """Return the recomputation of down(f(gate(X)) · up(X)) (Shazeer 2020)."""
+def network(module: Evaluator, made: Network, x: Tensor) -> Tensor:
+    """second(f(first(X))); with a gate second(f(gate(X)) · first(X)) (Shazeer 2020)."""
+    act = activation(module, made.act)
+    hidden = act(module.below(made.gate or made.first)(x))
+    if made.gate:
+        hidden = module.round(hidden * module.below(made.first)(x))
+    result: Tensor = module.below(made.second)(hidden)
+    return result
 
-    def recompute(module: Evaluator, x: Tensor) -> Tensor:
-        opened = module.below(act)(module.below(gate)(x))
-        result: Tensor = module.below(down)(module.round(opened * module.below(up)(x)))
-        return result
 
-    return recompute
+def activation(module: Evaluator, name: str) -> Recomputation:
+    """Return a network's activation: a child, or a function that torch's layers only note.
+
+    Raises:
+        NoFormulaError: the function is none that is known.
+    """
+    if module.has(name):
+        return module.below(name)
+    noted = {1: "relu", 2: "gelu"}.get(int(module.attribute("activation_relu_or_gelu") or 0))
+    told = noted or str(module.config.get("activation"))
+    if told not in ACTIVATIONS:
+        raise NoFormulaError(f"the recomputation does not know the activation {told!r}")
+    function: Recomputation = ACTIVATIONS[told]
+    return lambda x: module.round(function(x))
 
 
 def t5_feed_forward(module: Evaluator, x: Tensor) -> Tensor:
@@ -117,19 +131,3 @@ def t5_cross_attention(
         past_key_values=past_key_values,
     )
     return hidden_states + y, bias, weights
-
-
-BLOCKS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(named(BERT, "Attention"), attention_block),
-    "MPNetAttention": mpnet_attention_block,
-    **dict.fromkeys((*named(POST_NORM, "SelfOutput", "Output"), "MPNetOutput"), add_and_norm),
-    **dict.fromkeys(named((*POST_NORM, "MPNet"), "Intermediate"), widening),
-    "FFN": feed_forward("lin1", "activation", "lin2"),
-    "GPT2MLP": feed_forward("c_fc", "act", "c_proj"),
-    **dict.fromkeys(named(LLAMA, "MLP"), gated("gate_proj", "up_proj", "act_fn", "down_proj")),
-    **dict.fromkeys(named(T5, "DenseActDense"), feed_forward("wi", "act", "wo")),
-    **dict.fromkeys(named(T5, "DenseGatedActDense"), gated("wi_0", "wi_1", "act", "wo")),
-    **dict.fromkeys(named(T5, "LayerFF"), t5_feed_forward),
-    **dict.fromkeys(named(T5, "LayerSelfAttention"), t5_self_attention),
-    **dict.fromkeys(named(T5, "LayerCrossAttention"), t5_cross_attention),
-}

@@ -8,14 +8,16 @@ from torch import nn
 from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.architecture.architecture import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
-from bertviewer.core.checking.blocks import BLOCKS
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.evaluator import NoFormulaError
 from bertviewer.core.checking.flow_proof import FlowProof, flow_proof
-from bertviewer.core.checking.layer_steps import LAYER_STEPS
+from bertviewer.core.checking.layer_steps import LAYERS
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError
+from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.family import Descriptions, kind_of
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
@@ -24,6 +26,14 @@ from bertviewer.core.run.replay import replay
 
 _BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
 """What comes of a stranger's module that carries a known name and is built otherwise."""
+
+_BLOCKS = frozenset(
+    {
+        *(ModuleKind.BERT_ATTENTION_BLOCK, ModuleKind.MPNET_ATTENTION_BLOCK),
+        *(ModuleKind.T5_SELF_ATTENTION_BLOCK, ModuleKind.T5_CROSS_ATTENTION_BLOCK),
+    }
+)
+"""Parts of a layer that are checked with the heads of the attention in them."""
 
 _OTHERWISE = "it is built otherwise, or was called in another way, than"
 _NOT_AGAIN = "attention could not be run a second time, in another way"
@@ -34,6 +44,7 @@ def check_run(
     capture: Capture,
     paths: Sequence[str] | None = None,
     progress: Progress = no_progress,
+    classes: Descriptions = CLASSES,
 ) -> Check:
     """Compare what the modules gave in a captured run with their recomputation in float64.
 
@@ -41,24 +52,26 @@ def check_run(
     output was changed in place after it is called again with what it took. ``paths``
     chooses modules; without it all are checked that were called. Attention is checked under
     the implementation that the run used, and once more under the other one. Modules that have no
-    recomputation here are proven by the flow of a clean instance of the model.
+    recomputation here are proven by the flow of a clean instance of the model. ``classes`` says
+    what a class of modules is.
 
     Raises:
         Cancelled: ``progress`` said so.
     """
     module = model.module(random_weights=True)
     nodes = {node.path: node for node in model.architecture.modules}
+    kinds = {path: kind_of(classes.get(node.class_name)) for path, node in nodes.items()}
     if paths is None:
         chosen = [p for p in nodes if p in capture.calls or p in capture.refused]
     else:
         chosen = [p for p in paths if p in nodes]
     # Recomputed on the CPU, wherever the sentence was run: accelerators may lack float64.
     on_cpu = capture.on_cpu()
-    checker = Checker(module, model.architecture, on_cpu)
+    checker = Checker(module, model.architecture, on_cpu, classes)
     attentions = {
-        path: nodes[path].class_name
+        path: kind
         for path in chosen
-        if path in capture.calls and nodes[path].class_name in ATTENTIONS
+        if path in capture.calls and (kind := kinds[path]) in ATTENTIONS
     }
     unchecked: list[Unchecked] = []
     with torch.no_grad():
@@ -76,7 +89,7 @@ def check_run(
     steps |= proven.steps
     reasons |= dict.fromkeys(capture.refused, _too_large(capture))
     for path in proven.reasons:
-        if nodes[path].class_name not in RECOMPUTATIONS:
+        if kinds[path] not in RECOMPUTATIONS:
             # Of a class that is known its own formula says more.
             reasons[path] = proven.reasons[path]
     unchecked += [Unchecked(path, reasons[path]) for path in chosen if not steps.get(path)]
@@ -122,8 +135,9 @@ def check_module(
     """
     nodes = {node.path: node for node in model.architecture.modules}
     below = [p for p in nodes if p.startswith(f"{path}." if path else "") and p != path]
-    shows_heads = nodes[path].class_name in (*LAYER_STEPS, *BLOCKS)
-    attentions = [p for p in below if shows_heads and nodes[p].class_name in ATTENTIONS]
+    kinds = {path: kind_of(CLASSES.get(node.class_name)) for path, node in nodes.items()}
+    shows_heads = kinds[path] in LAYERS | _BLOCKS
+    attentions = [p for p in below if shows_heads and kinds[p] in ATTENTIONS]
     capture = replay(model, kept, (path, *below), progress, CHECK_BUDGET)
     return check_run(model, capture, (path, *attentions), progress)
 

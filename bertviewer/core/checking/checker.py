@@ -10,13 +10,23 @@ from torch import Tensor, nn
 from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.checking.arithmetic import EXACT, Arithmetic, rounded
-from bertviewer.core.checking.attention import ATTENTIONS, AttentionKind
+from bertviewer.core.checking.attention import ATTENTIONS, AttentionForm
 from bertviewer.core.checking.attention_maths import Attention
 from bertviewer.core.checking.comparison import Comparison, compare
 from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Setting
-from bertviewer.core.checking.layer_steps import LAYER_STEPS, NEXT, Child, Formula, Seen, next_state
+from bertviewer.core.checking.layer_steps import (
+    LAYERS,
+    NEXT,
+    Child,
+    Formula,
+    Seen,
+    layer_steps,
+    next_state,
+)
 from bertviewer.core.checking.layers import hidden
 from bertviewer.core.checking.recomputations import IN_FLOAT32, recomputation
+from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.family import Descriptions, kind_of
 from bertviewer.core.flow.nested_tensors import mapped, tensors_in, versions
 from bertviewer.core.run.capture import Call, Capture
 
@@ -59,8 +69,15 @@ class _Attended:
 class Checker:
     """Recomputes modules of one captured run; remembers what two steps have in common."""
 
-    def __init__(self, module: nn.Module, architecture: Architecture, capture: Capture) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        architecture: Architecture,
+        capture: Capture,
+        classes: Descriptions = CLASSES,
+    ) -> None:
         self._module = module
+        self._classes = classes
         self._architecture = architecture
         self._capture = capture
         self._nodes = {node.path: node for node in architecture.modules}
@@ -75,13 +92,13 @@ class Checker:
         calls = self._capture.calls.get(path)
         if calls is None:
             raise NoFormulaError("it was not called in this run")
-        name = self._nodes[path].class_name
+        kind = self._evaluator(path, EXACT).kind
         for number, call in enumerate(calls):
             place = self._place(path, number, call)
             found: Iterable[tuple[str, Comparison]]
-            if name in ATTENTIONS:
-                found = self._attention(place, ATTENTIONS[name])
-            elif name in LAYER_STEPS:
+            if kind in ATTENTIONS:
+                found = self._attention(place, ATTENTIONS[kind])
+            elif kind in LAYERS:
                 found = self._layer(place)
             else:
                 found = [("output", self._output(place))]
@@ -92,11 +109,11 @@ class Checker:
 
     def again(self, path: str, other: Capture, suffix: str) -> Iterator[CheckStep]:
         """Yield an attention's steps in another capture, the steps of single heads left out."""
-        kind = ATTENTIONS[self._nodes[path].class_name]
+        form = ATTENTIONS[self._evaluator(path, EXACT).kind]
         calls = other.calls.get(path, [])
         for number, call in enumerate(calls):
             place = self._place(path, number, call)
-            for step, found in self._results(place, kind).found:
+            for step, found in self._results(place, form).found:
                 told = f"{step} ({suffix})"
                 if len(calls) > 1:
                     told += f", call {number}"
@@ -106,13 +123,24 @@ class Checker:
         module = self._module.get_submodule(path)
         if not call.is_intact:
             call = repeated(module, call)
-        stored = _coarsest(module, call)
+        stored = self._coarsest(module, call)
         exact, rough = (self._evaluator(path, used) for used in (EXACT, rounded(stored)))
         return _Place(path, number, call, stored, exact, rough)
 
+    def _coarsest(self, module: nn.Module, call: Call) -> torch.dtype:
+        """Return the dtype that rounds the most of those that a module works in."""
+        tensors = (*tensors_in((call.args, call.kwargs, call.output)), *module.parameters())
+        floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
+        if any(
+            kind_of(self._classes.get(type(inner).__name__)) in IN_FLOAT32
+            for inner in module.modules()
+        ):
+            floats.append(torch.float32)
+        return max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)
+
     def _evaluator(self, path: str, arithmetic: Arithmetic) -> Evaluator:
         return Setting(
-            self._module, self._architecture, self._nodes, arithmetic, recomputation
+            self._module, self._architecture, self._nodes, arithmetic, recomputation, self._classes
         ).evaluator(path)
 
     def _compare(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Comparison | None:
@@ -123,10 +151,10 @@ class Checker:
         """Compare the whole of what a module gave; once, though layers ask again."""
         key = (place.path, place.number)
         if key not in self._known:
-            kind = ATTENTIONS.get(self._nodes[place.path].class_name)
-            if kind is not None:
+            form = ATTENTIONS.get(place.exact.kind)
+            if form is not None:
                 # The head's outputs are compared with the layer's step, the weights are not.
-                self._known[key] = dict(self._results(place, kind).found)["output"]
+                self._known[key] = dict(self._results(place, form).found)["output"]
             else:
                 exact, rough = place.both(place.again)
                 self._known[key] = self._needed(place, exact, rough, place.call.output)
@@ -138,21 +166,21 @@ class Checker:
             raise NoFormulaError("it gives no finite number that can be compared")
         return comparison
 
-    def _results(self, place: _Place, kind: AttentionKind) -> _Attended:
+    def _results(self, place: _Place, form: AttentionForm) -> _Attended:
         """Compare an attention's output and its weights."""
 
         def read(module: Evaluator) -> Attention:
             take = module.setting.arithmetic.take
-            return kind.read(module, *take(place.call.args), **take(dict(place.call.kwargs)))
+            return form.read(module, *take(place.call.args), **take(dict(place.call.kwargs)))
 
         def finish(module: Evaluator, attention: Attention) -> tuple[Any, Tensor]:
             weights, mixed = attention.attend(module)
-            result = kind.finish(module, attention, mixed, weights)
+            result = form.finish(module, attention, mixed, weights)
             return module.setting.arithmetic.round(result), mixed
 
         exact, rough = place.both(read)
         (a, _), (b, mixed) = finish(place.exact, exact), finish(place.rough, rough)
-        given = kind.given(place.call.output)
+        given = form.given(place.call.output)
         last = len(a) - 1
         found = [("output", self._needed(place, a[:last], b[:last], given[:last]))]
         weights = self._compare(place, a[last:], b[last:], given[last:])
@@ -160,11 +188,11 @@ class Checker:
             found.append(("weights", weights))
         return _Attended(found, exact, mixed)
 
-    def _attention(self, place: _Place, kind: AttentionKind) -> Iterator[tuple[str, Comparison]]:
-        attended = self._results(place, kind)
+    def _attention(self, place: _Place, form: AttentionForm) -> Iterator[tuple[str, Comparison]]:
+        attended = self._results(place, form)
         self._known[place.path, place.number] = dict(attended.found)["output"]
         yield from attended.found
-        mixed = self._mixed(place, kind)
+        mixed = self._mixed(place, form)
         if mixed is None:
             return
         size = mixed.shape[-1] // attended.exact.heads
@@ -175,12 +203,12 @@ class Checker:
             rough = attended.mixed[..., columns]
             yield f"head {head}", self._needed(place, alone, rough, mixed[..., columns])
 
-    def _mixed(self, place: _Place, kind: AttentionKind) -> Tensor | None:
+    def _mixed(self, place: _Place, form: AttentionForm) -> Tensor | None:
         """Return the heads' outputs side by side, where the run lets them be seen."""
-        if kind.output is None:
-            given: Tensor = kind.given(place.call.output)[0]
+        if form.output is None:
+            given: Tensor = form.given(place.call.output)[0]
             return given
-        call = self._find(place, kind.output) if kind.output else None
+        call = self._find(place, form.output) if form.output else None
         if call is None or not call.is_intact:
             return None
         mixed: Tensor = call.args[0]
@@ -197,7 +225,7 @@ class Checker:
             arithmetic = None if module is None else module.setting.arithmetic
             return Seen(place.call, lambda name: self._find(place, name), arithmetic)
 
-        for step in LAYER_STEPS[place.exact.node.class_name](place.exact):
+        for step in layer_steps(place.exact, place.call):
             if isinstance(step, Child):
                 child = self._find(place, step.child)
                 if child is None:
@@ -252,12 +280,3 @@ def repeated(module: nn.Module, call: Call) -> Call:
     with torch.no_grad():
         output = mapped(module(*args, **kwargs), Tensor.cpu)
     return replace(call, output=output, versions=versions((call.args, call.kwargs, output)))
-
-
-def _coarsest(module: nn.Module, call: Call) -> torch.dtype:
-    """Return the dtype that rounds the most of those that a module works in."""
-    tensors = (*tensors_in((call.args, call.kwargs, call.output)), *module.parameters())
-    floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
-    if any(type(inner).__name__ in IN_FLOAT32 for inner in module.modules()):
-        floats.append(torch.float32)
-    return max(floats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)

@@ -1,7 +1,6 @@
 """DeBERTa, both versions: scores from contents and from distances (He et al. 2021, section 3.1)."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -15,8 +14,7 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     in_heads,
 )
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
-from bertviewer.core.checking.families import DEBERTA, named
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 from bertviewer.core.checking.primitives import activation_named
 
 
@@ -114,12 +112,6 @@ def attention_block(
         raise NoFormulaError("the recomputation does not know queries from elsewhere")
     mixed, weights = module.below("self")(hidden_states, attention_mask, *args, **more)
     return module.below("output")(mixed, hidden_states), weights
-
-
-def layer(module: Evaluator, hidden_states: Tensor, attention_mask: Tensor, **more: Any) -> Any:
-    """BERT's layer, with the distances handed on."""
-    x, weights = module.below("attention")(hidden_states, attention_mask, **more)
-    return module.below("output")(module.below("intermediate")(x), x), weights
 
 
 def encoder(
@@ -241,15 +233,3 @@ def lm_wrapper(module: Evaluator, sequence_output: Tensor, word_embeddings: Any)
     """The module around those scores."""
     result: Tensor = module.below("lm_head")(sequence_output, word_embeddings)
     return result
-
-
-DEBERTAS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(named(DEBERTA, "Attention"), attention_block),
-    **dict.fromkeys(named(DEBERTA, "Layer"), layer),
-    **dict.fromkeys(named(DEBERTA, "Encoder"), encoder),
-    **dict.fromkeys(named(DEBERTA, "Embeddings"), embeddings),
-    **dict.fromkeys(named(DEBERTA, "Model"), model),
-    **dict.fromkeys(named(DEBERTA, "LMPredictionHead"), lm_head),
-    **dict.fromkeys(named(DEBERTA, "OnlyMLMHead"), lm_wrapper),
-    "ContextPooler": pooler,
-}

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
-from bertviewer.core.checking.families import LLAMA, named
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 
 
 def _added(
@@ -139,19 +138,3 @@ def sum_of_embeddings(
         x = x + module.below(words)(given["token_type_ids"])
     result: Tensor = module.round(x)
     return result
-
-
-_LIKE_BERT = ("Bert", "Electra", "Albert", "RoFormer", "SqueezeBert")
-_LIKE_ROBERTA = (
-    "RobertaEmbeddings",
-    "XLMRobertaEmbeddings",
-    "CamembertEmbeddings",
-    "MPNetEmbeddings",
-)
-
-EMBEDDINGS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(named(_LIKE_BERT, "Embeddings"), bert),
-    **dict.fromkeys(_LIKE_ROBERTA, roberta),
-    "Embeddings": distilbert,
-    **dict.fromkeys(named(LLAMA, "RotaryEmbedding"), llama_rotation),
-}

@@ -3,7 +3,6 @@
 Rives et al. 2021 (ESM-1b) and Lin et al. 2023 (ESM-2); contacts: Rao et al. 2021, section 3.2.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor
 from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.attention_maths import Attention, Rotation, head_count, separate
 from bertviewer.core.checking.embeddings import counted_from_padding, rotation
-from bertviewer.core.checking.evaluator import Evaluator, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.stacks import run, visible
 
 _MASKED_IN_TRAINING = 0.15 * 0.8
@@ -163,18 +162,3 @@ def contacts(module: Evaluator, tokens: Tensor, attentions: Tensor) -> Tensor:
     features = (x - expected).permute(0, 2, 3, 1)
     scores: Tensor = module.below("activation")(module.below("regression")(features)[..., 0])
     return scores
-
-
-ESM: Mapping[str, Recomputation] = {
-    "EsmEmbeddings": embeddings,
-    "EsmRotaryEmbedding": turns,
-    "EsmSelfOutput": add,
-    "EsmOutput": add,
-    "EsmIntermediate": widening,
-    "EsmAttention": attention_block,
-    "EsmLayer": layer,
-    "EsmEncoder": encoder,
-    "EsmModel": model,
-    "EsmLMHead": lm_head,
-    "EsmContactPredictionHead": contacts,
-}

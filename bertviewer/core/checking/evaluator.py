@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from bertviewer.core.architecture.architecture import Architecture, ModuleNode
 from bertviewer.core.checking.arithmetic import Arithmetic
+from bertviewer.core.families.family import Description, Descriptions, kind_of
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.text.special_floats import Scalar
 
 Recomputation = Callable[..., Any]
@@ -26,7 +28,8 @@ class Setting:
     architecture: Architecture
     nodes: Mapping[str, ModuleNode]
     arithmetic: Arithmetic
-    find: Callable[[ModuleNode], Recomputation]
+    find: Callable[["Evaluator"], Recomputation]
+    classes: Descriptions
 
     def evaluator(self, path: str) -> "Evaluator":
         """Return the evaluator of the module at ``path``."""
@@ -51,7 +54,7 @@ class Evaluator:
         Raises:
             NoFormulaError: there is no recomputation for its class.
         """
-        recompute = self.setting.find(self.node)
+        recompute = self.setting.find(self)
         return self.setting.arithmetic.round(recompute(self, *args, **kwargs))
 
     @property
@@ -65,6 +68,16 @@ class Evaluator:
             return self.setting.nodes[self.path]
         except KeyError:
             raise NoFormulaError(f"there is no module {self.path!r}") from None
+
+    @property
+    def description(self) -> Description | None:
+        """What the module's class is, ``None`` where no family has it."""
+        return self.setting.classes.get(self.node.class_name)
+
+    @property
+    def kind(self) -> ModuleKind | None:
+        """The kind of the module's class."""
+        return kind_of(self.description)
 
     @property
     def config(self) -> Mapping[str, Any]:

@@ -1,14 +1,12 @@
 """Poolers and prediction heads."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import gelu
-from bertviewer.core.checking.evaluator import Evaluator, Recomputation
-from bertviewer.core.checking.families import BART, BERT, T5, named
+from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.primitives import activation_named
 
 
@@ -92,25 +90,3 @@ def discriminator(module: Evaluator, hidden_states: Tensor) -> Tensor:
     x = module.below("activation")(module.below("dense")(hidden_states))
     result: Tensor = module.below("dense_prediction")(x).squeeze(-1)
     return result
-
-
-_TRANSFORMS = ("Bert", "LegacyDeberta", "LegacyDebertaV2", "RoFormer", "BigBird", "SqueezeBert")
-"""Families with BERT's scores of the vocabulary."""
-_POOLED = (*BERT, "MPNet", "Esm", "SqueezeBert")
-
-HEADS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(named(_POOLED, "Pooler"), pooler),
-    **dict.fromkeys(named((*BERT, "MPNet", "Esm"), "ClassificationHead"), classification),
-    **dict.fromkeys(named(("RoFormer", "BigBird"), "ClassificationHead"), acted_classification),
-    **dict.fromkeys(named((*BERT, "MPNet"), "LMHead"), roberta_lm),
-    **dict.fromkeys(named(_TRANSFORMS, "PredictionHeadTransform"), transform),
-    **dict.fromkeys(named(_TRANSFORMS, "LMPredictionHead"), bert_lm),
-    **dict.fromkeys(named(_TRANSFORMS, "OnlyMLMHead"), mlm_only),
-    **dict.fromkeys(named(("Bert", "BigBird"), "PreTrainingHeads"), pretraining),
-    "BertOnlyNSPHead": pooled_scores,
-    "ElectraGeneratorPredictions": transform,
-    "AlbertMLMHead": albert_lm,
-    "AlbertSOPHead": pooled_scores,
-    "ElectraDiscriminatorPredictions": discriminator,
-    **dict.fromkeys(named((*BART, *T5), "ClassificationHead"), chosen_classification),
-}

@@ -1,21 +1,27 @@
 """The steps of a whole layer, in order, each by itself from what the run really passed on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import Arithmetic
+from bertviewer.core.checking.blocks import activation
 from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
-from bertviewer.core.checking.families import LLAMA, POST_NORM, T5, named
-from bertviewer.core.checking.layers import hidden, torch_activation
+from bertviewer.core.checking.layers import (
+    arguments,
+    described,
+    hidden,
+    norms_before,
+    sub_layers,
+)
+from bertviewer.core.families.layer import Halves, Layer, Network
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.run.capture import Call
 
 NEXT = "= next hidden state"
 """The last step: the layer as a whole, from its input alone."""
-
-_LAST = "final_layer_norm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,66 @@ class Formula:
 Step = Child | Formula
 
 
+def layer_steps(module: Evaluator, call: Call) -> tuple[Step, ...]:
+    """Return the steps of one call of a layer."""
+    special = _SPECIAL.get(module.kind)
+    return special(module) if special else tuple(_described(module, call))
+
+
+def _described(module: Evaluator, call: Call) -> Iterator[Step]:
+    """Yield the steps of a layer of which the family says how it is made."""
+    made = described(module)
+    before = norms_before(module, made)
+    parts = tuple(sub_layers(module, made, arguments(made, call.args, call.kwargs)))
+    norms = [part.norm for part in parts] + [made.network_norm]
+    for number, (part, after) in enumerate(zip(parts, norms[1:], strict=True)):
+        crosses = number > 0
+        name = "cross-attention" if crosses else "self-attention"
+        add_and_norm = "cross-attention's add & norm" if crosses else "add & norm"
+        if part.block == part.path:
+            yield Child(f"{name} & {add_and_norm}", part.path)
+        elif part.add:
+            yield Child(name, part.path)
+            yield Child(add_and_norm, part.add)
+        elif before:
+            yield Child("norm before cross-attention" if crosses else "norm", part.norm)
+            yield Child(name, part.path)
+            residual = part.norm if crosses else ""
+            yield _add(
+                "add after cross-attention" if crosses else "add", residual, part.path, after
+            )
+        else:
+            yield Child(name, part.path)
+            yield _add_and_norm(add_and_norm, part.path if crosses else "", part.path, part.norm)
+    if before:
+        yield Child("norm after the addition", made.network_norm)
+    yield from _network(module, made, before=before)
+
+
+def _network(module: Evaluator, made: Layer, *, before: bool) -> Iterator[Step]:
+    if isinstance(made.network, Halves):
+        yield Child("intermediate", made.network.first)
+        yield Child("output & add & norm", made.network.second)
+    elif isinstance(made.network, str) and before:
+        yield Child("feed-forward", made.network)
+    else:
+        at, own = (made.network, None) if isinstance(made.network, str) else ("", made.network)
+        holder = module.below(at) if at else module
+        parts = own or holder.description
+        if not isinstance(parts, Network):
+            raise NoFormulaError(f"{holder.node.class_name} is no network that a family describes")
+        first, second = (f"{at}.{name}" if at else name for name in (parts.first, parts.second))
+        yield Formula(
+            "intermediate",
+            lambda module, seen: activation(module.below(at) if at else module, parts.act)(
+                module.below(first)(seen.input(first))
+            ),
+            lambda seen: seen.input(second),
+        )
+        if not before:
+            yield _narrow(second, first, made.network_norm)
+
+
 def _add_and_norm(name: str, residual: str, added: str, norm: str) -> Formula:
     """Return norm(residual's input + added's output)."""
     return Formula(
@@ -92,15 +158,6 @@ def _add(name: str, residual: str, added: str, into: str) -> Formula:
     )
 
 
-def _widen(first: str, act: str, into: str) -> Formula:
-    """Return f(first(X)), which is seen as the input of ``into``."""
-    return Formula(
-        "intermediate",
-        lambda module, seen: module.below(act)(module.below(first)(seen.input(first))),
-        lambda seen: seen.input(into),
-    )
-
-
 def _narrow(second: str, residual: str, norm: str) -> Formula:
     """Return norm(second(H) + residual's input)."""
     return Formula(
@@ -110,97 +167,6 @@ def _narrow(second: str, residual: str, norm: str) -> Formula:
         ),
         lambda seen: seen.output(norm),
     )
-
-
-_TORCH_WIDEN = Formula(
-    "intermediate",
-    lambda module, seen: torch_activation(module)(module.below("linear1")(seen.input("linear1"))),
-    lambda seen: seen.input("linear2"),
-)
-
-
-def _bert(module: Evaluator) -> tuple[Step, ...]:
-    cross = (
-        Child("cross-attention", "crossattention.self"),
-        Child("cross-attention's add & norm", "crossattention.output"),
-    )
-    return (
-        Child("self-attention", "attention.self"),
-        Child("add & norm", "attention.output"),
-        *(cross if module.has("crossattention") else ()),
-        Child("intermediate", "intermediate"),
-        Child("output & add & norm", "output"),
-    )
-
-
-def _mpnet(_: Evaluator) -> tuple[Step, ...]:
-    return (
-        Child("self-attention", "attention.attn"),
-        _add_and_norm("add & norm", "", "attention.attn", "attention.LayerNorm"),
-        Child("intermediate", "intermediate"),
-        Child("output & add & norm", "output"),
-    )
-
-
-def _albert(_: Evaluator) -> tuple[Step, ...]:
-    return (
-        Child("self-attention & add & norm", "attention"),
-        _widen("ffn", "activation", "ffn_output"),
-        _narrow("ffn_output", "ffn", "full_layer_layer_norm"),
-    )
-
-
-def _distilbert(_: Evaluator) -> tuple[Step, ...]:
-    return (
-        Child("self-attention", "attention"),
-        _add_and_norm("add & norm", "", "attention", "sa_layer_norm"),
-        _widen("ffn.lin1", "ffn.activation", "ffn.lin2"),
-        _narrow("ffn.lin2", "ffn", "output_layer_norm"),
-    )
-
-
-def _bart(module: Evaluator) -> tuple[Step, ...]:
-    before = "encoder_attn_layer_norm" if module.has("encoder_attn") else ""
-    cross = (
-        Child("cross-attention", "encoder_attn"),
-        _add_and_norm("cross-attention's add & norm", "encoder_attn", "encoder_attn", before),
-    )
-    return (
-        Child("self-attention", "self_attn"),
-        _add_and_norm("add & norm", "", "self_attn", "self_attn_layer_norm"),
-        *(cross if before else ()),
-        _widen("fc1", "activation_fn", "fc2"),
-        _narrow("fc2", "fc1", "final_layer_norm"),
-    )
-
-
-def _mbart(module: Evaluator) -> tuple[Step, ...]:
-    crosses = module.has("encoder_attn")
-    cross = (
-        Child("norm before cross-attention", "encoder_attn_layer_norm"),
-        Child("cross-attention", "encoder_attn"),
-        _add("add after cross-attention", "encoder_attn_layer_norm", "encoder_attn", _LAST),
-    )
-    return (
-        Child("norm", "self_attn_layer_norm"),
-        Child("self-attention", "self_attn"),
-        _add("add", "", "self_attn", "encoder_attn_layer_norm" if crosses else _LAST),
-        *(cross if crosses else ()),
-        Child("norm after the addition", _LAST),
-        _widen("fc1", "activation_fn", "fc2"),
-    )
-
-
-def _pre_norm(first: str, attention: str, second: str, network: str) -> Callable[..., Any]:
-    """Return the steps of a layer whose norms stand before the sub-layers."""
-    steps = (
-        Child("norm", first),
-        Child("self-attention", attention),
-        _add("add", "", attention, second),
-        Child("norm after the addition", second),
-        Child("feed-forward", network),
-    )
-    return lambda _module: steps
 
 
 def _t5(module: Evaluator) -> tuple[Step, ...]:
@@ -226,65 +192,25 @@ def _esm(module: Evaluator) -> tuple[Step, ...]:
     )
 
 
-_SQUEEZEBERT = (
-    Child("self-attention", "attention"),
-    Child("add & norm", "post_attention"),
-    Child("intermediate", "intermediate"),
-    Child("output & add & norm", "output"),
-)
-
-
-def _torch(module: Evaluator) -> tuple[Step, ...]:
-    crosses = module.has("multihead_attn")
-    last = "norm3" if crosses else "norm2"
-    if module.attribute("norm_first"):
-        cross: tuple[Step, ...] = (
-            Child("norm before cross-attention", "norm2"),
-            Child("cross-attention", "multihead_attn"),
-            _add("add after cross-attention", "norm2", "multihead_attn", "norm3"),
-        )
-        return (
-            Child("norm", "norm1"),
-            Child("self-attention", "self_attn"),
-            _add("add", "", "self_attn", "norm2"),
-            *(cross if crosses else ()),
-            Child("norm after the addition", last),
-            _TORCH_WIDEN,
-        )
-    cross = (
-        Child("cross-attention", "multihead_attn"),
-        _add_and_norm("cross-attention's add & norm", "multihead_attn", "multihead_attn", "norm2"),
-    )
+def _squeezebert(_: Evaluator) -> tuple[Step, ...]:
     return (
-        Child("self-attention", "self_attn"),
-        _add_and_norm("add & norm", "", "self_attn", "norm1"),
-        *(cross if crosses else ()),
-        _TORCH_WIDEN,
-        _narrow("linear2", "linear1", last),
+        Child("self-attention", "attention"),
+        Child("add & norm", "post_attention"),
+        Child("intermediate", "intermediate"),
+        Child("output & add & norm", "output"),
     )
 
 
-LAYER_STEPS: Mapping[str, Callable[[Evaluator], tuple[Step, ...]]] = {
-    **dict.fromkeys(named(POST_NORM, "Layer"), _bert),
-    "MPNetLayer": _mpnet,
-    "AlbertLayer": _albert,
-    "TransformerBlock": _distilbert,
-    "GPT2Block": _pre_norm("ln_1", "attn", "ln_2", "mlp"),
-    "BartEncoderLayer": _bart,
-    "BartDecoderLayer": _bart,
-    "ModernBertEncoderLayer": _pre_norm("attn_norm", "attn", "mlp_norm", "mlp"),
-    "EsmLayer": _esm,
-    "SqueezeBertModule": lambda _module: _SQUEEZEBERT,
-    "MBartEncoderLayer": _mbart,
-    "MBartDecoderLayer": _mbart,
-    **dict.fromkeys(
-        named(LLAMA, "DecoderLayer"),
-        _pre_norm("input_layernorm", "self_attn", "post_attention_layernorm", "mlp"),
-    ),
-    **dict.fromkeys(named(T5, "Block"), _t5),
-    "TransformerEncoderLayer": _torch,
-    "TransformerDecoderLayer": _torch,
+_SPECIAL: Mapping[ModuleKind | None, Callable[[Evaluator], tuple[Step, ...]]] = {
+    ModuleKind.T5_LAYER: _t5,
+    ModuleKind.ESM_LAYER: _esm,
+    ModuleKind.SQUEEZEBERT_LAYER: _squeezebert,
 }
+"""Layers that no description fits: T5's is a list, ESM's blocks begin with their norm and
+
+SqueezeBERT's convolutions take the features first.
+"""
+LAYERS = frozenset({ModuleKind.LAYER, *_SPECIAL})
 
 
 def next_state(states: Any, number: int, is_normed: bool) -> Tensor | None:

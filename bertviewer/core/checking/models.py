@@ -1,14 +1,12 @@
 """Whole models, from token ids to hidden states and scores."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from bertviewer.core.checking.embeddings import sinusoids, sum_of_embeddings
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
-from bertviewer.core.checking.families import BART, BERT, LLAMA, T5, named
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 from bertviewer.core.checking.stacks import run, visible
 
 Result = dict[str, Any]
@@ -152,15 +150,3 @@ def transformer_base(
     # torch's masks say what is hidden.
     hidden = None if shown is None else ~shown[0, 0]
     return {"last_hidden_state": module.below("transformer")(source, target, tgt_mask=hidden)}
-
-
-_ENCODERS = (*BERT, "Albert", "DistilBert", "MPNet", "SqueezeBert")
-
-MODELS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(named(_ENCODERS, "Model"), bert),
-    **dict.fromkeys(named(LLAMA, "Model"), llama),
-    **dict.fromkeys(named((*BART, *T5), "Model"), encoder_decoder),
-    **dict.fromkeys(named(T5, "EncoderModel"), encoder_only),
-    "GPT2Model": gpt2,
-    "TransformerBaseModel": transformer_base,
-}

@@ -3,7 +3,6 @@
 Warner et al. 2024, "Smarter, Better, Faster, Longer", section 2.1.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -16,8 +15,7 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
 )
 from bertviewer.core.checking.embeddings import rotation
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
-from bertviewer.core.checking.families import named
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 from bertviewer.core.checking.stacks import visible
 
 _WINDOWED = "sliding_attention"
@@ -64,21 +62,6 @@ def turns(
 ) -> tuple[Tensor, Tensor]:
     """Cosines and sines; windowed layers have a base of their own."""
     return rotation(module, x, position_ids, module.config["rope_parameters"][layer_type])
-
-
-def layer(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    position_embeddings: tuple[Tensor, Tensor] | None = None,
-    **_: Any,
-) -> Tensor:
-    """X + Attention(norm(X)), then the same with the network."""
-    x = hidden_states
-    y = module.below("attn")(module.below("attn_norm")(x), position_embeddings, attention_mask)[0]
-    x = module.round(x + y)
-    result: Tensor = x + module.below("mlp")(module.below("mlp_norm")(x))
-    return result
 
 
 def model(
@@ -157,23 +140,3 @@ def question_answering(module: Evaluator, *args: Any, **kwargs: Any) -> dict[str
     result = token_classification(module, *args, **kwargs)
     scores = result.pop("logits")
     return result | {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
-
-
-MODERNBERT: Mapping[str, Recomputation] = {
-    "ModernBertEmbeddings": embeddings,
-    "ModernBertMLP": network,
-    "ModernBertRotaryEmbedding": turns,
-    "ModernBertEncoderLayer": layer,
-    "ModernBertModel": model,
-    "ModernBertPredictionHead": head,
-    **dict.fromkeys(
-        named(
-            ("ModernBert",),
-            *("ForMaskedLM", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration"),
-        ),
-        masked_lm,
-    ),
-    "ModernBertForSequenceClassification": sequence_classification,
-    "ModernBertForTokenClassification": token_classification,
-    "ModernBertForQuestionAnswering": question_answering,
-}

@@ -3,13 +3,14 @@
 from torch import Tensor
 
 from bertviewer.core.checking.evaluator import Evaluator
+from bertviewer.core.families.module_kind import ModuleKind
 
 
 def layer_norm(module: Evaluator, x: Tensor) -> Tensor:
     """Y = γ (x - mean) / sqrt(var + ε) + β over the features (Ba et al. 2016, section 3)."""
     weight, bias = module.tensor("weight"), module.tensor("bias")
     # torch's own norm runs over all axes that its weight has, other classes over the last.
-    torchs = weight is not None and module.node.class_name == "LayerNorm"
+    torchs = module.kind is ModuleKind.LAYER_NORM
     axes = tuple(range(-weight.dim(), 0)) if weight is not None and torchs else (-1,)
     centred = x - x.mean(axes, keepdim=True)
     variance = (centred * centred).mean(axes, keepdim=True)

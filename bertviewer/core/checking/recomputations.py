@@ -1,102 +1,182 @@
-"""Which recomputation belongs to which class of modules: the counterpart of the formulas' roles."""
+"""The recomputation of each kind of module: the counterpart of the formulas' roles."""
 
 from collections.abc import Mapping
 
 import torch
 
-from bertviewer.core.architecture.architecture import ModuleNode
-from bertviewer.core.checking import arithmetic, normalisation, primitives
+from bertviewer.core.checking import (
+    arithmetic,
+    big_bird,
+    blocks,
+    deberta,
+    embeddings,
+    esm,
+    heads,
+    layers,
+    models,
+    modernbert,
+    normalisation,
+    primitives,
+    roformer,
+    squeezebert,
+    stacks,
+    task_models,
+)
 from bertviewer.core.checking.attention import ATTENTIONS
-from bertviewer.core.checking.big_bird import BIG_BIRD
-from bertviewer.core.checking.blocks import BLOCKS
-from bertviewer.core.checking.deberta import DEBERTAS
-from bertviewer.core.checking.embeddings import EMBEDDINGS
-from bertviewer.core.checking.esm import ESM
-from bertviewer.core.checking.evaluator import NoFormulaError, Recomputation
-from bertviewer.core.checking.families import BART, LLAMA, named
-from bertviewer.core.checking.heads import HEADS
-from bertviewer.core.checking.layers import LAYERS
-from bertviewer.core.checking.models import MODELS
-from bertviewer.core.checking.modernbert import MODERNBERT
-from bertviewer.core.checking.roformer import ROFORMER
-from bertviewer.core.checking.squeezebert import SQUEEZEBERT
-from bertviewer.core.checking.stacks import STACKS
-from bertviewer.core.checking.task_models import TASK_MODELS
-from bertviewer.core.formulas import activations, norms
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
+from bertviewer.core.families.module_kind import ModuleKind
 
-_LINEAR = ("Linear", "NonDynamicallyQuantizableLinear")
-
-RECOMPUTATIONS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(_LINEAR, primitives.linear),
-    "Conv1D": primitives.conv1d,
-    "Embedding": primitives.embedding,
-    **dict.fromkeys(
-        (*named(BART, "ScaledWordEmbedding"), "GemmaTextScaledWordEmbedding"),
-        primitives.scaled_embedding,
-    ),
-    **dict.fromkeys(named(BART, "LearnedPositionalEmbedding"), primitives.offset_embedding),
-    **dict.fromkeys(
-        named(("Marian", "Pegasus", "RoFormer"), "SinusoidalPositionalEmbedding"),
-        primitives.position_table,
-    ),
-    **dict.fromkeys(("Dropout", "Identity"), primitives.identity),
-    "Sequential": primitives.sequence,
-    **dict.fromkeys(
-        ("LayerNorm", "CohereLayerNorm", "Cohere2LayerNorm", "DebertaLayerNorm"),
-        normalisation.layer_norm,
-    ),
-    **dict.fromkeys(norms.RMS_CLASSES, normalisation.rms_norm),
-    **dict.fromkeys(norms.ONE_PLUS_WEIGHT_CLASSES, normalisation.rms_norm_one_plus),
-    "GELU": primitives.gelu,
-    **dict.fromkeys(activations.EXACT_GELU, primitives.elementwise(arithmetic.gelu)),
-    **dict.fromkeys(activations.TANH_GELU, primitives.elementwise(arithmetic.gelu_tanh)),
-    "QuickGELUActivation": primitives.elementwise(primitives.quick_gelu),
-    "ClippedGELUActivation": primitives.clipped_gelu,
-    "ReLU": primitives.elementwise(arithmetic.relu),
-    **dict.fromkeys(("SiLU", "SiLUActivation"), primitives.elementwise(primitives.silu)),
-    "Sigmoid": primitives.elementwise(arithmetic.sigmoid),
-    "Tanh": primitives.elementwise(torch.tanh),
+RECOMPUTATIONS: Mapping[ModuleKind | None, Recomputation] = {
+    # small modules
+    ModuleKind.LINEAR: primitives.linear,
+    ModuleKind.CONV1D: primitives.conv1d,
+    ModuleKind.EMBEDDING: primitives.embedding,
+    ModuleKind.SCALED_EMBEDDING: primitives.scaled_embedding,
+    ModuleKind.OFFSET_POSITIONS: primitives.offset_embedding,
+    ModuleKind.SINUSOIDAL_POSITIONS: primitives.position_table,
+    ModuleKind.ROTARY_POSITIONS: embeddings.llama_rotation,
+    ModuleKind.MODERNBERT_ROTARY_POSITIONS: modernbert.turns,
+    ModuleKind.ESM_ROTARY_POSITIONS: esm.turns,
+    ModuleKind.DROPOUT: primitives.identity,
+    ModuleKind.IDENTITY: primitives.identity,
+    ModuleKind.LAYER_NORM: normalisation.layer_norm,
+    ModuleKind.LAYER_NORM_IN_FLOAT32: normalisation.layer_norm,
+    ModuleKind.LAYER_NORM_OF_COLUMNS: squeezebert.norm,
+    ModuleKind.RMS_NORM: normalisation.rms_norm,
+    ModuleKind.RMS_NORM_ONE_PLUS: normalisation.rms_norm_one_plus,
+    ModuleKind.TORCH_GELU: primitives.gelu,
+    ModuleKind.EXACT_GELU: primitives.elementwise(arithmetic.gelu),
+    ModuleKind.TANH_GELU: primitives.elementwise(arithmetic.gelu_tanh),
+    ModuleKind.QUICK_GELU: primitives.elementwise(primitives.quick_gelu),
+    ModuleKind.CLIPPED_GELU: primitives.clipped_gelu,
+    ModuleKind.RELU: primitives.elementwise(arithmetic.relu),
+    ModuleKind.SILU: primitives.elementwise(primitives.silu),
+    ModuleKind.TANH: primitives.elementwise(torch.tanh),
+    ModuleKind.SIGMOID: primitives.elementwise(arithmetic.sigmoid),
+    ModuleKind.SOFTMAX: squeezebert.probabilities,
+    ModuleKind.MATRIX_PRODUCT: squeezebert.product,
+    ModuleKind.CONVOLUTION: squeezebert.convolution,
+    ModuleKind.SEQUENCE: primitives.sequence,
     **ATTENTIONS,
-    **BLOCKS,
-    **LAYERS,
-    **STACKS,
-    **EMBEDDINGS,
-    **HEADS,
-    **MODELS,
-    **TASK_MODELS,
-    **DEBERTAS,
-    **ROFORMER,
-    **ESM,
-    **BIG_BIRD,
-    **SQUEEZEBERT,
-    **MODERNBERT,
+    # parts of a layer
+    ModuleKind.BERT_ATTENTION_BLOCK: blocks.attention_block,
+    ModuleKind.MPNET_ATTENTION_BLOCK: blocks.mpnet_attention_block,
+    ModuleKind.DEBERTA_ATTENTION_BLOCK: deberta.attention_block,
+    ModuleKind.ROFORMER_ATTENTION_BLOCK: roformer.attention_block,
+    ModuleKind.BIG_BIRD_ATTENTION_BLOCK: big_bird.attention_block,
+    ModuleKind.ESM_ATTENTION_BLOCK: esm.attention_block,
+    ModuleKind.T5_SELF_ATTENTION_BLOCK: blocks.t5_self_attention,
+    ModuleKind.T5_CROSS_ATTENTION_BLOCK: blocks.t5_cross_attention,
+    ModuleKind.T5_NETWORK_BLOCK: blocks.t5_feed_forward,
+    ModuleKind.ADD_AND_NORM: blocks.add_and_norm,
+    ModuleKind.ESM_ADD: esm.add,
+    ModuleKind.FIRST_HALF: blocks.widening,
+    ModuleKind.ESM_FIRST_HALF: esm.widening,
+    ModuleKind.SECOND_HALF: blocks.add_and_norm,
+    ModuleKind.CONVOLUTION_AND_ACTIVATION: squeezebert.convolution_and_act,
+    ModuleKind.CONVOLUTION_AND_NORM: squeezebert.convolution_and_norm,
+    ModuleKind.FEED_FORWARD: blocks.feed_forward,
+    ModuleKind.MODERNBERT_FEED_FORWARD: modernbert.network,
+    # layers and stacks
+    ModuleKind.LAYER: layers.layer,
+    ModuleKind.T5_LAYER: layers.t5,
+    ModuleKind.ESM_LAYER: esm.layer,
+    ModuleKind.SQUEEZEBERT_LAYER: squeezebert.layer,
+    ModuleKind.BERT_STACK: stacks.encoder,
+    ModuleKind.ROFORMER_STACK: roformer.encoder,
+    ModuleKind.BIG_BIRD_STACK: big_bird.encoder,
+    ModuleKind.DEBERTA_STACK: deberta.encoder,
+    ModuleKind.ESM_STACK: esm.encoder,
+    ModuleKind.SQUEEZEBERT_STACK: squeezebert.encoder,
+    ModuleKind.ALBERT_STACK: stacks.albert,
+    ModuleKind.ALBERT_GROUP: stacks.albert_group,
+    ModuleKind.MPNET_STACK: stacks.mpnet,
+    ModuleKind.BART_STACK: stacks.bart,
+    ModuleKind.T5_STACK: stacks.t5,
+    ModuleKind.TORCH_ENCODER: stacks.torch_encoder,
+    ModuleKind.TORCH_DECODER: stacks.torch_decoder,
+    # embeddings and base models
+    ModuleKind.BERT_EMBEDDINGS: embeddings.bert,
+    ModuleKind.ROBERTA_EMBEDDINGS: embeddings.roberta,
+    ModuleKind.DISTILBERT_EMBEDDINGS: embeddings.distilbert,
+    ModuleKind.DEBERTA_EMBEDDINGS: deberta.embeddings,
+    ModuleKind.BIG_BIRD_EMBEDDINGS: big_bird.embeddings,
+    ModuleKind.ESM_EMBEDDINGS: esm.embeddings,
+    ModuleKind.MODERNBERT_EMBEDDINGS: modernbert.embeddings,
+    ModuleKind.BERT_MODEL: models.bert,
+    ModuleKind.ROFORMER_MODEL: roformer.model,
+    ModuleKind.DEBERTA_MODEL: deberta.model,
+    ModuleKind.BIG_BIRD_MODEL: big_bird.model,
+    ModuleKind.ESM_MODEL: esm.model,
+    ModuleKind.MODERNBERT_MODEL: modernbert.model,
+    ModuleKind.GPT2_MODEL: models.gpt2,
+    ModuleKind.LLAMA_MODEL: models.llama,
+    ModuleKind.ENCODER_DECODER: models.encoder_decoder,
+    ModuleKind.ENCODER_ONLY: models.encoder_only,
+    ModuleKind.TRANSFORMER: stacks.transformer,
+    ModuleKind.TRANSFORMER_BASE: models.transformer_base,
+    # heads
+    ModuleKind.POOLER: heads.pooler,
+    ModuleKind.DEBERTA_POOLER: deberta.pooler,
+    ModuleKind.HEAD_TRANSFORM: heads.transform,
+    ModuleKind.MODERNBERT_HEAD_TRANSFORM: modernbert.head,
+    ModuleKind.BERT_SCORES: heads.bert_lm,
+    ModuleKind.ALBERT_SCORES: heads.albert_lm,
+    ModuleKind.ROBERTA_SCORES: heads.roberta_lm,
+    ModuleKind.ESM_SCORES: esm.lm_head,
+    ModuleKind.SCORES_BY_TABLE: deberta.lm_head,
+    ModuleKind.HEAD_AROUND_SCORES: heads.mlm_only,
+    ModuleKind.HEAD_AROUND_SCORES_BY_TABLE: deberta.lm_wrapper,
+    ModuleKind.PRETRAINING_HEADS: heads.pretraining,
+    ModuleKind.SCORES_OF_POOLED: heads.pooled_scores,
+    ModuleKind.CLASSIFICATION_HEAD: heads.classification,
+    ModuleKind.ACTIVATED_CLASSIFICATION_HEAD: heads.acted_classification,
+    ModuleKind.CLASSIFICATION_HEAD_OF_END: heads.chosen_classification,
+    ModuleKind.DISCRIMINATOR: heads.discriminator,
+    ModuleKind.BIG_BIRD_ANSWER_HEAD: big_bird.answer_head,
+    ModuleKind.ESM_CONTACT_HEAD: esm.contacts,
+    # models with a head
+    ModuleKind.MASKED_LANGUAGE_MODEL: task_models.language_model,
+    ModuleKind.CAUSAL_LANGUAGE_MODEL: task_models.language_model,
+    ModuleKind.BART_LANGUAGE_MODEL: task_models.language_model,
+    ModuleKind.SEQUENCE_CLASSIFIER: task_models.sequence_classification,
+    ModuleKind.TOKEN_CLASSIFIER: task_models.token_classification,
+    ModuleKind.ANSWER_FINDER: task_models.question_answering,
+    ModuleKind.NEXT_SENTENCE_MODEL: task_models.next_sentence,
+    ModuleKind.PRETRAINING_MODEL: task_models.pretraining,
+    ModuleKind.BIG_BIRD_ANSWER_FINDER: big_bird.question_answering,
+    ModuleKind.MODERNBERT_LANGUAGE_MODEL: modernbert.masked_lm,
+    ModuleKind.MODERNBERT_SEQUENCE_CLASSIFIER: modernbert.sequence_classification,
+    ModuleKind.MODERNBERT_TOKEN_CLASSIFIER: modernbert.token_classification,
+    ModuleKind.MODERNBERT_ANSWER_FINDER: modernbert.question_answering,
 }
 
-EXCEPTIONS: Mapping[str, str] = {
-    "ModuleList": "a list computes nothing: the module around it calls its members",
-    "CrossEntropyLoss": "the loss is calculated in training only",
+EXCEPTIONS: Mapping[ModuleKind | None, str] = {
+    ModuleKind.MODULE_LIST: "a list computes nothing: the module around it calls its members",
+    ModuleKind.LOSS: "the loss is calculated in training only",
 }
-"""Classes that have a formula and no recomputation, and why."""
+"""Kinds that have a formula and no recomputation, and why."""
 
 IN_FLOAT32 = frozenset(
-    (
-        *norms.RMS_CLASSES,
-        *norms.ONE_PLUS_WEIGHT_CLASSES,
-        *named((*LLAMA, "ModernBert"), "RotaryEmbedding", "Attention"),
-        *named(("Esm",), "RotaryEmbedding", "SelfAttention", "Embeddings"),
-        *("DebertaLayerNorm", "DisentangledSelfAttention"),
-    )
+    {
+        *(ModuleKind.LAYER_NORM_IN_FLOAT32, ModuleKind.RMS_NORM, ModuleKind.RMS_NORM_ONE_PLUS),
+        *(ModuleKind.ROTARY_POSITIONS, ModuleKind.LLAMA_ATTENTION, ModuleKind.MISTRAL_ATTENTION),
+        *(ModuleKind.MODERNBERT_ROTARY_POSITIONS, ModuleKind.MODERNBERT_ATTENTION),
+        *(ModuleKind.ESM_ROTARY_POSITIONS, ModuleKind.ESM_ATTENTION, ModuleKind.ESM_EMBEDDINGS),
+        ModuleKind.DEBERTA_ATTENTION,
+    }
 )
-"""Classes that calculate in float32, in module, whatever the model's dtype is: float64 too."""
+"""Kinds that calculate in float32, in part, whatever the model's dtype is: float64 too."""
 
 
-def recomputation(node: ModuleNode) -> Recomputation:
-    """Return the recomputation of a module's class.
+def recomputation(module: Evaluator) -> Recomputation:
+    """Return the recomputation of a module's kind.
 
     Raises:
         NoFormulaError: there is none; the error says why.
     """
-    name = node.class_name
-    if name in RECOMPUTATIONS:
-        return RECOMPUTATIONS[name]
-    raise NoFormulaError(EXCEPTIONS.get(name, f"no recomputation is known for {name}"))
+    kind = module.kind
+    if kind in RECOMPUTATIONS:
+        return RECOMPUTATIONS[kind]
+    name = module.node.class_name
+    raise NoFormulaError(EXCEPTIONS.get(kind, f"no recomputation is known for {name}"))

@@ -3,7 +3,6 @@
 The paper turns the features in neighbouring pairs, and so does this family's code.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -15,7 +14,7 @@ from bertviewer.core.checking.attention_maths import (
     head_count,
     separate,
 )
-from bertviewer.core.checking.evaluator import Evaluator, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.stacks import use_crosses, visible
 
 
@@ -55,30 +54,6 @@ def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more
     return module.below("output")(mixed, hidden_states), weights
 
 
-def layer(
-    module: Evaluator,
-    hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    sinusoidal_pos: Tensor | None = None,
-    encoder_hidden_states: Tensor | None = None,
-    encoder_attention_mask: Tensor | None = None,
-    past_key_values: Any = None,
-    *_: Any,
-    **__: Any,
-) -> Any:
-    """BERT's layer, with the sines and cosines handed on."""
-    x, weights = module.below("attention")(
-        hidden_states, attention_mask, sinusoidal_pos, past_key_values=past_key_values
-    )
-    given = [weights]
-    if module.has("crossattention") and encoder_hidden_states is not None:
-        x, weights = module.below("crossattention")(
-            x, encoder_attention_mask, sinusoidal_pos, encoder_hidden_states
-        )
-        given.append(weights)
-    return (module.below("output")(module.below("intermediate")(x), x), *given)
-
-
 def encoder(
     module: Evaluator,
     hidden_states: Tensor,
@@ -113,11 +88,3 @@ def model(
     shown = visible(attention_mask, x.shape[1], bool(module.config.get("is_decoder")))
     result: dict[str, Any] = module.below("encoder")(x, shown)
     return result
-
-
-ROFORMER: Mapping[str, Recomputation] = {
-    "RoFormerAttention": attention_block,
-    "RoFormerLayer": layer,
-    "RoFormerEncoder": encoder,
-    "RoFormerModel": model,
-}

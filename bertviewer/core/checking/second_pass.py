@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.flow.nested_tensors import versions
 from bertviewer.core.progress import Progress
 from bertviewer.core.run.capture import Call, Capture
@@ -16,14 +17,14 @@ SDPA = "sdpa"
 
 
 def second_pass(
-    module: nn.Module, first: Capture, paths: Mapping[str, str], progress: Progress
+    module: nn.Module, first: Capture, paths: Mapping[str, ModuleKind | None], progress: Progress
 ) -> tuple[str, Capture]:
     """Return the other way's name, and the calls of the attentions under it.
 
-    ``paths`` are the attentions' paths with their classes. The model gets the first run's inputs
+    ``paths`` are the attentions' paths with their kinds. The model gets the first run's inputs
     and is left as it was, whatever happens.
     """
-    own = {path for path, name in paths.items() if name == "MultiheadAttention"}
+    own = {path for path, kind in paths.items() if kind is ModuleKind.TORCH_ATTENTION}
     others = {path: module.get_submodule(path) for path in paths if path not in own}
     capture = Capture(budget=first.budget)
     capture.inputs = first.inputs

@@ -4,7 +4,6 @@ Section 3: a convolution of one position is a linear layer; with g groups each g
 made from its own group only. Between the layers, tensors are [B, D, S].
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import affine, softmax
 from bertviewer.core.checking.attention_maths import Attention, Projection, head_count
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 from bertviewer.core.checking.normalisation import layer_norm
 
 
@@ -115,15 +114,3 @@ def probabilities(module: Evaluator, x: Tensor) -> Tensor:
     """Softmax over the axis that the module says."""
     axis = int(module.number("dim"))
     return softmax(x.movedim(axis, -1)).movedim(-1, axis)
-
-
-SQUEEZEBERT: Mapping[str, Recomputation] = {
-    "Conv1d": convolution,
-    "MatMulWrapper": product,
-    "Softmax": probabilities,
-    "SqueezeBertLayerNorm": norm,
-    "ConvDropoutLayerNorm": convolution_and_norm,
-    "ConvActivation": convolution_and_act,
-    "SqueezeBertModule": layer,
-    "SqueezeBertEncoder": encoder,
-}

@@ -1,13 +1,11 @@
 """Stacks of layers; each gives its hidden states, from its input on."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator, Recomputation
-from bertviewer.core.checking.families import BART, BERT, T5, named
+from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.layers import hidden
 from bertviewer.core.checking.position_bias import bucket_bias
 
@@ -185,16 +183,3 @@ def torch_transformer(
 def transformer(module: Evaluator, *args: Any, **kwargs: Any) -> Any:
     """DistilBERT's stack and torch's encoder-decoder are both called Transformer."""
     return (encoder if module.has("layer") else torch_transformer)(module, *args, **kwargs)
-
-
-STACKS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(named(BERT, "Encoder"), encoder),
-    "MPNetEncoder": mpnet,
-    "AlbertTransformer": albert,
-    "AlbertLayerGroup": albert_group,
-    **dict.fromkeys(named(BART, "Encoder", "Decoder"), bart),
-    **dict.fromkeys(named(T5, "Stack"), t5),
-    "TransformerEncoder": torch_encoder,
-    "TransformerDecoder": torch_decoder,
-    "Transformer": transformer,
-}

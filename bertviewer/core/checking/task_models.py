@@ -1,14 +1,13 @@
 """Models with a head on top of a base model."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import relu
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
-from bertviewer.core.checking.families import BART, LLAMA, POST_NORM, T5, named
+from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 from bertviewer.core.checking.models import Result, encoder_decoder
+from bertviewer.core.families.module_kind import ModuleKind
 
 _BASES = (
     *("bert", "roberta", "electra", "albert", "distilbert", "mpnet", "deberta", "roformer", "esm"),
@@ -70,7 +69,7 @@ def sequence_classification(
     head = module.below("classifier")
     if module.has("pooler"):
         return base | {"logits": head(module.below("pooler")(x))}
-    pooled = head.node.class_name == "Linear"
+    pooled = head.kind is ModuleKind.LINEAR
     return base | {"logits": head(base["pooler_output"] if pooled else x)}
 
 
@@ -114,21 +113,3 @@ def pretraining(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
         return base | {"prediction_logits": scores, "sop_logits": order}
     scores, follows = module.below("cls")(x, base["pooler_output"])
     return base | {"prediction_logits": scores, "seq_relationship_logits": follows}
-
-
-_ALL = (
-    *(*POST_NORM, "Albert", "DistilBert", "MPNet", "Esm", "SqueezeBert"),
-    *("GPT2", *BART, *T5, *LLAMA),
-)
-
-TASK_MODELS: Mapping[str, Recomputation] = {
-    **dict.fromkeys(
-        named(_ALL, "ForMaskedLM", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration"),
-        language_model,
-    ),
-    **dict.fromkeys(named(_ALL, "ForSequenceClassification"), sequence_classification),
-    **dict.fromkeys(named(_ALL, "ForTokenClassification"), token_classification),
-    **dict.fromkeys(named(_ALL, "ForQuestionAnswering"), question_answering),
-    "BertForNextSentencePrediction": next_sentence,
-    **dict.fromkeys(named(("Bert", "Albert", "Electra", "BigBird"), "ForPreTraining"), pretraining),
-}

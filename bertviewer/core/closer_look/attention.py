@@ -22,6 +22,8 @@ from bertviewer.core.checking.evaluator import NoFormulaError, Setting
 from bertviewer.core.checking.recomputations import recomputation
 from bertviewer.core.checking.second_pass import EAGER
 from bertviewer.core.errors import UserError
+from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.family import kind_of
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
@@ -95,7 +97,7 @@ def _weights(
 ) -> Tensor:
     """Return the probabilities [1, A, S_q, S_k] in one of the calls."""
     attention = model.module(random_weights=True).get_submodule(path)
-    if type(attention).__name__ in ATTENTIONS:
+    if kind_of(CLASSES.get(type(attention).__name__)) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
         with suppress(*_BUILT_OTHERWISE):
             taken = taken_by(model, kept, path, progress, number=number, count=calls)
@@ -122,8 +124,10 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call)
     arithmetic = rounded(parameter.dtype)
     nodes = {node.path: node for node in architecture.modules}
     module = model.module(random_weights=True)
-    evaluator = Setting(module, architecture, nodes, arithmetic, recomputation).evaluator(path)
-    kind = ATTENTIONS[evaluator.node.class_name]
+    evaluator = Setting(module, architecture, nodes, arithmetic, recomputation, CLASSES).evaluator(
+        path
+    )
+    kind = ATTENTIONS[evaluator.kind]
     # Masks and tables that the calculation makes itself belong to where the weights are.
     with torch.no_grad(), parameter.device:
         args, kwargs = arithmetic.take(call.args), arithmetic.take(dict(call.kwargs))

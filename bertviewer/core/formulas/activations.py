@@ -1,27 +1,17 @@
 """Functions applied to each number by itself, and the name each goes by inside other formulas."""
 
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH
 
-EXACT_GELU = ("GELUActivation",)
-TANH_GELU = (
-    "NewGELUActivation",
-    "FastGELUActivation",
-    "AccurateGELUActivation",
-    "GELUTanh",
-    "PytorchGELUTanh",
-)
-
-# Class name -> operator in a formula.
 _OPERATORS = {
-    **dict.fromkeys(EXACT_GELU, 'op("GELU")'),
-    **dict.fromkeys(TANH_GELU, GELU_TANH),
-    "QuickGELUActivation": 'op("QuickGELU")',
-    "ReLU": 'op("ReLU")',
-    "SiLU": 'op("SiLU")',
-    "SiLUActivation": 'op("SiLU")',
-    "Tanh": "tanh",
+    ModuleKind.EXACT_GELU: 'op("GELU")',
+    ModuleKind.TANH_GELU: GELU_TANH,
+    ModuleKind.QUICK_GELU: 'op("QuickGELU")',
+    ModuleKind.RELU: 'op("ReLU")',
+    ModuleKind.SILU: 'op("SiLU")',
+    ModuleKind.TANH: "tanh",
 }
 
 # As transformers.activations.ACT2FN reads them.
@@ -49,10 +39,10 @@ _INPUT = Term("x", "one number of the input; all are treated alike, on their own
 
 def operator_of(view: ModuleView, child: str) -> str:
     """Return the operator for the activation module ``child`` of ``view``."""
-    name = view.class_of(child)
-    if name == "GELU":
+    kind = view.kind_below(child)
+    if kind is ModuleKind.TORCH_GELU:
         return _torch_gelu(view.below(child))
-    return _OPERATORS.get(name or "", "phi")
+    return "phi" if kind is None else _OPERATORS.get(kind, "phi")
 
 
 def operator_named(name: str) -> str:
@@ -60,10 +50,13 @@ def operator_named(name: str) -> str:
     return _NAMES.get(name, "phi")
 
 
+def torch_gelu(view: ModuleView) -> Formula:
+    """torch.nn.GELU, which may ask for the tanh form."""
+    return gelu_tanh(view) if _torch_gelu(view) == GELU_TANH else gelu(view)
+
+
 def gelu(view: ModuleView) -> Formula:
-    """Exact GELU (Hendrycks & Gimpel 2016, section 2); torch.nn.GELU may ask for the tanh form."""
-    if view.node.class_name == "GELU" and _torch_gelu(view) == GELU_TANH:
-        return gelu_tanh(view)
+    """Exact GELU (Hendrycks & Gimpel 2016, section 2)."""
     return Formula(
         role="gelu",
         title="GELU, exact",

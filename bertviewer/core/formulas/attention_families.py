@@ -63,6 +63,16 @@ def mpnet_attention(view: ModuleView) -> Formula:
 
 def rotary_attention(view: ModuleView) -> Formula:
     """Llama's and its kin's: rotated, causal, keys shared by queries (Touvron et al. 2023)."""
+    return _rotary(view, view.integer("sliding_window"))
+
+
+def windowed_attention(view: ModuleView) -> Formula:
+    """Mistral's: Llama's with a window, which it asks its configuration for (Jiang et al. 2023)."""
+    window = view.config.get("sliding_window")
+    return _rotary(view, window if isinstance(window, int) else None)
+
+
+def _rotary(view: ModuleView, window: int | None) -> Formula:
     size = view.integer("head_dim")
     if size is None:
         raise LookupError("no head_dim")
@@ -85,7 +95,7 @@ def rotary_attention(view: ModuleView) -> Formula:
         key_heads=key_heads,
         rotated=True,
         head_norm="q_norm" in view.children,
-        window=_window(view),
+        window=window,
     )
     source = f"{PAPER}; rotation: {_ROTARY}"
     if heads.shared > 1:
@@ -146,14 +156,6 @@ def esm_attention(view: ModuleView) -> Formula:
     turned = view.attribute("position_embedding_type") == "rotary"
     heads = replace(heads, rotated=turned and not heads.cross, angles="rotary_embeddings")
     return _formula(view, heads, f"{PAPER}; rotation: {_ROTARY}" if turned else PAPER)
-
-
-def _window(view: ModuleView) -> int | None:
-    """Return how far back is seen: Mistral asks its configuration, the others keep a number."""
-    if view.node.class_name == "MistralAttention":
-        window = view.config.get("sliding_window")
-        return window if isinstance(window, int) else None
-    return view.integer("sliding_window")
 
 
 def _formula(view: ModuleView, heads: Heads, source: str) -> Formula:

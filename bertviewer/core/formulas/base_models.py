@@ -1,6 +1,7 @@
 """Base models: embeddings, a stack of layers and what follows them."""
 
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.facts import is_decoder, shares_its_table
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -211,7 +212,7 @@ def _table(name: str) -> str:
 
 def _pooled(view: ModuleView) -> str:
     """Return the pooler's line; ALBERT's is a linear layer and a tanh in the model itself."""
-    if view.class_of("pooler") == "Linear":
+    if view.kind_below("pooler") is ModuleKind.LINEAR:
         return f"p = tanh({view.affine('pooler').maths('y_0', sizes=False)})"
     return 'p = "Pooler"(y_0)'
 

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+from bertviewer.core.families.layer import Halves
 from bertviewer.core.formulas.attention import separate
 from bertviewer.core.formulas.attention_maths import attention_formula
 from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.layers import bert_network
+from bertviewer.core.formulas.layers import halved_network
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import TOKENS, sized
@@ -56,7 +57,7 @@ def block_sparse_attention(view: ModuleView) -> Formula:
 
 def answer_head(view: ModuleView) -> Formula:
     """A feed-forward network with add & norm before the scores of start and end (their code)."""
-    network = bert_network(view)
+    network = halved_network(view, Halves("intermediate", "output"))
     norm = norm_of(view.below("output"), "LayerNorm")
     layer = view.affine("qa_outputs")
     inner = network.maths(sized("X", "S", network.first.inputs))

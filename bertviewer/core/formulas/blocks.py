@@ -1,5 +1,6 @@
 """The halves of a layer: attention and feed-forward network, each with its add & norm."""
 
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import ACTIVATION_MEANINGS, operator_of
 from bertviewer.core.formulas.facts import (
     drops_out,
@@ -138,7 +139,7 @@ def narrowing(view: ModuleView) -> Formula:
 def attention_block(view: ModuleView) -> Formula:
     """Self-attention with its projection and add & norm (Vaswani et al. 2017, section 3.1)."""
     output = view.below("output")
-    cross = view.is_cross or "Cross" in (view.class_of("self") or "")
+    cross = view.is_cross or view.kind_below("self") is ModuleKind.BERT_CROSS_ATTENTION
     inner = '"CrossAttention"(X, X_"enc")' if cross else '"SelfAttention"(X)'
     children = (
         "The children hold the parts: 'self' is the attention, 'output' the projection with "

@@ -3,22 +3,27 @@
 from dataclasses import replace
 
 from bertviewer.core.architecture.architecture import Architecture, FormulaFrom, ModuleNode
+from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.family import Descriptions
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.from_flow.from_flow import flow_formula
 from bertviewer.core.formulas.kinds import kinds
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import true_notes
-from bertviewer.core.formulas.roles import ROLE_BY_CLASS
+from bertviewer.core.formulas.roles import role_of
 from bertviewer.core.formulas.target import has_target, of_target, reads_target
 
 
-def formula_of(node: ModuleNode, architecture: Architecture) -> Formula | None:
+def formula_of(
+    node: ModuleNode, architecture: Architecture, classes: Descriptions = CLASSES
+) -> Formula | None:
     """Return what ``node`` computes: by its class's role, else as its flow has it.
 
     A stranger's module may carry a known name and be built otherwise: it gets no role's formula
     rather than a wrong one. ``None`` where there is no flow either, as before flows are derived.
+    ``classes`` says what a class is.
     """
-    view = ModuleView.of(node, architecture)
+    view = ModuleView.of(node, architecture, classes)
     formula = _of_role(view)
     if formula is not None:
         return replace(formula, notes=true_notes(formula.notes, view))
@@ -57,7 +62,7 @@ def _maths(view: ModuleView) -> tuple[str | None, FormulaFrom | None]:
 
 
 def _of_role(view: ModuleView) -> Formula | None:
-    role = ROLE_BY_CLASS.get(view.node.class_name)
+    role = role_of(view.node.class_name, view.classes)
     if role is None:
         return None
     try:

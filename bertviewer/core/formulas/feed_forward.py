@@ -2,24 +2,17 @@
 
 from dataclasses import dataclass
 
+from bertviewer.core.families.layer import Network as Modules
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms, widens
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import GELU_TANH, TOKENS, Affine, sized
 
-# The names of the first and second linear layer, and of the function in between.
-_PLAIN = (
-    ("lin1", "lin2", "activation"),
-    ("c_fc", "c_proj", "act"),
-    ("wi", "wo", "act"),
-    ("fc1", "fc2", "activation_fn"),
-)
-# The names of the gate, of the layer that it gates, of the last layer, and of the function.
 PLAIN_WIDENING = 4
 """How many times wider than the model most plain networks are in between (Vaswani et al. 2017)."""
 _GATED_NAMES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: " (GEGLU)"}
-_GATED = (("gate_proj", "up_proj", "down_proj", "act_fn"), ("wi_0", "wi_1", "wo", "act"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +72,32 @@ class Network:
 
 
 def read_network(view: ModuleView) -> Network:
-    """Return the network whose linear layers are children of ``view``.
+    """Return the network that a module is.
 
     Raises:
-        LookupError: its children go by none of the known names.
+        LookupError: it is none that a family describes.
     """
-    for gate, up, down, act in _GATED:
-        if gate in view.children:
-            gating = view.affine(gate)
-            operator = operator_of(view, act)
-            return Network(view.affine(up), view.affine(down), operator, gating)
-    for first, second, act in _PLAIN:
-        if first in view.children:
-            operator = operator_of(view, act)
-            return Network(view.affine(first), view.affine(second), operator)
+    made = view.description
+    if isinstance(made, Modules):
+        return network_from(view, made)
+    if made is ModuleKind.MODERNBERT_FEED_FORWARD:
+        return read_split_network(view)
     raise LookupError(f"{view.node.class_name} holds no known feed-forward network")
+
+
+def network_from(view: ModuleView, made: Modules) -> Network:
+    """Return the network of these children of ``view``."""
+    gate = view.affine(made.gate) if made.gate else None
+    act = operator_of(view, made.act) if made.act in view.children else _noted_activation(view)
+    return Network(view.affine(made.first), view.affine(made.second), act, gate)
+
+
+def _noted_activation(view: ModuleView) -> str:
+    """Return torch's activation that is a function, which a layer notes or leaves untold."""
+    known = {1: "relu", 2: "gelu"}
+    noted = known.get(view.integer("activation_relu_or_gelu") or 0)
+    name = noted or view.config.get("activation")
+    return {"relu": 'op("ReLU")', "gelu": 'op("GELU")'}.get(str(name), "phi")
 
 
 def read_split_network(view: ModuleView) -> Network:

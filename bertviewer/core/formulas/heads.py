@@ -1,6 +1,7 @@
 """Modules on top of a base model: poolers and prediction heads."""
 
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_named, operator_of
 from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.facts import is_decoder
@@ -238,7 +239,7 @@ def _head_activation(view: ModuleView) -> str:
     """Return ELECTRA's, a child; RoFormer's and BigBird's, that of the layers; RoBERTa's tanh."""
     if "activation" in view.children:
         return operator_of(view, "activation")
-    if view.node.class_name in ("RoFormerClassificationHead", "BigBirdClassificationHead"):
+    if view.kind is ModuleKind.ACTIVATED_CLASSIFICATION_HEAD:
         return operator_named(str(view.config["hidden_act"]))
     return "tanh"
 

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 
+from bertviewer.core.families.layer import Halves, Layer
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.blocks import DROPOUT, POST_NORM, RESIDUAL
-from bertviewer.core.formulas.feed_forward import Network, read_network, read_split_network
+from bertviewer.core.formulas.feed_forward import Network, network_from, read_network
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import Norm, norm_of
+from bertviewer.core.formulas.norms import Norm, norm_at, norm_of
 from bertviewer.core.formulas.notation import TOKENS, sized
 
 PRE_NORM = (
@@ -38,16 +40,44 @@ class _Layer:
     first_is_bare: bool = False
 
 
-def bert_layer(view: ModuleView) -> Formula:
-    """BERT's layer, post-norm; a decoder's has cross-attention in between."""
-    cross = "crossattention" in view.children
-    norm = norm_of(view.below("output"), "LayerNorm")
-    return _formula(view, _Layer(bert_network(view), norm, cross=cross, optional=cross))
+def layer(view: ModuleView) -> Formula:
+    """A layer that its family describes: its norms stand after the residuals, or before.
+
+    After: Vaswani et al. 2017, section 3.1; before: Radford et al. 2019, section 2.3.
+
+    Raises:
+        LookupError: it is built otherwise than its family says.
+    """
+    made = view.description
+    if not isinstance(made, Layer):
+        raise LookupError(f"{view.node.class_name} is no layer that a family describes")
+    cross = made.cross if made.cross is not None and view.has(made.cross.path) else None
+    found = _Layer(
+        network_of(view, made),
+        norm_at(view, made.network_norm),
+        pre=made.norms == "before"
+        or (made.norms == "chosen" and view.attribute("norm_first") is True),
+        cross=cross is not None,
+        optional=cross is not None and cross.is_optional,
+        first_is_bare=view.below(made.attention.norm).kind is ModuleKind.IDENTITY,
+    )
+    return _formula(view, found)
 
 
-def bert_network(view: ModuleView) -> Network:
-    """Return the network whose halves are the children 'intermediate' and 'output'."""
-    inner, outer = view.below("intermediate"), view.below("output")
+def network_of(view: ModuleView, made: Layer) -> Network:
+    """Return a layer's network: two halves, modules of the layer's own, or a module."""
+    match made.network:
+        case Halves():
+            return halved_network(view, made.network)
+        case str(path):
+            return read_network(view.below(path))
+        case own:
+            return network_from(view, own)
+
+
+def halved_network(view: ModuleView, made: Halves) -> Network:
+    """Return a network in two modules, each with a layer 'dense'."""
+    inner, outer = view.below(made.first), view.below(made.second)
     act = operator_of(inner, "intermediate_act_fn")
     return Network(inner.affine("dense"), outer.affine("dense"), act)
 
@@ -57,96 +87,17 @@ def pre_norm_layer(view: ModuleView, network: Network, norm: Norm, *, cross: boo
     return _formula(view, _Layer(network, norm, pre=True, cross=cross, optional=cross))
 
 
-def albert_layer(view: ModuleView) -> Formula:
-    """ALBERT's layer: BERT's, with the feed-forward network in the layer itself."""
-    first, second = view.affine("ffn"), view.affine("ffn_output")
-    network = Network(first, second, operator_of(view, "activation"))
-    return _formula(view, _Layer(network, norm_of(view, "full_layer_layer_norm")))
-
-
-def distilbert_layer(view: ModuleView) -> Formula:
-    """DistilBERT's layer: BERT's."""
-    network = read_network(view.below("ffn"))
-    return _formula(view, _Layer(network, norm_of(view, "output_layer_norm")))
-
-
-def gpt2_layer(view: ModuleView) -> Formula:
-    """GPT-2's block, pre-norm and causal (Radford et al. 2019, section 2.3)."""
-    cross = "crossattention" in view.children
-    network = read_network(view.below("mlp"))
-    layer = _Layer(network, norm_of(view, "ln_1"), pre=True, cross=cross, optional=cross)
-    return _formula(view, layer)
-
-
-def torch_layer(view: ModuleView) -> Formula:
-    """torch.nn's encoder or decoder layer; ``norm_first`` chooses where the norms stand."""
-    first, second = view.affine("linear1"), view.affine("linear2")
-    layer = _Layer(
-        Network(first, second, _torch_activation(view)),
-        norm_of(view, "norm1"),
-        pre=view.attribute("norm_first") is True,
-        cross="multihead_attn" in view.children,
-    )
-    return _formula(view, layer)
-
-
-def bart_layer(view: ModuleView) -> Formula:
-    """BART's encoder or decoder layer, post-norm (Lewis et al. 2020, section 2.1)."""
-    return _formula(view, _bart(view, pre=False))
-
-
-def mbart_layer(view: ModuleView) -> Formula:
-    """mBART's: BART's with the norms before the sub-layers (Liu et al. 2020, section 2.2)."""
-    return _formula(view, _bart(view, pre=True))
-
-
-def llama_layer(view: ModuleView) -> Formula:
-    """Llama's layer, pre-norm with RMSNorm (Touvron et al. 2023, section 2.2)."""
-    view.below("post_attention_layernorm")
-    network = read_network(view.below("mlp"))
-    return _formula(view, _Layer(network, norm_of(view, "input_layernorm"), pre=True))
-
-
 def t5_block(view: ModuleView) -> Formula:
-    """T5's layer: two or three sub-layers in a list, pre-norm (Raffel et al. 2020, section 2.1)."""
+    """T5's layer: two or three sub-layers in a list, pre-norm (Raffel et al. 2020, section 2.1).
+
+    Where the network stands depends on whether there is a cross-attention: no path is for all.
+    """
     parts = view.below("layer")
     last = parts.below(str(len(parts.children) - 1))
-    cross = len(parts.children) == 3
-    layer = _Layer(
-        read_network(last.below("DenseReluDense")),
-        norm_of(last, "layer_norm"),
-        pre=True,
-        cross=cross,
-        optional=cross,
+    network = read_network(last.below("DenseReluDense"))
+    return pre_norm_layer(
+        view, network, norm_of(last, "layer_norm"), cross=len(parts.children) == 3
     )
-    return _formula(view, layer)
-
-
-def modernbert_layer(view: ModuleView) -> Formula:
-    """ModernBERT's layer, pre-norm with a gated network (Warner et al. 2024, section 2.1)."""
-    layer = _Layer(
-        read_split_network(view.below("mlp")),
-        norm_of(view, "mlp_norm"),
-        pre=True,
-        first_is_bare=view.class_of("attn_norm") == "Identity",
-    )
-    return _formula(view, layer)
-
-
-def _bart(view: ModuleView, *, pre: bool) -> _Layer:
-    cross = "encoder_attn" in view.children
-    norm = norm_of(view, "self_attn_layer_norm")
-    return _Layer(read_network(view), norm, pre=pre, cross=cross, optional=cross)
-
-
-def _torch_activation(view: ModuleView) -> str:
-    """Return torch's activation: a child module, or a function that a layer does not name."""
-    if "activation" in view.children:
-        return operator_of(view, "activation")
-    known = {1: "relu", 2: "gelu"}
-    noted = known.get(view.integer("activation_relu_or_gelu") or 0)
-    name = noted or view.config.get("activation")
-    return {"relu": 'op("ReLU")', "gelu": 'op("GELU")'}.get(str(name), "phi")
 
 
 def _formula(view: ModuleView, layer: _Layer) -> Formula:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.family import Description, Descriptions, kind_of
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.text.special_floats import Scalar
 
@@ -98,15 +101,21 @@ class ModuleView:
     architecture: Architecture
     children: Mapping[str, ModuleNode]
     tensors: Mapping[str, TensorInfo]
+    classes: Descriptions
 
     @classmethod
-    def of(cls, node: ModuleNode, architecture: Architecture) -> "ModuleView":
-        """Collect what lies below ``node``; tensors are keyed by their name from ``node`` on."""
+    def of(
+        cls, node: ModuleNode, architecture: Architecture, classes: Descriptions = CLASSES
+    ) -> "ModuleView":
+        """Collect what lies below ``node``; tensors are keyed by their name from ``node`` on.
+
+        ``classes`` says what a class is.
+        """
         skip = len(node.path) + 1 if node.path else 0
         children = {child.name: child for child in architecture.children(node.path)}
         below = architecture.tensors_below(node.path)
         tensors = {tensor.name[skip:]: tensor for tensor in below}
-        return cls(node, architecture, children, tensors)
+        return cls(node, architecture, children, tensors, classes)
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -125,9 +134,30 @@ class ModuleView:
         names = self.node.path.split(".")
         return "Cross" in self.node.class_name or "crossattention" in names
 
-    def below(self, name: str) -> "ModuleView":
-        """Return the child ``name`` as a view of its own."""
-        return ModuleView.of(self.children[name], self.architecture)
+    @property
+    def description(self) -> Description | None:
+        """What the node's class is, ``None`` where no family has it."""
+        return self.classes.get(self.node.class_name)
+
+    @property
+    def kind(self) -> ModuleKind | None:
+        """The kind of the node's class."""
+        return kind_of(self.description)
+
+    def below(self, path: str) -> "ModuleView":
+        """Return what is at ``path`` from the node on as a view of its own.
+
+        Raises:
+            KeyError: there is nothing.
+        """
+        name, _, rest = path.partition(".")
+        child = ModuleView.of(self.children[name], self.architecture, self.classes)
+        return child.below(rest) if rest else child
+
+    def has(self, path: str) -> bool:
+        """Return whether there is a module at ``path`` from the node on."""
+        name, _, rest = path.partition(".")
+        return name in self.children and (not rest or self.below(name).has(rest))
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of a tensor in or below the node, ``None`` if there is none."""
@@ -150,17 +180,17 @@ class ModuleView:
             KeyError: there is no weight of that name.
         """
         prefix = f"{name}." if name else ""
-        inner = self.class_of(name) if name else self.node.class_name
+        inner = self.kind_below(name) if name else self.kind
         return Affine(
             self.tensors[f"{prefix}weight"].shape,
             f"{prefix}bias" in self.tensors,
-            transposed=inner != "Conv1D",
+            transposed=inner is not ModuleKind.CONV1D,
         )
 
-    def class_of(self, name: str) -> str | None:
-        """Return the class of the child ``name``."""
+    def kind_below(self, name: str) -> ModuleKind | None:
+        """Return the kind of the child ``name``, ``None`` if there is no such child or kind."""
         child = self.children.get(name)
-        return None if child is None else child.class_name
+        return None if child is None else kind_of(self.classes.get(child.class_name))
 
     def keys(self, *choices: str) -> tuple[str, ...]:
         """Return this configuration's keys for the choices, those that it has."""

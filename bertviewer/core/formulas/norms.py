@@ -2,20 +2,13 @@
 
 from dataclasses import dataclass
 
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
 from bertviewer.core.text.numerals import number_text
 
-RMS_CLASSES = (
-    *("RMSNorm", "T5LayerNorm", "MT5LayerNorm"),
-    *("LlamaRMSNorm", "MistralRMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm"),
-)
-"""Classes of RMS norms in families whose other modules have roles: others are seen in a flow."""
-ONE_PLUS_WEIGHT_CLASSES = ("GemmaRMSNorm",)
-"""Likewise, where the scale is 1 + weight."""
-
-_RMS = frozenset((*RMS_CLASSES, *ONE_PLUS_WEIGHT_CLASSES))
+_RMS = (ModuleKind.RMS_NORM, ModuleKind.RMS_NORM_ONE_PLUS)
 _MEANINGS = {
     LAYER_NORM: "layer normalisation of each position's vector",
     RMS_NORM: "root-mean-square normalisation of each position's vector",
@@ -44,10 +37,17 @@ class Norm:
 def norm_of(view: ModuleView, *names: str) -> Norm:
     """Return the first child of these names as a normalisation; a layer norm if there is none."""
     name = next((name for name in names if name in view.children), None)
-    if name is None:
-        return Norm(LAYER_NORM)
-    child = view.below(name)
-    return Norm(RMS_NORM if child.node.class_name in _RMS else LAYER_NORM, epsilon_of(child))
+    return Norm(LAYER_NORM) if name is None else norm_at(view, name)
+
+
+def norm_at(view: ModuleView, path: str) -> Norm:
+    """Return the normalisation at ``path`` from a module on.
+
+    Raises:
+        KeyError: there is no module.
+    """
+    child = view.below(path)
+    return Norm(RMS_NORM if child.kind in _RMS else LAYER_NORM, epsilon_of(child))
 
 
 def norm_terms(view: ModuleView, *names: str) -> tuple[Term, ...]:

@@ -5,6 +5,8 @@ is made from its own group only. Tensors are [features, positions] here.
 """
 
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.families.family import kind_of
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.attention import head_counts
 from bertviewer.core.formulas.blocks import DROPOUT, POST_NORM, RESIDUAL, activation_terms
@@ -17,13 +19,17 @@ from bertviewer.core.text.numerals import count_text
 _SOURCE = "Iandola et al. 2020, section 3"
 _CONV = 'op("Conv")'
 # Their convolutions are built with a kernel of one position, which never leaves one out.
-_HOLDERS = ("SqueezeBertSelfAttention", "ConvDropoutLayerNorm", "ConvActivation")
+_HOLDERS = (
+    ModuleKind.SQUEEZEBERT_ATTENTION,
+    ModuleKind.CONVOLUTION_AND_NORM,
+    ModuleKind.CONVOLUTION_AND_ACTIVATION,
+)
 
 
 def convolution(view: ModuleView) -> Formula:
     """A convolution of one position, in groups (Iandola et al. 2020, section 3)."""
     parent = next(n for n in view.architecture.modules if n.path == view.node.parent)
-    if parent.class_name not in _HOLDERS:
+    if kind_of(view.classes.get(parent.class_name)) not in _HOLDERS:
         raise LookupError("a convolution of more than one position")
     outputs, each, _ = view.tensors["weight"].shape
     groups = view.integer("groups") or 1

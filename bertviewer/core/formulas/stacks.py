@@ -23,11 +23,19 @@ LAYER_TERM = Term("X_l", "hidden state l: the input of layer l, one row for each
 _SOURCE = "Vaswani et al. 2017, section 3.1; Devlin et al. 2019, section 3"
 
 
-def composition(view: ModuleView) -> Formula:
-    """A container: a list computes nothing, a sequence runs its members in order."""
+def module_list(view: ModuleView) -> Formula:
+    """A list of modules: it computes nothing."""
+    return _composition(view, listed=True)
+
+
+def sequence(view: ModuleView) -> Formula:
+    """A sequence of modules: it runs its members in order."""
+    return _composition(view, listed=False)
+
+
+def _composition(view: ModuleView, *, listed: bool) -> Formula:
     count = len(view.children)
     members = count_text(count, "1 module", "{0} modules")
-    listed = view.node.class_name != "Sequential"
     names = listing("f_{}", count) if count else ""
     return Formula(
         role="composition",

@@ -12,9 +12,17 @@ _HIDDEN = Term("X", "last hidden state of the base model, one row for each posit
 _POOLED = Term("p", "pooled output: one vector for the sequence")
 
 
-def language_model(view: ModuleView) -> Formula:
-    """Masked or causal language model: a score for every vocabulary entry at every position."""
-    masked = view.node.class_name.endswith("ForMaskedLM")
+def masked_language_model(view: ModuleView) -> Formula:
+    """A score for every vocabulary entry at every position, from the words on both sides."""
+    return _language_model(view, masked=True)
+
+
+def causal_language_model(view: ModuleView) -> Formula:
+    """A score for every vocabulary entry at every position, for the word that comes next."""
+    return _language_model(view, masked=False)
+
+
+def _language_model(view: ModuleView, *, masked: bool) -> Formula:
     both = _is_encoder_decoder(view)
     causal = not masked or both
     lines, terms, layer = language_scores(view)

@@ -1,5 +1,6 @@
 """How models with a head come from hidden states to scores: their last lines."""
 
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -12,7 +13,7 @@ _FIRST = Term("x_0", "row of X for the first token")
 def language_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
     """Return lines, terms and the name of the last linear layer, where it is a child itself."""
     names = ("vocab_projector", "generator_lm_head", "decoder")
-    last = next((n for n in names if view.class_of(n) == "Linear"), "")
+    last = next((n for n in names if view.kind_below(n) is ModuleKind.LINEAR), "")
     if "vocab_transform" in view.children:
         first = view.affine("vocab_transform")
         act = operator_of(view, "activation")
@@ -21,7 +22,7 @@ def language_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]
         terms = first.terms("the transform", "1")
     elif last:
         line, terms = 'T = "Transform"(X)', (Term("T", "output of the head's transform"),)
-    elif view.class_of("lm_head") == "Linear":
+    elif view.kind_below("lm_head") is ModuleKind.LINEAR:
         return _lm_head(view)
     else:
         return ('L = "Head"(X)',), (), ""
@@ -41,7 +42,7 @@ def class_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     if "classification_head" in view.children:
         end = Term("x_e", "row of X, the decoder's output, for the last end-of-sequence token")
         return ('z = "ClassificationHead"(x_e)',), (end,)
-    if view.class_of("classifier") != "Linear":
+    if view.kind_below("classifier") is not ModuleKind.LINEAR:
         return ('z = "Classifier"(X)',), ()
     layer = view.affine("classifier")
     if "pooler" in view.children:
@@ -67,7 +68,7 @@ def _lm_head(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...], str]:
         term = Term("c", "factor on the decoder's output, 1 over the root of the width")
         line = rows("L", layer).replace(" = ", " = c thick ", 1)
         return (f"{line}, quad c = 1 / sqrt({layer.inputs})",), (*terms, term), "lm_head"
-    if view.node.class_name.endswith("BartForConditionalGeneration"):
+    if view.kind is ModuleKind.BART_LANGUAGE_MODEL:
         term = Term('b_"final"', "a buffer of zeros, not learnt", f"[1, {layer.outputs}]")
         return (f'{rows("L", layer)} + b_"final"',), (*terms, term), "lm_head"
     return (rows("L", layer),), terms, "lm_head"

@@ -11,6 +11,7 @@ from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.attention_maths import Attention, Projection
 from bertviewer.core.checking.evaluator import Evaluator, Setting
 from bertviewer.core.checking.recomputations import recomputation
+from bertviewer.core.families.families import CLASSES
 from tests.core.checking.small_models import run, small_model
 
 
@@ -22,10 +23,10 @@ def read(family: str) -> tuple[Attention, Evaluator]:
     path = attention_paths(architecture)[0]
     nodes = {node.path: node for node in architecture.modules}
     module = model.module(random_weights=True)
-    evaluator = Setting(module, architecture, nodes, EXACT, recomputation).evaluator(path)
+    evaluator = Setting(module, architecture, nodes, EXACT, recomputation, CLASSES).evaluator(path)
     call = capture.calls[path][0]
     args, kwargs = EXACT.take(call.args), EXACT.take(dict(call.kwargs))
-    return ATTENTIONS[evaluator.node.class_name].read(evaluator, *args, **kwargs), evaluator
+    return ATTENTIONS[evaluator.kind].read(evaluator, *args, **kwargs), evaluator
 
 
 KINDS = (

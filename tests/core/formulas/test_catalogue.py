@@ -10,9 +10,10 @@ import typst
 from bertviewer.core.architecture.architecture import Architecture, ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta
+from bertviewer.core.families.families import CLASSES
 from bertviewer.core.formulas.catalogue import formula_of, maths_of
 from bertviewer.core.formulas.formula import Formula
-from bertviewer.core.formulas.roles import ROLE_BY_CLASS, ROLES
+from bertviewer.core.formulas.roles import role_of
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import find_task
 from tests.core.formulas.formula_models import all_architectures, architecture_of, torch_transformer
@@ -33,18 +34,15 @@ def formulas_of(architecture: Architecture) -> Iterator[tuple[ModuleNode, Formul
         yield node, formula
 
 
-def test_a_class_has_one_role() -> None:
-    classes = [name for role in ROLES for name in role.classes]
-    assert len(classes) == len(set(classes))
-
-
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_module_has_a_formula_that_is_complete(name: str) -> None:
     architecture = ARCHITECTURES[name]
     for node, formula in formulas_of(architecture):
         # DistilBERT's stack and torch's encoder-decoder share a class name.
         if node.class_name != "Transformer":
-            assert formula.role == ROLE_BY_CLASS[node.class_name].name
+            role = role_of(node.class_name)
+            assert role is not None
+            assert formula.role == role.name
         assert formula.title
         assert formula.summary.endswith(".")
         assert formula.maths
@@ -205,7 +203,7 @@ def test_an_unknown_class_has_no_formula() -> None:
 
 
 def test_a_known_name_on_a_strangers_module_never_raises() -> None:
-    for class_name in ROLE_BY_CLASS:
+    for class_name in CLASSES:
         for name in ("bert", "llama", "t5"):
             impostor = ModuleNode("x", class_name, 1, 0, 0, 0, 0.0, None, {}, "0", None)
             formula_of(impostor, architecture_of(name))

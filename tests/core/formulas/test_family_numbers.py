@@ -12,7 +12,8 @@ from transformers.models.bart.modeling_bart import (
     BartScaledWordEmbedding,
 )
 
-from bertviewer.core.formulas.norms import ONE_PLUS_WEIGHT_CLASSES, RMS_CLASSES
+from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.module_kind import ModuleKind
 from tests.core.formulas.formula_models import config_of
 from tests.core.formulas.test_formula_numbers import affine, eager, layer_norm, ready, same, sample
 
@@ -62,7 +63,7 @@ def rms(x: Tensor, eps: float) -> Tensor:
 def test_rms_norm(name: str) -> None:
     family, prefix = name.split(".")
     place = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
-    assert f"{prefix}RMSNorm" in RMS_CLASSES
+    assert CLASSES[f"{prefix}RMSNorm"] is ModuleKind.RMS_NORM
     norm, x = ready(getattr(place, f"{prefix}RMSNorm")(D, eps=1e-5)), sample(S, D)
     same(norm(x).double(), rms(x, 1e-5) * norm.weight, tolerance=1e-6)
 
@@ -70,7 +71,7 @@ def test_rms_norm(name: str) -> None:
 def test_t5_layer_norm_is_an_rms_norm() -> None:
     from transformers.models.t5.modeling_t5 import T5LayerNorm
 
-    assert "T5LayerNorm" in RMS_CLASSES
+    assert CLASSES["T5LayerNorm"] is ModuleKind.RMS_NORM
     norm, x = ready(T5LayerNorm(D, eps=1e-5)), sample(S, D)
     same(norm(x).double(), rms(x, 1e-5) * norm.weight, tolerance=1e-6)
 
@@ -83,13 +84,9 @@ def test_torchs_rms_norm() -> None:
 def test_gemmas_rms_norm_scales_by_one_plus_its_weight() -> None:
     from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
 
-    assert "GemmaRMSNorm" in ONE_PLUS_WEIGHT_CLASSES
+    assert CLASSES["GemmaRMSNorm"] is ModuleKind.RMS_NORM_ONE_PLUS
     norm, x = ready(GemmaRMSNorm(D, eps=1e-5)), sample(S, D)
     same(norm(x).double(), rms(x, 1e-5) * (1 + norm.weight), tolerance=1e-6)
-
-
-def test_no_class_is_of_both_kinds() -> None:
-    assert not set(RMS_CLASSES) & set(ONE_PLUS_WEIGHT_CLASSES)
 
 
 def test_barts_positions_are_two_rows_further_on() -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from bertviewer.core.architecture.architecture import TensorInfo
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.from_flow.expression import PRODUCT, SUM, Expression
 from bertviewer.core.formulas.from_flow.legend import Legend
 from bertviewer.core.formulas.from_flow.steps import Step
@@ -25,7 +27,7 @@ class Weights:
         weight = self._tensor(f"{path}.weight")
         taken, given = node.details.get("in_features"), node.details.get("out_features")
         shape = (int(given or 0), int(taken or 0)) if weight is None else weight.shape
-        is_transposed = node.class_name != "Conv1D"
+        is_transposed = CLASSES.get(node.class_name or "") is not ModuleKind.CONV1D
         layer = Affine(shape, self._tensor(f"{path}.bias") is not None, is_transposed)
         self.legend.put(*layer.terms(f"'{self._short(path)}'", index))
         return layer

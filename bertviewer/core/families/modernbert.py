@@ -1,0 +1,32 @@
+"""ModernBERT: pre-norm, rotated, most layers with a narrow window (Warner et al. 2024)."""
+
+from bertviewer.core.families.family import Family
+from bertviewer.core.families.layer import Layer, SubLayer
+from bertviewer.core.families.module_kind import ModuleKind
+
+_GIVEN = ("attention_mask", "position_embeddings")
+
+MODERNBERT = Family(
+    models=("modernbert",),
+    prefixes=("ModernBert",),
+    endings={
+        "RotaryEmbedding": ModuleKind.MODERNBERT_ROTARY_POSITIONS,
+        "Attention": ModuleKind.MODERNBERT_ATTENTION,
+        "MLP": ModuleKind.MODERNBERT_FEED_FORWARD,
+        # The first layer's attn_norm is an identity: the embeddings are normalised already.
+        "EncoderLayer": Layer(
+            takes=("hidden_states", *_GIVEN),
+            attention=SubLayer("attn", norm="attn_norm", given={name: name for name in _GIVEN}),
+            network="mlp",
+            network_norm="mlp_norm",
+            norms="before",
+        ),
+        "Embeddings": ModuleKind.MODERNBERT_EMBEDDINGS,
+        "Model": ModuleKind.MODERNBERT_MODEL,
+        "PredictionHead": ModuleKind.MODERNBERT_HEAD_TRANSFORM,
+        "ForMaskedLM": ModuleKind.MODERNBERT_LANGUAGE_MODEL,
+        "ForSequenceClassification": ModuleKind.MODERNBERT_SEQUENCE_CLASSIFIER,
+        "ForTokenClassification": ModuleKind.MODERNBERT_TOKEN_CLASSIFIER,
+        "ForQuestionAnswering": ModuleKind.MODERNBERT_ANSWER_FINDER,
+    },
+)

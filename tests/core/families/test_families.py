@@ -1,0 +1,142 @@
+"""Every family has every reading, and a family is all that a new one takes."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from bertviewer.core.checking.checker import Checker
+from bertviewer.core.checking.layer_steps import NEXT
+from bertviewer.core.checking.recomputations import EXCEPTIONS, RECOMPUTATIONS
+from bertviewer.core.families.families import CLASSES, FAMILIES, classes_of
+from bertviewer.core.families.family import Family, kind_of
+from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.roles import ROLES, role_of
+from bertviewer.core.run.capture import Capture
+from bertviewer.core.walk.building import build_walk
+from tests.core.families import made_up
+from tests.core.formulas.formula_models import TINY, all_architectures, architecture_of
+
+WITH_MADE_UP = classes_of((*FAMILIES, made_up.FABLE))
+
+TRIED_ALONE = {
+    ModuleKind.TORCH_GELU,
+    ModuleKind.QUICK_GELU,
+    ModuleKind.CLIPPED_GELU,
+    ModuleKind.SEQUENCE,
+    # A decoder's that looks at an encoder, BigBird's of a short sentence, DeBERTa's with
+    # legacy=False: choices of a configuration.
+    ModuleKind.BERT_CROSS_ATTENTION,
+    ModuleKind.BIG_BIRD_ATTENTION,
+    ModuleKind.SCORES_BY_TABLE,
+    ModuleKind.HEAD_AROUND_SCORES_BY_TABLE,
+}
+"""Kinds that no default configuration has; tests of formulas and checks choose them."""
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: " ".join(family.models) or "shared")
+def test_every_class_has_a_formula_and_a_recomputation_or_a_reason(family: Family) -> None:
+    kinds = {kind_of(what) for what in family.descriptions().values()}
+    assert kinds
+    assert kinds <= ROLES.keys()
+    assert kinds <= RECOMPUTATIONS.keys() | EXCEPTIONS.keys()
+
+
+def test_every_kind_is_of_a_family_and_is_checked_or_has_a_reason_not_to_be() -> None:
+    assert {kind_of(what) for what in CLASSES.values()} == set(ModuleKind)
+    assert not RECOMPUTATIONS.keys() & EXCEPTIONS.keys()
+    assert len(EXCEPTIONS) <= 3
+
+
+@pytest.mark.parametrize("name", [name for family in FAMILIES for name in family.models])
+def test_every_model_is_tried_and_all_of_its_modules_are_known(name: str) -> None:
+    assert name in TINY
+    for node in architecture_of(name).modules:
+        assert role_of(node.class_name) is not None, node.class_name
+
+
+def test_models_try_every_kind() -> None:
+    names = {node.class_name for found in all_architectures().values() for node in found.modules}
+    tried = {kind_of(CLASSES[name]) for name in names}
+    assert set(ModuleKind) - tried == TRIED_ALONE
+
+
+def test_a_class_is_of_one_family() -> None:
+    with pytest.raises(ValueError, match="of two families: FableLayer"):
+        classes_of((made_up.FABLE, Family(classes={"FableLayer": ModuleKind.LINEAR})))
+
+
+def test_a_whole_name_goes_before_a_prefix_with_an_ending() -> None:
+    assert CLASSES["MistralRMSNorm"] is ModuleKind.RMS_NORM
+    assert CLASSES["GemmaRMSNorm"] is ModuleKind.RMS_NORM_ONE_PLUS
+
+
+def test_a_made_up_family_has_formulas() -> None:
+    architecture = made_up.architecture()
+    nodes = {node.path: node for node in architecture.modules}
+    found = {path: formula_of(node, architecture, WITH_MADE_UP) for path, node in nodes.items()}
+    told = {path: formula.title for path, formula in found.items() if formula is not None}
+    assert told["layers.1"] == "Transformer layer, pre-norm"
+    assert told["layers.1.network"] == "Feed-forward network"
+    assert told["layers.1.mix"] == "Multi-head self-attention"
+    assert told["table"] == "Embedding"
+    layer = found["layers.1"]
+    assert layer is not None
+    assert layer.maths[0] == 'limits(Z)_(S times 24) = X + "Attention"(op("LayerNorm")(X))'
+    # Without the family it is read off the code as it ran.
+    plain = formula_of(nodes["layers.1"], architecture)
+    assert plain is not None
+    assert plain.maths != layer.maths
+
+
+def test_a_made_up_family_is_checked_step_by_step() -> None:
+    model, architecture = made_up.model(), made_up.architecture()
+    capture = Capture()
+    with torch.no_grad(), capture.watching(dict(model.named_modules())):
+        model(torch.tensor([[3, 1, 4, 1, 5]]))
+    checker = Checker(model, architecture, capture, WITH_MADE_UP)
+    steps = [step for path in capture.calls if path for step in checker.steps(path)]
+    assert [step for step in steps if not step.ok] == []
+    assert [step.step for step in steps if step.path == "layers.0"] == [
+        "norm",
+        "self-attention",
+        "add",
+        "norm after the addition",
+        "feed-forward",
+        NEXT,
+    ]
+    assert {step.path for step in steps} >= {"table", "layers.1.mix", "layers.1.network"}
+
+
+def test_a_wrong_description_is_found_out() -> None:
+    model, architecture = made_up.model(), made_up.architecture()
+    capture = Capture()
+    with torch.no_grad(), capture.watching(dict(model.named_modules())):
+        model(torch.tensor([[3, 1, 4, 1, 5]]))
+    wrong = dict(WITH_MADE_UP) | {"FableNorm": ModuleKind.RMS_NORM}
+    steps = list(Checker(model, architecture, capture, wrong).steps("layers.0.before"))
+    assert [step.ok for step in steps] == [False]
+
+
+def test_a_made_up_family_is_walked() -> None:
+    architecture = made_up.architecture()
+    found = {
+        part.title: [step.name for step in part.steps] for part in build_walk(architecture).parts
+    }
+    assert found["Embeddings"] == ["Input-Token", "Embedding-Token"]
+    assert found["One layer"] == [
+        *("Norm", "MultiHeadSelfAttention", "Add"),
+        *("Norm", "FeedForward", "Add"),
+    ]
+
+
+def test_families_are_read_without_torch() -> None:
+    code = (
+        "import sys; import bertviewer.core.families.families; "
+        "loaded = {name.partition('.')[0] for name in sys.modules}; "
+        "assert not loaded & {'torch', 'transformers'}; "
+        "assert not any('.formulas' in n or '.checking' in n for n in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
