@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, check_cache, head_count, separate
-from bertviewer.core.checking.embeddings import summed
 from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 from bertviewer.core.checking.stacks import run, use_crosses, visible
 from bertviewer.core.checking.task_models import base_of
@@ -105,24 +104,6 @@ def finish(_module: Evaluator, attention: Attention, mixed: Tensor, weights: Ten
     if attention.bias is None:
         return mixed, weights
     return mixed, weights * (-attention.bias).exp().nan_to_num(posinf=0.0)
-
-
-def embeddings(
-    module: Evaluator,
-    input_ids: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
-    past_key_values_length: int = 0,
-) -> Tensor:
-    """BERT's; words may be multiplied by the root of the width."""
-    words = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    if module.attribute("rescale_embeddings"):
-        words = module.round(words * words.shape[-1] ** 0.5)
-    if position_ids is None:
-        start = past_key_values_length
-        position_ids = torch.arange(start, start + words.shape[1])[None]
-    return summed(module, words, token_type_ids, position_ids)
 
 
 def attention_block(

@@ -10,7 +10,13 @@ from bertviewer.core.families.layer import Network
 from bertviewer.core.families.module_kind import ModuleKind
 
 
-def attention_block(
+def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
+    """The attention with its projection and add & norm."""
+    mixed, weights = module.below("self")(hidden_states, *args, **more)
+    return module.below("output")(mixed, hidden_states), weights
+
+
+def bert_attention_block(
     module: Evaluator,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
@@ -19,7 +25,7 @@ def attention_block(
     past_key_values: Any = None,
     **_: Any,
 ) -> Any:
-    """BERT's attention with its projection and add & norm."""
+    """BERT's: one module for both attentions picks the mask of its own."""
     crosses = module.below("self").kind is ModuleKind.BERT_CROSS_ATTENTION
     mixed, weights = module.below("self")(
         hidden_states,

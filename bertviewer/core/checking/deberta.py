@@ -104,16 +104,6 @@ def _distances(
     return total
 
 
-def attention_block(
-    module: Evaluator, hidden_states: Tensor, attention_mask: Tensor, *args: Any, **more: Any
-) -> Any:
-    """The attention with its projection and add & norm."""
-    if more.get("query_states") is not None:
-        raise NoFormulaError("the recomputation does not know queries from elsewhere")
-    mixed, weights = module.below("self")(hidden_states, attention_mask, *args, **more)
-    return module.below("output")(mixed, hidden_states), weights
-
-
 def encoder(
     module: Evaluator, hidden_states: Tensor, attention_mask: Tensor, *_: Any, **more: Any
 ) -> Any:

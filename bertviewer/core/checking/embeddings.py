@@ -1,6 +1,5 @@
 """Modules that turn token ids into vectors, and what gives positions."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,20 +8,8 @@ from torch import Tensor
 from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
 
 
-def _added(
-    module: Evaluator,
-    input_ids: Tensor | None,
-    token_type_ids: Tensor | None,
-    position_ids: Tensor,
-    inputs_embeds: Tensor | None,
-) -> Tensor:
-    """Words, segments and positions, added and normalised (Devlin et al. 2019, section 3)."""
-    x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
-    return summed(module, x, token_type_ids, position_ids)
-
-
 def summed(
-    module: Evaluator, words: Tensor, token_type_ids: Tensor | None, position_ids: Tensor
+    module: Evaluator, words: Tensor, token_type_ids: Tensor | None, position_ids: Tensor | None
 ) -> Tensor:
     """Return the vectors of words [B, S, D] with segments and positions, normalised."""
     x = words
@@ -36,13 +23,6 @@ def summed(
     return result
 
 
-def _length(input_ids: Tensor | None, inputs_embeds: Tensor | None) -> int:
-    given = input_ids if input_ids is not None else inputs_embeds
-    if given is None:
-        raise NoFormulaError("there are neither ids nor vectors")
-    return int(given.shape[1])
-
-
 def bert(
     module: Evaluator,
     input_ids: Tensor | None = None,
@@ -51,27 +31,21 @@ def bert(
     inputs_embeds: Tensor | None = None,
     past_key_values_length: int = 0,
 ) -> Tensor:
-    """BERT, ELECTRA and ALBERT: positions count from 0; RoFormer has no table of them."""
-    if position_ids is None:
-        length = _length(input_ids, inputs_embeds)
-        position_ids = torch.arange(past_key_values_length, past_key_values_length + length)[None]
-    return _added(module, input_ids, token_type_ids, position_ids, inputs_embeds)
+    """BERT and its kin: positions count from 0, or after the padding row that the table has.
 
-
-def roberta(
-    module: Evaluator,
-    input_ids: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
-    past_key_values_length: int = 0,
-) -> Tensor:
-    """RoBERTa: positions count from the row after padding's; padding tokens take that row."""
-    if position_ids is None:
-        padding = int(module.below("position_embeddings").number("padding_idx"))
-        length = _length(input_ids, inputs_embeds)
-        position_ids = counted_from_padding(padding, input_ids, length, past_key_values_length)
-    return _added(module, input_ids, token_type_ids, position_ids, inputs_embeds)
+    RoFormer has no table of positions; BigBird may multiply words by the root of the width.
+    """
+    x = module.below("word_embeddings")(input_ids) if inputs_embeds is None else inputs_embeds
+    if module.attribute("rescale_embeddings"):
+        x = module.round(x * x.shape[-1] ** 0.5)
+    if position_ids is None and module.has("position_embeddings"):
+        start, length = past_key_values_length, x.shape[1]
+        padding = module.below("position_embeddings").attribute("padding_idx")
+        if padding is None:
+            position_ids = torch.arange(start, start + length)[None]
+        else:
+            position_ids = counted_from_padding(int(padding), input_ids, length, start)
+    return summed(module, x, token_type_ids, position_ids)
 
 
 def counted_from_padding(
@@ -91,29 +65,33 @@ def distilbert(
     position_ids: Tensor | None = None,
 ) -> Tensor:
     """DistilBERT: no segments."""
-    if position_ids is None:
-        position_ids = torch.arange(_length(input_ids, inputs_embeds))[None]
-    return _added(module, input_ids, None, position_ids, inputs_embeds)
-
-
-def llama_rotation(module: Evaluator, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of position times frequency (Su et al. 2021, section 3.2.2)."""
-    return rotation(module, x, position_ids, module.config.get("rope_parameters") or {})
+    return bert(module, input_ids, position_ids=position_ids, inputs_embeds=inputs_embeds)
 
 
 def rotation(
-    module: Evaluator, x: Tensor, position_ids: Tensor, rope: Mapping[str, Any]
+    module: Evaluator, x: Tensor, position_ids: Tensor, layer_type: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the tables [B, S, d] for one kind of rotation."""
+    """Cosines and sines of position times frequency (Su et al. 2021, section 3.2.2): [B, S, d].
+
+    ModernBERT's windowed layers have a base of their own.
+    """
+    rope = module.config.get("rope_parameters") or {}
+    rope = rope if layer_type is None else rope[layer_type]
     if rope.get("rope_type", "default") != "default":
         raise NoFormulaError(f"the recomputation does not know {rope['rope_type']!r} positions")
+    return angles(module, x, position_ids, float(rope.get("rope_theta", 10_000.0)))
+
+
+def angles(
+    module: Evaluator, x: Tensor, position_ids: Tensor, base: float
+) -> tuple[Tensor, Tensor]:
+    """Return the tables [B, S, d] of a rotation of this base."""
     heads = int(module.setting_value("num_attention_heads"))
     size = int(module.config.get("head_dim") or module.setting_value("hidden_size") // heads)
     steps = torch.arange(0, size, 2, dtype=x.dtype) / size
-    frequencies = float(rope.get("rope_theta", 10_000.0)) ** -steps
-    angles = position_ids[..., None].to(x.dtype) * frequencies
-    angles = torch.cat((angles, angles), dim=-1)
-    return angles.cos(), angles.sin()
+    turns = position_ids[..., None].to(x.dtype) * base**-steps
+    turns = torch.cat((turns, turns), dim=-1)
+    return turns.cos(), turns.sin()
 
 
 def sinusoids(length: int, width: int, dtype: torch.dtype) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import gelu
 from bertviewer.core.checking.attention_maths import Attention, Rotation, head_count, separate
-from bertviewer.core.checking.embeddings import counted_from_padding, rotation
+from bertviewer.core.checking.embeddings import angles, counted_from_padding
 from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.stacks import run, visible
 
@@ -43,7 +43,7 @@ def read_attention(
 
 def turns(module: Evaluator, x: Tensor, position_ids: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     """Cosines and sines of position times frequency."""
-    return rotation(module, x, position_ids, {"rope_theta": module.setting_value("rope_theta")})
+    return angles(module, x, position_ids, float(module.setting_value("rope_theta")))
 
 
 def embeddings(

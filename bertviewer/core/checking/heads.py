@@ -18,8 +18,11 @@ def pooler(module: Evaluator, hidden_states: Tensor) -> Tensor:
 
 def transform(module: Evaluator, hidden_states: Tensor) -> Tensor:
     """LayerNorm(f(dense(X)))."""
-    act = module.first("transform_act_fn", "activation")
-    result: Tensor = module.below("LayerNorm")(act(module.below("dense")(hidden_states)))
+    act, norm = (
+        module.first("transform_act_fn", "activation", "act"),
+        module.first("LayerNorm", "norm"),
+    )
+    result: Tensor = norm(act(module.below("dense")(hidden_states)))
     return result
 
 

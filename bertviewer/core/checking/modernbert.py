@@ -14,8 +14,7 @@ from bertviewer.core.checking.attention_maths import (
     Rotation,
     head_count,
 )
-from bertviewer.core.checking.embeddings import rotation
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator
 from bertviewer.core.checking.stacks import visible
 
 _WINDOWED = "sliding_attention"
@@ -57,13 +56,6 @@ def network(module: Evaluator, x: Tensor) -> Tensor:
     return result
 
 
-def turns(
-    module: Evaluator, x: Tensor, position_ids: Tensor, layer_type: str
-) -> tuple[Tensor, Tensor]:
-    """Cosines and sines; windowed layers have a base of their own."""
-    return rotation(module, x, position_ids, module.config["rope_parameters"][layer_type])
-
-
 def model(
     module: Evaluator,
     input_ids: Tensor | None = None,
@@ -95,48 +87,3 @@ def _near(length: int, reach: int) -> Tensor:
     """Return where two positions are at most ``reach`` apart: [1, 1, S, S]."""
     places = torch.arange(length)
     return ((places[:, None] - places).abs() <= reach)[None, None]
-
-
-def head(module: Evaluator, hidden_states: Tensor) -> Tensor:
-    """norm(f(dense(X)))."""
-    result: Tensor = module.below("norm")(module.below("act")(module.below("dense")(hidden_states)))
-    return result
-
-
-def masked_lm(module: Evaluator, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Score the vocabulary at every position."""
-    base = module.below("model")(*args, **kwargs)
-    scores = module.below("decoder")(module.below("head")(base["last_hidden_state"]))
-    return base | {"logits": scores}  # type: ignore[no-any-return]
-
-
-def sequence_classification(
-    module: Evaluator, *args: Any, attention_mask: Tensor | None = None, **kwargs: Any
-) -> dict[str, Any]:
-    """Score the classes from the first token, or from the mean of all."""
-    base = module.below("model")(*args, attention_mask=attention_mask, **kwargs)
-    x = base["last_hidden_state"]
-    pooling = module.setting_value("classifier_pooling")
-    if pooling == "cls":
-        x = x[:, 0]
-    elif pooling == "mean":
-        shown = torch.ones(x.shape[:2]) if attention_mask is None else attention_mask
-        weights = shown.to(x.dtype)[..., None]
-        x = (x * weights).sum(1) / weights.sum(1)
-    else:
-        raise NoFormulaError(f"the recomputation does not know the pooling {pooling!r}")
-    return base | {"logits": module.below("classifier")(module.below("head")(x))}  # type: ignore[no-any-return]
-
-
-def token_classification(module: Evaluator, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Score the classes of every token."""
-    base = module.below("model")(*args, **kwargs)
-    scores = module.below("classifier")(module.below("head")(base["last_hidden_state"]))
-    return base | {"logits": scores}  # type: ignore[no-any-return]
-
-
-def question_answering(module: Evaluator, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Score each token as the answer's start and as its end."""
-    result = token_classification(module, *args, **kwargs)
-    scores = result.pop("logits")
-    return result | {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}

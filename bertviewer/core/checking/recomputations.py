@@ -34,8 +34,7 @@ RECOMPUTATIONS: Mapping[ModuleKind | None, Recomputation] = {
     ModuleKind.SCALED_EMBEDDING: primitives.scaled_embedding,
     ModuleKind.OFFSET_POSITIONS: primitives.offset_embedding,
     ModuleKind.SINUSOIDAL_POSITIONS: primitives.position_table,
-    ModuleKind.ROTARY_POSITIONS: embeddings.llama_rotation,
-    ModuleKind.MODERNBERT_ROTARY_POSITIONS: modernbert.turns,
+    ModuleKind.ROTARY_POSITIONS: embeddings.rotation,
     ModuleKind.ESM_ROTARY_POSITIONS: esm.turns,
     ModuleKind.DROPOUT: primitives.identity,
     ModuleKind.IDENTITY: primitives.identity,
@@ -59,10 +58,9 @@ RECOMPUTATIONS: Mapping[ModuleKind | None, Recomputation] = {
     ModuleKind.SEQUENCE: primitives.sequence,
     **ATTENTIONS,
     # parts of a layer
-    ModuleKind.BERT_ATTENTION_BLOCK: blocks.attention_block,
+    ModuleKind.ATTENTION_BLOCK: blocks.attention_block,
+    ModuleKind.BERT_ATTENTION_BLOCK: blocks.bert_attention_block,
     ModuleKind.MPNET_ATTENTION_BLOCK: blocks.mpnet_attention_block,
-    ModuleKind.DEBERTA_ATTENTION_BLOCK: deberta.attention_block,
-    ModuleKind.ROFORMER_ATTENTION_BLOCK: roformer.attention_block,
     ModuleKind.BIG_BIRD_ATTENTION_BLOCK: big_bird.attention_block,
     ModuleKind.ESM_ATTENTION_BLOCK: esm.attention_block,
     ModuleKind.T5_SELF_ATTENTION_BLOCK: blocks.t5_self_attention,
@@ -97,14 +95,11 @@ RECOMPUTATIONS: Mapping[ModuleKind | None, Recomputation] = {
     ModuleKind.TORCH_DECODER: stacks.torch_decoder,
     # embeddings and base models
     ModuleKind.BERT_EMBEDDINGS: embeddings.bert,
-    ModuleKind.ROBERTA_EMBEDDINGS: embeddings.roberta,
     ModuleKind.DISTILBERT_EMBEDDINGS: embeddings.distilbert,
     ModuleKind.DEBERTA_EMBEDDINGS: deberta.embeddings,
-    ModuleKind.BIG_BIRD_EMBEDDINGS: big_bird.embeddings,
     ModuleKind.ESM_EMBEDDINGS: esm.embeddings,
     ModuleKind.MODERNBERT_EMBEDDINGS: modernbert.embeddings,
     ModuleKind.BERT_MODEL: models.bert,
-    ModuleKind.ROFORMER_MODEL: roformer.model,
     ModuleKind.DEBERTA_MODEL: deberta.model,
     ModuleKind.BIG_BIRD_MODEL: big_bird.model,
     ModuleKind.ESM_MODEL: esm.model,
@@ -119,7 +114,6 @@ RECOMPUTATIONS: Mapping[ModuleKind | None, Recomputation] = {
     ModuleKind.POOLER: heads.pooler,
     ModuleKind.DEBERTA_POOLER: deberta.pooler,
     ModuleKind.HEAD_TRANSFORM: heads.transform,
-    ModuleKind.MODERNBERT_HEAD_TRANSFORM: modernbert.head,
     ModuleKind.BERT_SCORES: heads.bert_lm,
     ModuleKind.ALBERT_SCORES: heads.albert_lm,
     ModuleKind.ROBERTA_SCORES: heads.roberta_lm,
@@ -145,10 +139,6 @@ RECOMPUTATIONS: Mapping[ModuleKind | None, Recomputation] = {
     ModuleKind.NEXT_SENTENCE_MODEL: task_models.next_sentence,
     ModuleKind.PRETRAINING_MODEL: task_models.pretraining,
     ModuleKind.BIG_BIRD_ANSWER_FINDER: big_bird.question_answering,
-    ModuleKind.MODERNBERT_LANGUAGE_MODEL: modernbert.masked_lm,
-    ModuleKind.MODERNBERT_SEQUENCE_CLASSIFIER: modernbert.sequence_classification,
-    ModuleKind.MODERNBERT_TOKEN_CLASSIFIER: modernbert.token_classification,
-    ModuleKind.MODERNBERT_ANSWER_FINDER: modernbert.question_answering,
 }
 
 EXCEPTIONS: Mapping[ModuleKind | None, str] = {
@@ -161,9 +151,8 @@ IN_FLOAT32 = frozenset(
     {
         *(ModuleKind.LAYER_NORM_IN_FLOAT32, ModuleKind.RMS_NORM, ModuleKind.RMS_NORM_ONE_PLUS),
         *(ModuleKind.ROTARY_POSITIONS, ModuleKind.LLAMA_ATTENTION, ModuleKind.MISTRAL_ATTENTION),
-        *(ModuleKind.MODERNBERT_ROTARY_POSITIONS, ModuleKind.MODERNBERT_ATTENTION),
         *(ModuleKind.ESM_ROTARY_POSITIONS, ModuleKind.ESM_ATTENTION, ModuleKind.ESM_EMBEDDINGS),
-        ModuleKind.DEBERTA_ATTENTION,
+        *(ModuleKind.MODERNBERT_ATTENTION, ModuleKind.DEBERTA_ATTENTION),
     }
 )
 """Kinds that calculate in float32, in part, whatever the model's dtype is: float64 too."""

@@ -15,7 +15,7 @@ from bertviewer.core.checking.attention_maths import (
     separate,
 )
 from bertviewer.core.checking.evaluator import Evaluator
-from bertviewer.core.checking.stacks import use_crosses, visible
+from bertviewer.core.checking.stacks import use_crosses
 
 
 def read_attention(
@@ -48,12 +48,6 @@ def read_attention(
     )
 
 
-def attention_block(module: Evaluator, hidden_states: Tensor, *args: Any, **more: Any) -> Any:
-    """The attention with its projection and add & norm."""
-    mixed, weights = module.below("self")(hidden_states, *args, **more)
-    return module.below("output")(mixed, hidden_states), weights
-
-
 def encoder(
     module: Evaluator,
     hidden_states: Tensor,
@@ -69,22 +63,3 @@ def encoder(
     for inner in module.below("layer").children:
         states.append(inner(states[-1], attention_mask, turns, *more)[0])
     return {"last_hidden_state": states[-1], "hidden_states": tuple(states)}
-
-
-def model(
-    module: Evaluator,
-    input_ids: Tensor | None = None,
-    attention_mask: Tensor | None = None,
-    token_type_ids: Tensor | None = None,
-    inputs_embeds: Tensor | None = None,
-    **_: Any,
-) -> dict[str, Any]:
-    """Embeddings, widened where they are narrow, and the stack."""
-    x = module.below("embeddings")(
-        input_ids=input_ids, token_type_ids=token_type_ids, inputs_embeds=inputs_embeds
-    )
-    if module.has("embeddings_project"):
-        x = module.below("embeddings_project")(x)
-    shown = visible(attention_mask, x.shape[1], bool(module.config.get("is_decoder")))
-    result: dict[str, Any] = module.below("encoder")(x, shown)
-    return result

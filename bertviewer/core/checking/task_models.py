@@ -1,7 +1,9 @@
 """Models with a head on top of a base model."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import relu
@@ -18,7 +20,7 @@ _BASES = (
 
 def base_of(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Run the model below the head; T5's is the model with the head itself."""
-    if module.has("decoder"):
+    if module.has("encoder"):
         return encoder_decoder(module, *args, **kwargs)
     result: Result = module.first(*_BASES)(*args, **kwargs)
     return result
@@ -37,11 +39,13 @@ def _vocabulary_scores(module: Evaluator, x: Tensor) -> Tensor:
     elif module.has("vocab_projector"):
         x = module.below("activation")(module.below("vocab_transform")(x))
         result = module.below("vocab_projector")(module.below("vocab_layer_norm")(x))
+    elif module.has("head"):
+        result = module.below("decoder")(module.below("head")(x))
     elif module.has("lm_predictions"):
         words = module.below("deberta.embeddings.word_embeddings")
         result = module.below("lm_predictions")(x, words)
     else:
-        if module.has("decoder") and module.config.get("scale_decoder_outputs"):
+        if module.has("encoder") and module.config.get("scale_decoder_outputs"):
             x = module.round(x * float(module.setting_value("d_model")) ** -0.5)
         result = module.first("cls", "lm_head", "predictions")(x)
         if (bias := module.tensor("final_logits_bias")) is not None:
@@ -67,10 +71,24 @@ def sequence_classification(
         hidden = module.round(relu(module.below("pre_classifier")(x[:, 0])))
         return base | {"logits": module.below("classifier")(hidden)}
     head = module.below("classifier")
+    if module.has("head"):
+        return base | {"logits": head(module.below("head")(_pooled(module, x, kwargs)))}
     if module.has("pooler"):
         return base | {"logits": head(module.below("pooler")(x))}
     pooled = head.kind is ModuleKind.LINEAR
     return base | {"logits": head(base["pooler_output"] if pooled else x)}
+
+
+def _pooled(module: Evaluator, x: Tensor, given: Mapping[str, Any]) -> Tensor:
+    """Return the vector of the first token, or the mean of all: ModernBERT's choice."""
+    pooling = module.setting_value("classifier_pooling")
+    if pooling not in ("cls", "mean"):
+        raise NoFormulaError(f"the recomputation does not know the pooling {pooling!r}")
+    if pooling == "cls":
+        return x[:, 0]
+    mask = given.get("attention_mask")
+    weights = (torch.ones(x.shape[:2]) if mask is None else mask).to(x.dtype)[..., None]
+    return (x * weights).sum(1) / weights.sum(1)
 
 
 def _last_token(module: Evaluator, input_ids: Tensor | None) -> int:
@@ -85,13 +103,19 @@ def _last_token(module: Evaluator, input_ids: Tensor | None) -> int:
 def token_classification(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Score the classes of every token."""
     base = base_of(module, *args, **kwargs)
-    return base | {"logits": module.first("classifier", "score")(base["last_hidden_state"])}
+    return base | {"logits": module.first("classifier", "score")(_transformed(module, base))}
+
+
+def _transformed(module: Evaluator, base: Result) -> Tensor:
+    """Return the last hidden state, by way of ModernBERT's transform."""
+    x: Tensor = base["last_hidden_state"]
+    return module.below("head")(x) if module.has("head") else x
 
 
 def question_answering(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Score each token as the answer's start and as its end."""
     base = base_of(module, *args, **kwargs)
-    scores = module.below("qa_outputs")(base["last_hidden_state"])
+    scores = module.first("qa_outputs", "classifier")(_transformed(module, base))
     return base | {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
 
 

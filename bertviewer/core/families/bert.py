@@ -85,7 +85,7 @@ BERT = Family(
 ROBERTA = Family(
     models=("roberta", "xlm-roberta", "camembert"),
     prefixes=("Roberta", "XLMRoberta", "Camembert"),
-    endings={**LIKE_BERT, "Embeddings": ModuleKind.ROBERTA_EMBEDDINGS},
+    endings=LIKE_BERT,
 )
 
 ELECTRA = Family(
@@ -119,6 +119,5 @@ MPNET = Family(
             gives="tuple",
         ),
         "Encoder": ModuleKind.MPNET_STACK,
-        "Embeddings": ModuleKind.ROBERTA_EMBEDDINGS,
     },
 )

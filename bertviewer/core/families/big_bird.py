@@ -25,7 +25,7 @@ BIG_BIRD = Family(
             attention=attention_and_norm({n: n for n in (*_MASKS, "past_key_values")}),
         ),
         "Encoder": ModuleKind.BIG_BIRD_STACK,
-        "Embeddings": ModuleKind.BIG_BIRD_EMBEDDINGS,
+        "Embeddings": ModuleKind.BERT_EMBEDDINGS,
         "Model": ModuleKind.BIG_BIRD_MODEL,
         "PreTrainingHeads": ModuleKind.PRETRAINING_HEADS,
         "ClassificationHead": ModuleKind.ACTIVATED_CLASSIFICATION_HEAD,

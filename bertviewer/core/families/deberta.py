@@ -15,7 +15,7 @@ DEBERTA = Family(
     endings={
         **TASK_MODELS,
         **HALVES,
-        "Attention": ModuleKind.DEBERTA_ATTENTION_BLOCK,
+        "Attention": ModuleKind.ATTENTION_BLOCK,
         "Layer": replace(
             BERT_LAYER,
             takes=("hidden_states", "attention_mask", *_DISTANCES),

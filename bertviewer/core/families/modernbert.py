@@ -1,6 +1,7 @@
 """ModernBERT: pre-norm, rotated, most layers with a narrow window (Warner et al. 2024)."""
 
 from bertviewer.core.families.family import Family
+from bertviewer.core.families.heads import TASK_MODELS
 from bertviewer.core.families.layer import Layer, SubLayer
 from bertviewer.core.families.module_kind import ModuleKind
 
@@ -10,7 +11,8 @@ MODERNBERT = Family(
     models=("modernbert",),
     prefixes=("ModernBert",),
     endings={
-        "RotaryEmbedding": ModuleKind.MODERNBERT_ROTARY_POSITIONS,
+        **TASK_MODELS,
+        "RotaryEmbedding": ModuleKind.ROTARY_POSITIONS,
         "Attention": ModuleKind.MODERNBERT_ATTENTION,
         "MLP": ModuleKind.MODERNBERT_FEED_FORWARD,
         # The first layer's attn_norm is an identity: the embeddings are normalised already.
@@ -23,10 +25,6 @@ MODERNBERT = Family(
         ),
         "Embeddings": ModuleKind.MODERNBERT_EMBEDDINGS,
         "Model": ModuleKind.MODERNBERT_MODEL,
-        "PredictionHead": ModuleKind.MODERNBERT_HEAD_TRANSFORM,
-        "ForMaskedLM": ModuleKind.MODERNBERT_LANGUAGE_MODEL,
-        "ForSequenceClassification": ModuleKind.MODERNBERT_SEQUENCE_CLASSIFIER,
-        "ForTokenClassification": ModuleKind.MODERNBERT_TOKEN_CLASSIFIER,
-        "ForQuestionAnswering": ModuleKind.MODERNBERT_ANSWER_FINDER,
+        "PredictionHead": ModuleKind.HEAD_TRANSFORM,
     },
 )

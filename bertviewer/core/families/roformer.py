@@ -23,7 +23,7 @@ ROFORMER = Family(
         **HALVES,
         "SinusoidalPositionalEmbedding": ModuleKind.SINUSOIDAL_POSITIONS,
         "SelfAttention": ModuleKind.ROFORMER_ATTENTION,
-        "Attention": ModuleKind.ROFORMER_ATTENTION_BLOCK,
+        "Attention": ModuleKind.ATTENTION_BLOCK,
         "Layer": replace(
             BERT_LAYER,
             takes=(
@@ -36,7 +36,7 @@ ROFORMER = Family(
         ),
         "Encoder": ModuleKind.ROFORMER_STACK,
         "Embeddings": ModuleKind.BERT_EMBEDDINGS,
-        "Model": ModuleKind.ROFORMER_MODEL,
+        "Model": ModuleKind.BERT_MODEL,
         "ClassificationHead": ModuleKind.ACTIVATED_CLASSIFICATION_HEAD,
     },
 )

@@ -53,7 +53,6 @@ ROLES: Mapping[ModuleKind, Role] = {
     ModuleKind.OFFSET_POSITIONS: Role("embedding", embedding_tables.offset_positions),
     ModuleKind.SINUSOIDAL_POSITIONS: Role("embedding", embedding_tables.sinusoids),
     ModuleKind.ROTARY_POSITIONS: Role("rotary positions", embedding_tables.rotation),
-    ModuleKind.MODERNBERT_ROTARY_POSITIONS: Role("rotary positions", embedding_tables.rotation),
     ModuleKind.ESM_ROTARY_POSITIONS: Role("rotary positions", esm.rotation),
     ModuleKind.DROPOUT: Role("dropout", primitives.dropout),
     ModuleKind.IDENTITY: Role("identity", primitives.identity),
@@ -99,9 +98,8 @@ ROLES: Mapping[ModuleKind, Role] = {
     ModuleKind.ESM_ATTENTION: Role("self-attention", attention_families.esm_attention),
     ModuleKind.SQUEEZEBERT_ATTENTION: Role("self-attention", squeezebert.attention),
     # parts of a layer
+    ModuleKind.ATTENTION_BLOCK: Role("attention block", blocks.attention_block),
     ModuleKind.BERT_ATTENTION_BLOCK: Role("attention block", blocks.attention_block),
-    ModuleKind.DEBERTA_ATTENTION_BLOCK: Role("attention block", blocks.attention_block),
-    ModuleKind.ROFORMER_ATTENTION_BLOCK: Role("attention block", blocks.attention_block),
     ModuleKind.BIG_BIRD_ATTENTION_BLOCK: Role("attention block", blocks.attention_block),
     ModuleKind.MPNET_ATTENTION_BLOCK: Role("attention block", blocks.mpnet_attention_block),
     ModuleKind.ESM_ATTENTION_BLOCK: Role("attention block", esm.attention_block),
@@ -139,14 +137,11 @@ ROLES: Mapping[ModuleKind, Role] = {
     ModuleKind.T5_STACK: Role("stack", family_stacks.t5_stack),
     # embeddings and base models
     ModuleKind.BERT_EMBEDDINGS: Role("embeddings", embeddings.embeddings),
-    ModuleKind.ROBERTA_EMBEDDINGS: Role("embeddings", embeddings.embeddings),
     ModuleKind.DISTILBERT_EMBEDDINGS: Role("embeddings", embeddings.embeddings),
     ModuleKind.DEBERTA_EMBEDDINGS: Role("embeddings", embeddings.embeddings),
-    ModuleKind.BIG_BIRD_EMBEDDINGS: Role("embeddings", embeddings.embeddings),
     ModuleKind.ESM_EMBEDDINGS: Role("embeddings", esm.embeddings),
     ModuleKind.MODERNBERT_EMBEDDINGS: Role("embeddings", family_stacks.modernbert_embeddings),
     ModuleKind.BERT_MODEL: Role("base model", base_models.base_model),
-    ModuleKind.ROFORMER_MODEL: Role("base model", base_models.base_model),
     ModuleKind.DEBERTA_MODEL: Role("base model", base_models.base_model),
     ModuleKind.BIG_BIRD_MODEL: Role("base model", base_models.base_model),
     ModuleKind.ESM_MODEL: Role("base model", esm.model),
@@ -161,7 +156,6 @@ ROLES: Mapping[ModuleKind, Role] = {
     ModuleKind.POOLER: Role("pooler", heads.pooler),
     ModuleKind.DEBERTA_POOLER: Role("pooler", heads.context_pooler),
     ModuleKind.HEAD_TRANSFORM: Role("head transform", heads.transform),
-    ModuleKind.MODERNBERT_HEAD_TRANSFORM: Role("head transform", heads.transform),
     ModuleKind.BERT_SCORES: Role("language-model head", heads.lm_head),
     ModuleKind.ALBERT_SCORES: Role("language-model head", heads.lm_head),
     ModuleKind.ROBERTA_SCORES: Role("language-model head", heads.lm_head),
@@ -187,12 +181,6 @@ ROLES: Mapping[ModuleKind, Role] = {
     ModuleKind.NEXT_SENTENCE_MODEL: Role("task model", task_models.next_sentence),
     ModuleKind.PRETRAINING_MODEL: Role("task model", task_models.pretraining_model),
     ModuleKind.BIG_BIRD_ANSWER_FINDER: Role("task model", big_bird.question_answering),
-    ModuleKind.MODERNBERT_LANGUAGE_MODEL: Role("task model", task_models.masked_language_model),
-    ModuleKind.MODERNBERT_SEQUENCE_CLASSIFIER: Role(
-        "task model", task_models.sequence_classification
-    ),
-    ModuleKind.MODERNBERT_TOKEN_CLASSIFIER: Role("task model", task_models.token_classification),
-    ModuleKind.MODERNBERT_ANSWER_FINDER: Role("task model", task_models.question_answering),
 }
 
 
