@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
@@ -12,7 +12,7 @@ from bertviewer.core.run.device import Device
 from bertviewer.core.source.presets import preset_names
 from bertviewer.core.source.tasks import TASKS
 from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME, SYSTEM
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 
 class Opens(Protocol):
@@ -209,4 +209,4 @@ def _add_choices(
 
 
 def _translated(text: str) -> str:
-    return QCoreApplication.translate("actions", text)
+    return translate("actions", text)

@@ -1,9 +1,10 @@
 """The dialogs of one text: what went wrong, and what this program is."""
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from bertviewer import __version__
+from bertviewer.ui.translation import translate
 
 MODEL_FILES = "*.json *.safetensors *.bin"
 """What a model can be opened by."""
@@ -14,7 +15,7 @@ def show_error(parent: QWidget | None, message: str, details: str = "") -> QMess
     box = QMessageBox(parent)
     box.setObjectName("errorDialog")
     box.setIcon(QMessageBox.Icon.Warning)
-    box.setWindowTitle(QCoreApplication.translate("dialogs", "bertviewer"))
+    box.setWindowTitle(translate("dialogs", "bertviewer"))
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(message)
     box.setInformativeText(details)
@@ -25,7 +26,7 @@ def show_error(parent: QWidget | None, message: str, details: str = "") -> QMess
 
 def show_about(window: QWidget) -> None:
     """Say what this program is."""
-    text = QCoreApplication.translate(
+    text = translate(
         "dialogs",
         "bertviewer {0}\n\nOpen a BERT-family transformer and understand every number in it.",
     )

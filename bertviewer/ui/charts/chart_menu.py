@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
@@ -17,7 +16,7 @@ from bertviewer.core.saving import files
 from bertviewer.plots import export
 from bertviewer.plots.paper import Drawing
 from bertviewer.ui.dialogs import show_error
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
 PICTURES: dict[str, Callable[[Drawing], bytes]] = {
@@ -53,7 +52,7 @@ def fill_menu(
     of the workspace's models' is replaced.
     """
     for entry in _ENTRIES:
-        action = menu.addAction(QCoreApplication.translate("chart_menu", entry.title))
+        action = menu.addAction(translate("chart_menu", entry.title))
         action.setObjectName(entry.name)
 
         def carry_out(_checked: bool = False, call: Callable[..., None] = entry.call) -> None:
@@ -101,7 +100,7 @@ def _copy_data(_plot: Drawing, chart: Chart, _title: str, _workspace: Workspace)
 def _choose_picture(plot: Drawing, chart: Chart, title: str, workspace: Workspace) -> None:
     name, kind = QFileDialog.getSaveFileName(
         plot,
-        QCoreApplication.translate("chart_menu", "Save the picture"),
+        translate("chart_menu", "Save the picture"),
         _proposal(plot, chart, title, ".png"),
         "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)",
     )
@@ -125,7 +124,7 @@ def _proposal(plot: Drawing, chart: Chart, title: str, ending: str) -> str:
 def choose_data(parent: QWidget, data: Tabular, proposal: str, workspace: Workspace) -> None:
     """Ask for a file and write data to it as CSV."""
     name, _ = QFileDialog.getSaveFileName(
-        parent, QCoreApplication.translate("chart_menu", "Save the data"), proposal, "CSV (*.csv)"
+        parent, translate("chart_menu", "Save the data"), proposal, "CSV (*.csv)"
     )
     if name:
         save_data(parent, data, Path(name), workspace)

@@ -1,11 +1,9 @@
 """What the overview tells of the checkpoint, in a few lines."""
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.ui.facts import Fact
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 _FILES = QT_TRANSLATE_NOOP("checkpoint", "Files")
 _STORED = QT_TRANSLATE_NOOP("checkpoint", "Stored as")
@@ -54,4 +52,4 @@ def checkpoint_facts(keys: KeyReport) -> list[Fact]:
 
 
 def _translated(text: str) -> str:
-    return QCoreApplication.translate("checkpoint", text)
+    return translate("checkpoint", text)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, QSortFilterProxyModel, Qt
+from PySide6.QtCore import QObject, QSortFilterProxyModel, Qt
 
 from bertviewer.charts.table import Cell, Table
 from bertviewer.core.architecture.architecture import TensorInfo
@@ -14,7 +14,7 @@ from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 NAME, STATE, LEFT, RIGHT, RELATIVE, MAX, RMS, COSINE, CHANGED = range(9)
 SORT_ROLE = Qt.ItemDataRole.UserRole + 20
@@ -33,7 +33,7 @@ _AS_LEFT = QT_TRANSLATE_NOOP("comparing", "as left")
 
 def state_name(state: State) -> str:
     """Return a state in the user's language."""
-    return QCoreApplication.translate("comparing", STATE_NAMES[state])
+    return translate("comparing", STATE_NAMES[state])
 
 
 class TensorsModel(TableModel):
@@ -163,7 +163,7 @@ def _text(tensor: ComparedTensor, column: int) -> str:
         return ""
     if column == RIGHT and value == cell(tensor, LEFT):
         # What is said twice takes the room that names need.
-        return QCoreApplication.translate("comparing", _AS_LEFT)
+        return translate("comparing", _AS_LEFT)
     if isinstance(value, str):
         return value
     if column == CHANGED:

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.charts.layers import NotFinite
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 _RANDOM = QT_TRANSLATE_NOOP("notes", "RANDOM weights: no figure comes from training.")
 _STAND_IN = QT_TRANSLATE_NOOP(
@@ -82,4 +80,4 @@ def _numbers(layers: Sequence[int]) -> str:
 
 
 def _translated(text: str) -> str:
-    return QCoreApplication.translate("notes", text)
+    return translate("notes", text)

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication
-
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.domains import conditions_of
 from bertviewer.core.what_if.rules import Problem
 from bertviewer.core.what_if.scenario import Figure
 from bertviewer.report.costs import FEW_BYTES
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 _TEXTS = {
     "positive": QT_TRANSLATE_NOOP("what_if", "{0} must be at least 1."),
@@ -33,7 +31,7 @@ def problems_text(problems: Sequence[Problem]) -> str:
 def problem_text(problem: Problem) -> str:
     """Return a sentence that names the letters and their values."""
     numbers = [f"{number:,}" for number in problem.numbers]
-    text = QCoreApplication.translate("what_if", _TEXTS[problem.rule])
+    text = translate("what_if", _TEXTS[problem.rule])
     pairs = zip(problem.letters, numbers, strict=False)
     values = ", ".join(f"{letter} = {number}" for letter, number in pairs)
     if problem.rule == "domain":
@@ -47,7 +45,7 @@ def problem_text(problem: Problem) -> str:
 
 def domain_text(domain: str) -> str:
     """Return all conditions of a domain in words."""
-    both = QCoreApplication.translate("what_if", "{0} and {1}")
+    both = translate("what_if", "{0} and {1}")
     first, *others = map(condition_text, conditions_of(domain))
     for other in others:
         first = both.format(first, other)
@@ -58,7 +56,7 @@ def condition_text(condition: str) -> str:
     """Return ``D is a multiple of A``, ``E ≠ D``."""
     whole, sign, part = condition.removesuffix(" == 0").partition(" % ")
     if sign and condition.endswith(" == 0"):
-        text = QCoreApplication.translate("what_if", "{0} is a multiple of {1}")
+        text = translate("what_if", "{0} is a multiple of {1}")
         return text.format(readable(whole), readable(part))
     for sign, sightly in (("==", "="), ("!=", "≠"), (">=", "≥"), ("<=", "≤")):
         condition = condition.replace(f" {sign} ", f" {sightly} ")
@@ -68,7 +66,7 @@ def condition_text(condition: str) -> str:
 def bytes_text(size: int) -> str:
     """Return a size as MB (10^6 bytes), as GB from ten of them on, and as bytes if it is small."""
     if size < FEW_BYTES:
-        return QCoreApplication.translate("what_if", "{0} bytes").format(f"{size:,}")
+        return translate("what_if", "{0} bytes").format(f"{size:,}")
     if size >= 10**10:
         return f"{size / 1e9:,.2f} GB"
     return f"{size / 1e6:,.2f} MB"
@@ -77,7 +75,7 @@ def bytes_text(size: int) -> str:
 def ratio_text(figure: Figure) -> str:
     """Return ``× 3.06``; nothing where there is no difference, words where nothing is known."""
     if figure.is_fixed:
-        return QCoreApplication.translate("what_if", "no formula: fixed")
+        return translate("what_if", "no formula: fixed")
     if figure.ratio is None or not figure.difference:
         return ""
     digits = ".0f" if figure.ratio >= 1000 else ".2f" if figure.ratio >= 0.01 else ".2g"
