@@ -19,6 +19,9 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.tokenizer import TOKENIZER_CHILD
 from bertviewer.core.weights import PICKLE_CHILD
 
+ERROR = "bertviewer: error: "
+"""What every error begins with on a terminal."""
+
 # What the system says of a file, a disk or a quota that is full, and of a closed stdout.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EBADF)
 _TIDY_SECONDS = 2
@@ -144,4 +147,4 @@ def _give_up() -> None:
 
 def _say(message: str) -> None:
     if sys.stderr is not None:
-        sys.stderr.write(f"bertviewer: error: {message}\n")
+        sys.stderr.write(f"{ERROR}{message}\n")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bertviewer.app import ERROR
+
 LIMIT = 4096
 OLD = b"the report of yesterday"
 ENVIRONMENT = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
@@ -44,7 +46,7 @@ def test_a_report_that_finds_no_room(tmp_path: Path) -> None:
     done = program(tmp_path, "report", "bert-base-uncased", "-o", "report.pdf")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("bertviewer: error: cannot typeset the report in ")
+    assert line.startswith(f"{ERROR}cannot typeset the report in ")
     assert line.endswith(": File too large")
     assert old.read_bytes() == OLD
     assert list(tmp_path.iterdir()) == [old]
@@ -83,7 +85,7 @@ def test_results_that_find_no_room(tmp_path: Path) -> None:
     done = program(tmp_path, *arguments, stdout=results)
     assert (done.returncode, done.stderr) == (
         2,
-        "bertviewer: error: cannot write the result: File too large\n",
+        f"{ERROR}cannot write the result: File too large\n",
     )
     assert results.stat().st_size <= LIMIT
 

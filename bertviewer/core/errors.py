@@ -6,6 +6,10 @@ LONGEST = 600
 """Characters of a message; libraries quote whole files in theirs."""
 
 
+NOT_REGULAR = "not a regular file"
+"""What is said of a pipe, a device or a folder in a file's place."""
+
+
 class UserError(Exception):
     """Something the user can mend; its text is one plain line with the thing and the cause.
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.app import main
+from bertviewer.app import ERROR, main
+from bertviewer.core.activations.text import EMPTY
 from bertviewer.core.backend import transformers
+from bertviewer.core.saving.model_files import IS_THE_MODELS
 from tests.cli.commands import ROOT, bertviewer, error_of, output_of, python_of
 
 
@@ -37,16 +39,16 @@ def test_errors_are_one_line(elsewhere: Path, arguments: tuple[str, ...], messag
         (("summary", "gpt2", "--depth", "two"), "--depth"),
         (("summary",), "MODEL"),
         (("summary", "gpt2", "--nonsense"), "--nonsense"),
-        (("run", "demo", ""), "the sentence is empty"),
+        (("run", "demo", ""), EMPTY.format("sentence")),
         (("run", "demo", "word " * 600), "too long: it has 602 tokens"),
-        (("run", "demo", "  "), "the sentence is empty"),
-        (("run", "demo", "one", "--pair", " "), "the second sentence is empty"),
+        (("run", "demo", "  "), EMPTY.format("sentence")),
+        (("run", "demo", "one", "--pair", " "), EMPTY.format("second sentence")),
         (("report", "demo"), "-o/--output"),
         (("report", "demo", "-o", "absent/out.pdf"), "absent"),
         (("report", "demo", "-o", "."), "folder"),
         (("report", "demo", "-o", "x" * 300), "File name too long"),
         (("report", "demo", "-o", "out.pdf", "--pair", "two"), "--pair needs --sentence"),
-        (("report", "demo", "-o", "out.pdf", "--sentence", ""), "the sentence is empty"),
+        (("report", "demo", "-o", "out.pdf", "--sentence", ""), EMPTY.format("sentence")),
         (("report", "demo", "-o", "out.pdf", "--check"), "--check needs --sentence"),
     ],
 )
@@ -62,7 +64,7 @@ def test_more_errors_in_this_process(
     out, err = capsys.readouterr()
     assert out == ""
     (line,) = err.splitlines()
-    assert line.startswith("bertviewer: error: ")
+    assert line.startswith(ERROR)
     assert message in line
     assert list(elsewhere.iterdir()) == []
 
@@ -74,7 +76,7 @@ def test_the_models_own_files_are_no_place_for_its_report(
     file = tiny_bert_folder / name
     before = file.read_bytes()
     assert main(["report", str(tiny_bert_folder), "-o", str(file)]) == 2
-    assert "it is a file of the model" in capsys.readouterr().err
+    assert IS_THE_MODELS in capsys.readouterr().err
     assert file.read_bytes() == before
 
 
@@ -91,7 +93,7 @@ def test_our_own_bug_is_logged(
     assert main(["presets"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     log = elsewhere / "logs" / "bertviewer.log"
-    assert line == f"bertviewer: error: internal error; the details are in {log}"
+    assert line == f"{ERROR}internal error; the details are in {log}"
     assert "RuntimeError: a bug" in log.read_text()
 
 
@@ -100,7 +102,7 @@ def test_no_display_is_one_line_that_says_what_to_do(elsewhere: Path) -> None:
     result = bertviewer(elsewhere, environment=environment)
     assert result.returncode == 2
     (line,) = result.stderr.splitlines()
-    assert line.startswith("bertviewer: error: ")
+    assert line.startswith(ERROR)
     assert "bertviewer report" in line
 
 
@@ -128,7 +130,7 @@ def test_a_tokenizer_that_panics_is_one_line(
     file.write_text(json.dumps(document))
     assert main(["run", str(model), "a test"]) == 2
     line = "the tokenizer cannot read this text: no entry found for key"
-    assert capfd.readouterr() == ("", f"bertviewer: error: {line}\n")
+    assert capfd.readouterr() == ("", f"{ERROR}{line}\n")
 
 
 def test_what_a_library_writes_before_it_refuses_is_not_passed_on(elsewhere: Path) -> None:
@@ -150,7 +152,7 @@ def test_a_folder_that_is_gone_is_one_line(elsewhere: Path) -> None:
     done = python_of(gone, "-c", code, "presets")
     assert done.returncode == 2
     message = "the folder that this was started in does not exist any more"
-    assert done.stderr == f"bertviewer: error: {message}\n"
+    assert done.stderr == f"{ERROR}{message}\n"
 
 
 def test_a_closed_stderr_is_no_error_of_its_own(elsewhere: Path) -> None:
@@ -176,7 +178,7 @@ def test_an_odd_model_that_cannot_run_is_one_line(
     out, err = capfd.readouterr()
     (line,) = err.splitlines()
     reason = "the model cannot run this sentence: encoder.layer.0 (BertLayer): TypeError: "
-    assert line.startswith(f"bertviewer: error: {file}: {reason}")
+    assert line.startswith(f"{ERROR}{file}: {reason}")
     assert out == ""
     # torch warns of tensors without elements, in words for programmers.
     file.write_text(json.dumps({"model_type": "bert", **sizes, "intermediate_size": 0}))

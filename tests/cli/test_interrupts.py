@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bertviewer.app import ERROR
 from tests.cli.commands import python_of
 
 STRIKE = "os.kill(os.getpid(), signal.SIGINT)"
@@ -46,6 +47,6 @@ def test_ctrl_c_ends_a_command(elsewhere: Path, body: list[str]) -> None:
         "raise SystemExit(app.main(['presets']))\n"
     )
     done = python_of(elsewhere, "-m", "stopped")
-    assert done.stderr == "bertviewer: error: interrupted\n"
+    assert done.stderr == f"{ERROR}interrupted\n"
     assert (done.returncode, done.stdout) == (2, "")
     assert list(kept.iterdir()) == []

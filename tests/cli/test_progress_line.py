@@ -10,7 +10,7 @@ from typing import BinaryIO, TextIO
 
 import pytest
 
-from bertviewer.app import main
+from bertviewer.app import ERROR, main
 from bertviewer.cli.progress_line import progress_line
 from tests.cli.conftest import Printed
 
@@ -128,5 +128,5 @@ def test_stopped_by_the_keyboard(
     monkeypatch.setattr(sys, "stderr", terminal.stream)
     assert main(["compare", str(tiny_bert_folder), str(tiny_bert_folder)]) == 2
     shown = terminal.shown()
-    assert shown.endswith(" \rbertviewer: error: interrupted\r\n")
+    assert shown.endswith(f" \r{ERROR}interrupted\r\n")
     assert capsys.readouterr().out == ""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bertviewer.app import ERROR
+
 TIMEOUT = 300  # seconds; a program that hangs takes as long
 
 
@@ -196,7 +198,7 @@ def test_no_display_is_one_line(tmp_path: Path, display: dict[str, str]) -> None
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("bertviewer: error: ")
+    assert done.stderr.startswith(ERROR)
     assert "bertviewer report MODEL -o FILE.pdf" in done.stderr
     assert done.stdout == ""
 

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import Line
+from bertviewer.core.activations.text import EMPTY
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
@@ -194,7 +195,7 @@ def test_the_filter_keeps_matches_and_their_ancestors(
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("   ", "the sentence is empty"), ("word " * 600, "at most 512")],
+    [("   ", EMPTY.format("sentence")), ("word " * 600, "at most 512")],
 )
 def test_a_bad_sentence_gets_a_dialog(
     demo_window: MainWindow, qtbot: QtBot, text: str, message: str

@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.errors import NOT_REGULAR
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
@@ -114,7 +115,7 @@ def test_a_pipe_among_the_files_is_told(
     assert drop(window, bad.as_uri())
     qtbot.waitUntil(lambda: bool(window.findChildren(QMessageBox, "errorDialog")))
     box = find(window, QMessageBox, "errorDialog")
-    assert box.text() == f"{bad / name}: not a regular file"
+    assert box.text() == f"{bad / name}: {NOT_REGULAR}"
     assert window.workspace.source is not None
     assert window.workspace.source.name == str(folder)
     box.close()

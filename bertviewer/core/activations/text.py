@@ -4,6 +4,7 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
 
 MAX_CHARACTERS = 200_000
+EMPTY = "the {} is empty"
 
 
 def check_text(sentence: Sentence) -> None:
@@ -16,7 +17,7 @@ def check_text(sentence: Sentence) -> None:
         if text is None:
             continue
         if not text.strip():
-            raise UserError(f"the {what} is empty")
+            raise UserError(EMPTY.format(what))
         if len(text) > MAX_CHARACTERS:
             raise UserError(
                 f"the {what} has {len(text):,} characters, above the limit of {MAX_CHARACTERS:,}"

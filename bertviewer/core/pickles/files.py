@@ -3,7 +3,7 @@
 from os.path import lexists
 from pathlib import Path
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.weights.finding import MAX_SHARDS, check_inside, read_index
 
 WEIGHTS = "pytorch_model.bin"
@@ -23,7 +23,7 @@ def pickle_files(path: Path) -> tuple[Path, ...]:
     for file in files:
         check_inside(file)
         if not file.is_file():
-            raise UserError(f"{file}: not a regular file")
+            raise UserError(f"{file}: {NOT_REGULAR}")
     return files
 
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.saving.model_files import check_no_model_file
 from bertviewer.core.source.model_source import ModelSource
 
@@ -36,7 +36,7 @@ def check_writable(path: Path, models: Iterable[ModelSource]) -> None:
         if mode is not None and stat.S_ISDIR(mode):
             raise UserError(f"cannot write {path}: it is a folder")
         if mode is not None and not stat.S_ISREG(mode):
-            raise UserError(f"cannot write {path}: it is not a regular file")
+            raise UserError(f"cannot write {path}: it is {NOT_REGULAR}")
         if not path.parent.is_dir():
             raise UserError(f"cannot write {path}: there is no folder {path.parent}")
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=PREFIX):

@@ -15,6 +15,7 @@ EXPORTS = (".pdf", ".svg", ".png", ".csv", ".npy")
 """What is saved has such names, and may replace what was saved before, in a model's folder too."""
 WEIGHTS = (".safetensors", ".bin", ".h5", ".gguf", ".ckpt", ".msgpack", ".onnx", ".pt", ".pth")
 """Files with such names are a model's wherever they lie beside one: shards, and other formats."""
+IS_THE_MODELS = "it is a file of the model"
 
 
 def check_no_model_file(path: Path, models: Iterable[ModelSource]) -> None:
@@ -32,14 +33,14 @@ def check_no_model_file(path: Path, models: Iterable[ModelSource]) -> None:
         return  # nothing is there, or what writes to it will say why not
     for model in models:
         if _is_among(path, model):
-            raise UserError(f"cannot write {path}: it is a file of the model {model.name}")
+            raise UserError(f"cannot write {path}: {IS_THE_MODELS} {model.name}")
         for file in _model_files(model):
             try:
                 is_same = os.path.samestat(there, file.stat())
             except OSError:
                 continue  # a model has some of the names, and links may lead nowhere
             if is_same:
-                raise UserError(f"cannot write {path}: it is a file of the model {model.name}")
+                raise UserError(f"cannot write {path}: {IS_THE_MODELS} {model.name}")
 
 
 def _model_files(model: ModelSource) -> Iterator[Path]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 
 
 def read_small_file(path: Path, most: int, what: str) -> bytes:
@@ -17,7 +17,7 @@ def read_small_file(path: Path, most: int, what: str) -> bytes:
         if path.stat().st_size > most:
             raise UserError(f"{path}: too large for {what}")
         if not path.is_file():
-            raise UserError(f"{path}: not a regular file")
+            raise UserError(f"{path}: {NOT_REGULAR}")
         with path.open("rb") as file:
             # Some files of the system say that they are empty, and are not.
             content = file.read(most + 1)

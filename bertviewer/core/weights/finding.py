@@ -16,6 +16,7 @@ SHARD_PATTERN = "model-*-of-*.safetensors"
 SUFFIX = ".safetensors"
 MAX_INDEX = 30_000_000  # bytes
 MAX_SHARDS = 2_000
+LEAVES = "a link that leaves its folder, which is not followed"
 
 
 def has_checkpoint(path: Path) -> bool:
@@ -146,4 +147,4 @@ def check_inside(file: Path) -> None:
     # Those may lead on to a store that all models share: blobs/<two digits>/<hash>
     is_shared = is_snapshot and target.parents[1] == folder.parents[2] / "blobs"
     if target.parent not in (folder, blobs) and not is_shared:
-        raise UserError(f"{file}: a link that leaves its folder, which is not followed")
+        raise UserError(f"{file}: {LEAVES}")

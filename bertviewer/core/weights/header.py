@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
 from bertviewer.core.weights.version import FileVersion, version_of
@@ -55,7 +55,7 @@ def read_header(file: Path) -> tuple[StoredTensor, ...]:
     """
     try:
         if not stat.S_ISREG(file.stat().st_mode):
-            raise UserError(f"{file}: not a regular file")
+            raise UserError(f"{file}: {NOT_REGULAR}")
         with file.open("rb") as opened:
             version = version_of(opened.fileno())
             first = opened.read(PREFIX_BYTES)

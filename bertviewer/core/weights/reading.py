@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.weights.decoding import Values, decode
 from bertviewer.core.weights.stored import ITEM_BYTES, StoredTensor
 from bertviewer.core.weights.version import check_version
@@ -49,7 +49,7 @@ def read_block(tensor: StoredTensor, rows: Span, columns: Span) -> Values:
         return decode(b"", tensor.dtype).reshape(count, kept)
     try:
         if tensor.file.exists() and not tensor.file.is_file():
-            raise UserError(f"{tensor.file}: not a regular file any more")
+            raise UserError(f"{tensor.file}: {NOT_REGULAR} any more")
         with tensor.file.open("rb", buffering=0) as file:
             if kept * _WORTH_A_SEEK >= width:
                 place = tensor.offset + rows[0] * width * item

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.app import main
+from bertviewer.app import ERROR, main
 from tests.core.hub.conftest import REPO, TOKEN
 from tests.core.hub.hub_server import Fault, HubServer
 
@@ -72,9 +72,7 @@ def test_a_run_takes_the_weights_and_gives_the_same(
 def test_refusals_are_one_line(on_hub: HubServer, call: Call) -> None:
     status, out, err = call("summary", "hf://someone/else")
     assert (status, out) == (2, "")
-    assert err == (
-        f"bertviewer: error: hf://someone/else@main: {on_hub.url[7:]} does not have it\n"
-    )
+    assert err == (f"{ERROR}hf://someone/else@main: {on_hub.url[7:]} does not have it\n")
     status, _, err = call("summary", "hf://no/such/name")
     assert status == 2
     assert err.count("\n") == 1
@@ -93,7 +91,7 @@ def test_a_model_without_weights_runs_on_random_ones_only(
     status, _, err = call("run", f"hf://{REPO}", "the cat")
     assert status == 2
     assert err == (
-        f"bertviewer: error: hf://{REPO}@{commit}: it has no model.safetensors on the hub, and "
+        f"{ERROR}hf://{REPO}@{commit}: it has no model.safetensors on the hub, and "
         "nothing else is downloaded\n"
     )
     assert call("run", f"hf://{REPO}", "the cat", "--random-weights")[0] == 0

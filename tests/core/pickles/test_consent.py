@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bertviewer.app import main
+from bertviewer.app import ERROR, main
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles import consent as pickle_consent
@@ -23,6 +23,7 @@ from bertviewer.core.pickles.consent import (
 from bertviewer.core.pickles.files import pickle_files
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.weights.finding import LEAVES
 from tests.core.pickles.bad_pickles import SYSTEM
 
 
@@ -244,7 +245,7 @@ class TestFiles:
             ("..\\x.bin", "bad index: '..\\\\x.bin' is not the name of a file beside it"),
             ("model.safetensors", "bad index: 'model.safetensors' is no .bin file"),
             (3, "bad index: the file of 'a' is not a name"),
-            ("link.bin", "a link that leaves its folder, which is not followed"),
+            ("link.bin", LEAVES),
             ("missing.bin", "No such file or directory"),
         ],
     )
@@ -288,7 +289,7 @@ class TestCommands:
         said = capsys.readouterr()
         assert said.out == ""
         (line,) = said.err.splitlines()
-        assert line.startswith(f"bertviewer: error: {folder / 'pytorch_model.bin'} is a pickle")
+        assert line.startswith(f"{ERROR}{folder / 'pytorch_model.bin'} is a pickle")
         assert not cache.exists()
         assert main(["summary", str(folder), "--allow-pickle"]) == 0
         assert "pretrained weights" in capsys.readouterr().out.splitlines()[0]
@@ -304,6 +305,6 @@ class TestCommands:
         file.write_bytes(code.encode("latin-1"))
         assert main(["summary", str(folder), "--allow-pickle"]) == 2
         assert capsys.readouterr().err == (
-            f"bertviewer: error: {file}: refused: it asks for posix.system, which no tensor needs\n"
+            f"{ERROR}{file}: refused: it asks for posix.system, which no tensor needs\n"
         )
         assert not marker.exists()

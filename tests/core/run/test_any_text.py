@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.activations.text import MAX_CHARACTERS
+from bertviewer.core.activations.text import EMPTY, MAX_CHARACTERS
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
@@ -138,7 +138,7 @@ def test_every_kind_of_tokenizer_reads_any_text(
         ("cat " * (MAX_CHARACTERS // 4), "it has 50,002 tokens, and the model takes at most 64"),
         ("你" * 20_000, "it has 20,002 tokens, and the model takes at most 64"),
         ("a\ud800b", "the sentence is not valid Unicode"),
-        (" \u2028\x85", "the sentence is empty"),
+        (" \u2028\x85", EMPTY.format("sentence")),
     ],
 )
 def test_what_is_refused_before_the_forward_pass(

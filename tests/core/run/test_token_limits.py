@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bertviewer.core.activations.activation_run import Sentence, Token
-from bertviewer.core.activations.text import MAX_CHARACTERS, check_text
+from bertviewer.core.activations.text import EMPTY, MAX_CHARACTERS, check_text
 from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.opening import open_model
@@ -114,9 +114,9 @@ def _limited_tokenizer(limit: int) -> ModelTokenizer:
 @pytest.mark.parametrize(
     ("sentence", "message"),
     [
-        (Sentence(""), "the sentence is empty"),
-        (Sentence(" \n\t"), "the sentence is empty"),
-        (Sentence("good", " "), "the second sentence is empty"),
+        (Sentence(""), EMPTY.format("sentence")),
+        (Sentence(" \n\t"), EMPTY.format("sentence")),
+        (Sentence("good", " "), EMPTY.format("second sentence")),
         (Sentence("x" * (MAX_CHARACTERS + 1)), "above the limit of 200,000"),
         (Sentence("lone \udc80 surrogate"), "not valid Unicode"),
     ],

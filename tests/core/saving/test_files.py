@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.saving.files import check_writable, write_atomically
 
 
@@ -136,5 +136,5 @@ def test_a_link_is_followed_and_a_pipe_is_refused(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
     os.mkfifo(pipe)
-    with pytest.raises(UserError, match="not a regular file"):
+    with pytest.raises(UserError, match=NOT_REGULAR):
         check_writable(pipe, ())

@@ -10,6 +10,7 @@ import pytest
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import check_writable, save
+from bertviewer.core.saving.model_files import IS_THE_MODELS
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
@@ -37,9 +38,9 @@ def folder_with(folder: Path, names: tuple[str, ...] = OWN) -> Path:
 
 def refused(path: Path, *models: ModelSource) -> None:
     before = path.read_bytes()
-    with pytest.raises(UserError, match="it is a file of the model"):
+    with pytest.raises(UserError, match=IS_THE_MODELS):
         check_writable(path, models)
-    with pytest.raises(UserError, match="it is a file of the model"):
+    with pytest.raises(UserError, match=IS_THE_MODELS):
         save(path, b"new", models)
     assert path.read_bytes() == before
 

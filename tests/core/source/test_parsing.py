@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source import parsing
 from bertviewer.core.source.parsing import default_source_name, parse_source
 from bertviewer.core.source.presets import PRESETS, preset_names
 from bertviewer.core.system.resources import resources_folder
+from bertviewer.core.weights.finding import LEAVES
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -144,10 +145,10 @@ def test_shards_without_an_index_are_not_called_no_weights(folder: Path) -> None
 @pytest.mark.parametrize(
     ("put", "said"),
     [
-        (os.mkfifo, "not a regular file"),
-        (Path.mkdir, "not a regular file"),
-        (lambda file: file.symlink_to("/etc/passwd"), "a link that leaves its folder"),
-        (lambda file: file.symlink_to("/dev/zero"), "a link that leaves its folder"),
+        (os.mkfifo, NOT_REGULAR),
+        (Path.mkdir, NOT_REGULAR),
+        (lambda file: file.symlink_to("/etc/passwd"), LEAVES),
+        (lambda file: file.symlink_to("/dev/zero"), LEAVES),
         (lambda file: file.symlink_to("nothing"), "No such file or directory"),
     ],
     ids=["pipe", "folder", "passwd", "zero", "nothing"],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.system.small_file import read_small_file
 
 
@@ -29,9 +29,9 @@ def test_a_file_that_says_it_is_empty_and_is_not() -> None:
 @pytest.mark.parametrize(
     ("put", "said"),
     [
-        (os.mkfifo, "not a regular file"),
-        (Path.mkdir, "not a regular file"),
-        (lambda file: file.symlink_to("/dev/zero"), "not a regular file"),
+        (os.mkfifo, NOT_REGULAR),
+        (Path.mkdir, NOT_REGULAR),
+        (lambda file: file.symlink_to("/dev/zero"), NOT_REGULAR),
         (lambda file: file.symlink_to(file), "Too many levels of symbolic links"),
         (lambda file: None, "No such file or directory"),
     ],

@@ -11,10 +11,11 @@ import pytest
 
 from bertviewer.app import main
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.tokenizer.files import MAX_BYTES, SETTINGS
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.core.tokenizer.private_copy import write_private_copy
+from bertviewer.core.weights.finding import LEAVES
 
 Put = Callable[[Path], None]
 
@@ -47,11 +48,11 @@ def large(file: Path) -> None:
 @pytest.mark.parametrize(
     ("put", "said"),
     [
-        (lambda file: file.symlink_to("/etc/passwd"), "a link that leaves its folder, which is"),
-        (lambda file: file.symlink_to("/dev/zero"), "a link that leaves its folder, which is"),
+        (lambda file: file.symlink_to("/etc/passwd"), LEAVES),
+        (lambda file: file.symlink_to("/dev/zero"), LEAVES),
         (lambda file: file.symlink_to("nothing"), "No such file or directory"),
-        (os.mkfifo, "not a regular file"),
-        (Path.mkdir, "not a regular file"),
+        (os.mkfifo, NOT_REGULAR),
+        (Path.mkdir, NOT_REGULAR),
         (large, "too large for a tokenizer"),
     ],
     ids=["passwd", "zero", "nothing", "pipe", "folder", "large"],
@@ -131,7 +132,7 @@ def test_a_link_among_the_versions(folder: Path) -> None:
     (folder / "tokenizer.4.0.0.json").symlink_to("/etc/passwd")
     settings = {"fast_tokenizer_files": ["tokenizer.4.0.0.json"]}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert "tokenizer.4.0.0.json: a link that leaves its folder" in refusal(folder)
+    assert f"tokenizer.4.0.0.json: {LEAVES}" in refusal(folder)
 
 
 def test_the_version_for_this_transformers_is_chosen(folder: Path, tmp_path: Path) -> None:
@@ -198,4 +199,4 @@ def test_the_command_says_it_in_one_line(folder: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr()
     assert said.out == ""
     (line,) = said.err.splitlines()
-    assert "vocab.txt: a link that leaves its folder" in line
+    assert f"vocab.txt: {LEAVES}" in line

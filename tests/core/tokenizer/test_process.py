@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bertviewer.app import ERROR
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.progress import no_progress
@@ -244,7 +245,7 @@ def test_ctrl_c_ends_a_command_that_waits_for_it(tiny_bert_folder: Path, tmp_pat
         running.kill()
         running.communicate()
     assert (running.returncode, output) == (2, "")
-    assert errors.splitlines()[-1] == "bertviewer: error: interrupted"
+    assert errors.splitlines()[-1] == f"{ERROR}interrupted"
 
 
 def _wait_until_busy(parent: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.weights.header import header_bytes, parse_header, read_header
 from tests.core.weights.bad_safetensors import BAD_SAFETENSORS, GOOD, BadFile, packed
 
@@ -63,9 +63,9 @@ def test_the_header_is_enough() -> None:
 def test_what_is_no_regular_file(tmp_path: Path) -> None:
     fifo = tmp_path / "model.safetensors"
     os.mkfifo(fifo)
-    with pytest.raises(UserError, match="not a regular file"):
+    with pytest.raises(UserError, match=NOT_REGULAR):
         read_header(fifo)
-    with pytest.raises(UserError, match="not a regular file"):
+    with pytest.raises(UserError, match=NOT_REGULAR):
         read_header(tmp_path)
     with pytest.raises(UserError, match="No such file"):
         read_header(tmp_path / "absent.safetensors")

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from safetensors.torch import save_file
 
 from bertviewer.core.backend import torch
-from bertviewer.core.errors import UserError
+from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.loading.state import read_state
 from bertviewer.core.progress import no_progress
 from bertviewer.core.weights.decoding import Values, decode
@@ -114,7 +114,7 @@ def test_a_pipe_in_the_files_place_is_not_waited_for(tmp_path: Path) -> None:
     (tensor,) = read_header(file)
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(UserError, match="not a regular file any more"):
+    with pytest.raises(UserError, match=f"{NOT_REGULAR} any more"):
         read_rows(tensor, 0, 1)
 
 

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.backend import torch
+from bertviewer.core.saving.model_files import IS_THE_MODELS
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.comparing.window import ComparisonWindow
@@ -96,7 +97,7 @@ def test_no_file_of_both_models_is_replaced(
             save()
             qtbot.waitUntil(lambda: bool(errors()), timeout=OPEN_TIMEOUT)
             (box,) = errors()
-            assert "it is a file of the model" in box.text()
+            assert IS_THE_MODELS in box.text()
             box.close()
         assert file.read_bytes() == before
 
