@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.token_classes import MASKS
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.families.reading import MASKS
 
 # Their heads score classes, of which there may be as many as there are words.
 _WITHOUT_VOCABULARY = frozenset({"base", "token-classification", "sequence-classification"})

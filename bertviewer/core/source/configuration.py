@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import UserError
+from bertviewer.core.families.reading import POSITIONS_AFTER_PADDING
 from bertviewer.core.system.small_file import read_small_file
 from bertviewer.core.text import special_floats
 
@@ -74,16 +75,6 @@ def read_configuration(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: the configuration is not a JSON object")
     _check(path, config)
     return dict(config)
-
-
-POSITIONS_AFTER_PADDING = frozenset(
-    {
-        *("camembert", "data2vec-text", "esm", "ibert", "layoutlmv3", "lilt", "longformer", "luke"),
-        *("markuplm", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl"),
-        "xmod",
-    }
-)
-"""Model types whose positions start after the row of the padding token."""
 
 
 def position_limit(config: Mapping[str, Any]) -> int | None:

@@ -6,13 +6,7 @@ from typing import Any
 
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.errors import UserError
-
-# They put the encoder's last token first: mBART's says which language the text is in.
-WRAPPING = frozenset({"mbart", "plbart", "fsmt"})
-
-# The token that a decoder begins with: what transformers' models take, then what its generation
-# falls back on, then what T5 was trained with.
-_START_KEYS = ("decoder_start_token_id", "bos_token_id", "pad_token_id")
+from bertviewer.core.families.reading import DECODER_STARTS, LAST_TOKEN_FIRST
 
 
 def shifted(
@@ -42,11 +36,11 @@ def shifted(
 def _first(
     source: Sequence[Token], config: Mapping[str, Any], text_of: Callable[[int], str]
 ) -> Token:
-    if config.get("model_type") in WRAPPING:
+    if config.get("model_type") in LAST_TOKEN_FIRST:
         # They find the last token by counting those that are no padding.
         real = sum(token.id != config.get("pad_token_id") for token in source)
         return replace(source[real - 1], segment=1, word=None, sentence=None)
-    start = next((n for key in _START_KEYS if isinstance(n := config.get(key), int)), None)
+    start = next((n for key in DECODER_STARTS if isinstance(n := config.get(key), int)), None)
     if start is None:
         raise UserError(
             "the configuration has no decoder_start_token_id, so the decoder has nothing to begin "

@@ -8,12 +8,10 @@ from typing import Any
 from tokenizers import pre_tokenizers
 
 from bertviewer.core.activations.activation_run import Sentence, Token, TokenizerKind
+from bertviewer.core.families.reading import FRAME_OF_PAIRS, FRAMES, FRAMES_OF_PAIRS, LAST_ROW
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.pieces import Piece, joined
-
-# They write "<s> text </s>" and hide words behind their last token, "<mask>".
-_AS_BART = ("bart", "led", "mvp")
 
 
 class StandInTokenizer:
@@ -93,29 +91,29 @@ def _first_names(config: Mapping[str, Any]) -> dict[int, str]:
     return {number: text for text, number in ids.items() if isinstance(number, int)}
 
 
-_Frame = tuple[tuple[Token, ...], tuple[Token, ...], Token | None]
-
-
-def _special_tokens(config: Mapping[str, Any], rows: int) -> _Frame:
+def _special_tokens(
+    config: Mapping[str, Any], rows: int
+) -> tuple[tuple[Token, ...], tuple[Token, ...], Token | None]:
     """Return the tokens before the text, those after each of its segments, and the mask."""
-    family = config.get("model_type")
-    names: tuple[tuple[str, int | None], ...]
-    if family in ("bert", "distilbert", "electra") and rows > 103:
-        names = (("[CLS]", 101), ("[SEP]", 102), ("[MASK]", 103))
-    elif family == "albert":
-        first, last = config.get("bos_token_id"), config.get("eos_token_id")
-        names = (("[CLS]", first), ("[SEP]", last), ("[MASK]", 4))
-    elif family in ("roberta", *_AS_BART):
-        first, last = config.get("bos_token_id"), config.get("eos_token_id")
-        names = (("<s>", first), ("</s>", last), ("<mask>", rows - 1))
-    elif config.get("is_encoder_decoder"):
-        # Classifiers look for the end of the text.
-        hidden = rows - 1 if family == "mbart" else None
-        names = (("", None), ("</s>", config.get("eos_token_id")), ("<mask>", hidden))
-    else:
+    family = str(config.get("model_type"))
+    frame = FRAMES.get(family)
+    if frame is None and config.get("is_encoder_decoder"):
+        frame = FRAMES_OF_PAIRS.get(family, FRAME_OF_PAIRS)
+    if frame is None or rows < frame.rows:
         return (), (), None
     first, last, mask = (
-        (_special(number, text),) if isinstance(number, int) and number < rows else ()
-        for text, number in names
+        _written(token, config, rows) for token in (frame.first, frame.last, frame.mask)
     )
     return first, last, next(iter(mask), None)
+
+
+def _written(
+    token: tuple[str, int | str] | None, config: Mapping[str, Any], rows: int
+) -> tuple[Token, ...]:
+    if token is None:
+        return ()
+    text, told = token
+    number = config.get(told) if isinstance(told, str) else told
+    if told == LAST_ROW:
+        number = rows - 1
+    return (_special(number, text),) if isinstance(number, int) and number < rows else ()

@@ -16,8 +16,8 @@ from bertviewer.core.analysis.prediction_data import (
     predicted_places,
     predicts_next,
 )
-from bertviewer.core.analysis.token_classes import MASKS
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.families.reading import MASKS
 from bertviewer.ui import tasks
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.elided_label import ElidedLabel

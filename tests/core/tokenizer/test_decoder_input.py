@@ -13,12 +13,13 @@ from transformers.models.pegasus import modeling_pegasus
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.errors import UserError
+from bertviewer.core.families.reading import LAST_TOKEN_FIRST
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.core.tokenizer.decoder_input import WRAPPING, shifted
+from bertviewer.core.tokenizer.decoder_input import shifted
 from tests.core.checking.small_models import run, small_model
 from tests.core.formulas.formula_models import TINY
 
@@ -170,7 +171,7 @@ def test_who_puts_the_last_token_first() -> None:
         if shift and "decoder_start_token_id" not in shift[1]:
             found.add(file.parent.name)
     # PP-FormulaNet reads pictures.
-    assert found - {"pp_formulanet"} == WRAPPING
+    assert found - {"pp_formulanet"} == LAST_TOKEN_FIRST
 
 
 @pytest.mark.parametrize(
