@@ -146,7 +146,7 @@ def _explained(
             verdict.proven,
             {name: tuple(texts) for name, texts in models.conditions.items()},
             {**unfitted_reasons(observed, shapes), **verdict.reasons, **limits.reasons},
-            frozenset(limits.pinned).union(*(filter(limits.counts, letters) for letters in moving)),
+            frozenset(limits.pinned).union(*(filter(limits.broken.counts, letters) for letters in moving)),
         ),
         # In a list whose length no formula follows, a number may stand for another block elsewhere.
         _lengthening(limits),
@@ -203,7 +203,7 @@ def _lengthening(limits: Limits) -> dict[str, list[str]]:
     seen += [(letter, model) for change, model in observed.misfits for letter in change]
     for change, model in limits.models.built:
         # With several at once it would not be known which of them did it.
-        counting = [letter for letter in change if limits.counts(letter)]
+        counting = [letter for letter in change if limits.broken.counts(letter)]
         seen += [(letter, model) for letter in counting if len(counting) == 1]
     for letter, model in seen:
         for path, length in observed.base.lengths.items():

@@ -5,22 +5,21 @@ contradicts it, and the condition that is broken there becomes part of the formu
 formula for which no condition is found is dropped.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import lcm
 
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.counting.challenges import SMALL, Challenger, Change
-from bertviewer.core.counting.conditions import Candidates, ratio
+from bertviewer.core.counting.broken_conditions import BrokenConditions
+from bertviewer.core.counting.challenges import Challenger, Change
+from bertviewer.core.counting.conditions import ratio
 from bertviewer.core.counting.contradictions import Contradictions, halves
 from bertviewer.core.counting.coverage import untried
 from bertviewer.core.counting.dimensions import blanked, owners
 from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import TENSOR
-from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
-from bertviewer.core.expressions.evaluation import evaluate, letters_of
-from bertviewer.core.expressions.symbols import Symbol, is_standard, role_of, standard_letter
+from bertviewer.core.expressions.domains import letters_in
+from bertviewer.core.expressions.evaluation import letters_of
 
 ROUNDS = 32
 """So many conditions are looked for in one challenge."""
@@ -52,13 +51,10 @@ class Limits:
     is_plain: bool = False
     reasons: dict[str, str] = field(default_factory=dict)
     pinned: set[str] = field(default_factory=set)
-    _symbols: dict[str, Symbol] = field(init=False)
-    _real: dict[str, int] = field(init=False)
-    _divisors: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    broken: BrokenConditions = field(init=False)
 
     def __post_init__(self) -> None:
-        self._symbols = {symbol.letter: symbol for symbol in self.models.variants.symbols}
-        self._real = {symbol.letter: symbol.value for symbol in self.models.variants.symbols}
+        self.broken = BrokenConditions(self.models, self.observed, self.unlimited, self.is_plain)
 
     def search(self, evenness: Conditions, fresh: Iterable[Fresh]) -> None:
         """Meet all challenges.
@@ -69,8 +65,8 @@ class Limits:
         """
         self._begin(evenness)
         every = frozenset(text for texts in evenness.values() for text in texts)
-        challenger = Challenger.of(self.observed, self._symbols, every)
-        self._divisors = challenger.divisors
+        challenger = Challenger.of(self.observed, self.broken.symbols, every)
+        self.broken.divisors = challenger.divisors
         for change, model in self.observed.misfits:
             for letter in change:
                 self._pin_lists(letter, model.lengths)
@@ -82,9 +78,9 @@ class Limits:
             self._meet_longer()
         for change in challenger.all():
             self._meet(change)
-        for change in challenger.stepped(self._step):
+        for change in challenger.stepped(self.broken.step):
             self._meet(change)
-        for change in challenger.deeper(self._real):
+        for change in challenger.deeper(self.broken.real):
             self._meet(change)
         base = self.observed.values
         for model, values in fresh if self.doubtful else ():
@@ -101,7 +97,7 @@ class Limits:
                 self.models.conditions,
                 self.models.trials(),
                 self.observed,
-                self._divisors,
+                self.broken.divisors,
             )
         ):
             if self.unlimited.isdisjoint(letters_in(text)):
@@ -134,16 +130,16 @@ class Limits:
         """
         base = self.observed.base.lengths.items()
         lists = {path for path, length in base if length != lengths.get(path, 0)}
-        is_fixed = self._real[letter] == self.observed.values[letter]
+        is_fixed = self.broken.real[letter] == self.observed.values[letter]
         for name in list(self.models.formulas):
             if name not in self.models.formulas or lists.isdisjoint(
                 owners(name.removeprefix(TENSOR))
             ):
                 continue
-            if is_fixed and (self.is_plain or not self.counts(letter)):
-                self._add(name, f"{letter} == {self._real[letter]}")
+            if is_fixed and (self.is_plain or not self.broken.counts(letter)):
+                self._add(name, f"{letter} == {self.broken.real[letter]}")
             else:
-                self._drop(name, {letter: self._real[letter] + 1})
+                self._drop(name, {letter: self.broken.real[letter] + 1})
 
     def _ratios(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         values = self.observed.values
@@ -177,14 +173,14 @@ class Limits:
         wrong: dict[tuple[str, ...], list[str]] = {}
         for name in self.models.wrong(change):
             wrong.setdefault(self.models.formulas[name], []).append(name)
-        if (letter := self._steering(change)) is not None:
+        if (letter := self.broken.steering(change)) is not None:
             self._pin_alike(letter, self.models.wrong(change))
-        fixed = self._fixed(change, wrong)
+        fixed = self.broken.fixed(change, wrong)
         for formula, names in wrong.items():
             # Some are limited or dropped with a part of them by now.
             still = set(self.models.wrong(change)).intersection(names)
-            condition = self._condition(change, formula, still) if still else None
-            is_lost = fixed is None or self._uses(formula, fixed, change)
+            condition = self.broken.condition(change, formula, still) if still else None
+            is_lost = fixed is None or self.broken.uses(formula, fixed, change)
             for name in names:
                 if name not in still or name not in self.models.formulas:
                     continue
@@ -194,18 +190,7 @@ class Limits:
                 elif fixed is None or (name in self.doubtful and is_lost):
                     self._drop(name, change)
                 else:
-                    self._add(name, f"{fixed} == {self._real[fixed]}")
-
-    def _steering(self, change: Change) -> str | None:
-        """Return the small number of its own that alone makes another architecture, if it does."""
-        ((letter, _), *others) = change.items()
-        symbol = self._symbols[letter]
-        is_own = role_of(symbol) == "width" and not standard_letter(symbol)
-        if others or not is_own or self._real[letter] > SMALL or letter in self.unlimited:
-            return None
-        now, before = self.models.facts(change), self.models.facts({})
-        is_same = now is None or before is None or now.keys() == before.keys()
-        return None if is_same or self.counts(letter) else letter
+                    self._add(name, f"{fixed} == {self.broken.real[fixed]}")
 
     def _pin_alike(self, letter: str, names: Iterable[str]) -> None:
         """Leave alone what says which layers are of another kind, for all that it may be said of.
@@ -218,7 +203,7 @@ class Limits:
             if not any(letter in letters_of(text) for text in self.models.formulas[name])
         }
         for name in [name for name in self.models.formulas if blanked(name) in alike]:
-            self._add(name, f"{letter} == {self._real[letter]}")
+            self._add(name, f"{letter} == {self.broken.real[letter]}")
 
     def _drop(self, name: str, change: Change) -> None:
         formula = self.models.formulas.pop(name)
@@ -226,66 +211,8 @@ class Limits:
         text = sizes if len(formula) == 1 else f"[{sizes}]"
         moved = ", ".join(f"{letter} = {value}" for letter, value in change.items())
         self.reasons[name] = f"{text} is wrong with {moved}"
-        self.pinned |= {letter for letter in change if self.counts(letter)}
+        self.pinned |= {letter for letter in change if self.broken.counts(letter)}
         for owner in owners(name.removeprefix(TENSOR)):
             if owner in self.models.formulas:
                 del self.models.formulas[owner]
                 self.reasons[owner] = self.reasons[name]
-
-    def counts(self, letter: str) -> bool:
-        """Tell whether a letter changes numbers of modules."""
-        if role_of(self._symbols[letter]) == "layers":
-            return True
-        return any(
-            self.observed.counts_modules(variable)
-            for variable in self.observed.variables
-            if variable.letter == letter
-        )
-
-    def _condition(
-        self, change: Change, formula: tuple[str, ...], names: Collection[str]
-    ) -> tuple[str, ...] | None:
-        """Return what the real model meets and the change breaks, so that formulas are wrong."""
-        values = {**self.observed.values, **change}
-
-        def is_broken(texts: tuple[str, ...]) -> bool:
-            return (
-                all(self.unlimited.isdisjoint(letters_in(text)) for text in texts)
-                and all(is_met(text, self._real) for text in texts)
-                and all(is_met(text, self.observed.values) for text in texts)
-                and not all(is_met(text, values) for text in texts)
-            )
-
-        known = Candidates(
-            self.observed,
-            self._symbols,
-            self._divisors,
-            self._step,
-            lambda other: self.models.verdict(other, names),
-        )
-        used = sorted(frozenset[str]().union(*map(letters_of, formula)))
-        return next(filter(is_broken, known.all(change, used)), None)
-
-    def _step(self, letter: str, besides: str = "") -> int:
-        """Return what a letter has to be a multiple of, as far as is known, for other parts."""
-        known = {text for texts in self.models.conditions.values() for text in texts}
-        divisors = {*divisors_in(known, letter), *self._divisors.get(letter, ())}
-        return lcm(
-            *(evaluate(x, self.observed.values) for x in divisors if besides not in letters_of(x))
-        )
-
-    def _fixed(self, change: Change, wrong: Iterable[tuple[str, ...]]) -> str | None:
-        """Return a letter that has to keep its value, one of no wrong formula if there is any."""
-        used = {letter for formula in wrong for text in formula for letter in letters_of(text)}
-        letters = [
-            letter
-            for letter in change
-            if letter not in self.unlimited and (self.is_plain or not self.counts(letter))
-        ]
-        order = sorted(letters, key=lambda x: (x in used, is_standard(self._symbols[x])))
-        return order[0] if order else None
-
-    def _uses(self, formula: tuple[str, ...], letter: str, change: Change) -> bool:
-        """Tell whether a formula would say little with a letter fixed, or a depth is at fault."""
-        used = frozenset[str]().union(*map(letters_of, formula))
-        return letter in used or (not self.is_plain and any(map(self.counts, change)))
