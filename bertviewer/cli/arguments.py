@@ -3,9 +3,11 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bertviewer import __version__
+from bertviewer.cli import formats
+from bertviewer.cli.formats import Format
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.tasks import TASKS
 
@@ -73,7 +75,7 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         parser.add_argument("right", metavar="RIGHT", help="the model to compare it with")
         _add_task(parser)
         _add_consent(parser)
-        parser.add_argument("--format", choices=("text", "json"), default="text")
+        _add_format(parser, formats.COMPARISON)
         return parser
     parser.add_argument("model", metavar="MODEL", help="demo, a preset's name, or a path")
     _add_task(parser)
@@ -82,15 +84,14 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
         parser.add_argument(
             "path", nargs="?", default="", metavar="PATH", help="a module; the model if left out"
         )
-        parser.add_argument(
-            "--format",
-            choices=("text", "json", "svg", "pdf", "dot"),
-            default="text",
-            help="what is written to the standard output: svg and pdf are drawings",
+        _add_format(
+            parser,
+            formats.FLOW,
+            "what is written to the standard output: svg and pdf are drawings",
         )
         return parser
     if command == "summary":
-        parser.add_argument("--format", choices=("text", "json", "csv", "markdown"), default="text")
+        _add_format(parser, formats.SUMMARY)
         parser.add_argument(
             "--depth", type=_depth, metavar="N", help="levels below the model to list"
         )
@@ -101,7 +102,7 @@ def _command_parser(command: str) -> argparse.ArgumentParser:
     if command == "run":
         parser.add_argument("text", metavar="TEXT", help="the sentence to run")
         parser.add_argument("--pair", metavar="TEXT", help="a second sentence")
-        parser.add_argument("--format", choices=("text", "json"), default="text")
+        _add_format(parser, formats.RUN)
     else:
         parser.add_argument("-o", "--output", required=True, type=Path, metavar="FILE.pdf")
         _add_sentence(parser)
@@ -128,6 +129,13 @@ _DESCRIPTIONS = {
     "flow": "Show the flow of data through a module: its operations in order, or a drawing.",
     "presets": "List the configurations that come with the program.",
 }
+
+
+def _add_format(
+    parser: argparse.ArgumentParser, known: tuple[Format[Any], ...], tip: str | None = None
+) -> None:
+    names = formats.names(known)
+    parser.add_argument("--format", choices=names, default=names[0], help=tip)
 
 
 def _add_task(parser: argparse.ArgumentParser) -> None:

@@ -2,12 +2,13 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bertviewer.cli.printing import check_takes_bytes, print_bytes, print_json, print_text
+from bertviewer.cli import formats
+from bertviewer.cli.printing import check_takes_bytes, print_text
 from bertviewer.cli.progress_line import progress_line
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.activations.text import check_text, optional_sentence
@@ -18,9 +19,6 @@ from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import PRESETS
-from bertviewer.report import formats
-from bertviewer.report.comparison_text import comparison_text
-from bertviewer.report.key_report import key_lines
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -32,19 +30,12 @@ def execute(options: argparse.Namespace) -> None:
     Raises:
         UserError: something that the user can mend.
     """
-    if options.command == "presets":
-        width = max(len(preset.name) for preset in PRESETS)
-        print_text("\n".join(f"{preset.name:<{width}}  {preset.description}" for preset in PRESETS))
-    elif options.command == "summary":
-        _summary(options)
-    elif options.command == "run":
-        _run(options)
-    elif options.command == "compare":
-        _compare(options)
-    elif options.command == "flow":
-        _flow(options)
-    else:
-        _report(options)
+    _COMMANDS[options.command](options)
+
+
+def _presets(_options: argparse.Namespace) -> None:
+    width = max(len(preset.name) for preset in PRESETS)
+    print_text("\n".join(f"{preset.name:<{width}}  {preset.description}" for preset in PRESETS))
 
 
 def _source(options: argparse.Namespace, name: str) -> ModelSource:
@@ -56,27 +47,15 @@ def _source(options: argparse.Namespace, name: str) -> ModelSource:
 
 
 def _summary(options: argparse.Namespace) -> None:
+    form = formats.chosen(formats.SUMMARY, options)
     source = _source(options, options.model)
     with _progress() as progress:
         from bertviewer.core.loading.opening import open_model
 
         model = open_model(source, progress)
-        if options.format == "json":
-            # The counting formulas of a new model take a second to derive, and only this format
-            # shows them.
+        if form.needs_formulas:
             model.with_formulas(progress)
-    if options.format == "json":
-        document = model.architecture.to_json()
-        if options.depth is not None:
-            document["modules"] = [m for m in document["modules"] if m["depth"] <= options.depth]
-        document["checkpoint"] = None if model.keys is None else model.keys.to_json()
-        print_json(document)
-        return
-    write = {"text": formats.text, "csv": formats.csv, "markdown": formats.markdown}
-    result = write[options.format](model.architecture, options.depth, options.parameters)
-    if options.format == "text" and model.keys is not None:
-        result = "\n".join((result, "", *key_lines(model.keys)))
-    print_text(result)
+    form.write(model, options)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -87,10 +66,7 @@ def _run(options: argparse.Namespace) -> None:
         from bertviewer.core.loading.opening import open_model
 
         run = _run_sentence(open_model(source, progress), sentence, options, progress)
-    if options.format == "json":
-        print_json(run.to_json())
-    else:
-        print_text(formats.run_text(run))
+    formats.chosen(formats.RUN, options).write(run, options)
 
 
 def _run_sentence(
@@ -121,42 +97,25 @@ def _compare(options: argparse.Namespace) -> None:
 
         models = open_model(left, progress), open_model(right, progress)
         comparison = compare_models(*models, progress)
-    if options.format == "json":
-        print_json(comparison.to_json())
-    else:
-        print_text(comparison_text(comparison))
+    formats.chosen(formats.COMPARISON, options).write(comparison, options)
 
 
 def _flow(options: argparse.Namespace) -> None:
-    if options.format == "pdf":
+    form = formats.chosen(formats.FLOW, options)
+    if form.is_binary:
         check_takes_bytes()
     source = _source(options, options.model)
     with _progress() as progress:
         from bertviewer.core.loading.opening import open_model
-        from bertviewer.report.flow_text import check_path, flow_of, flow_text
+        from bertviewer.report.flow_text import check_path, flow_of
 
         model = open_model(source, progress)
         nodes = {node.path: node for node in model.architecture.modules}
         check_path(options.path, nodes, source.name)
-        # The letters of shapes take as long as all formulas, and only this format shows them.
-        found = model.with_formulas if options.format == "json" else model.with_flows
+        # The letters of shapes take as long as all formulas.
+        found = model.with_formulas if form.needs_formulas else model.with_flows
         architecture = found(progress)
-    flow = flow_of(architecture, options.path)
-    if options.format == "json":
-        print_json(flow.to_json(architecture.source))
-    elif options.format == "text":
-        print_text(flow_text(flow, architecture))
-    elif options.format == "dot":
-        from bertviewer.charts.flow.dot import dot_of
-
-        print_text(dot_of(flow))
-    else:
-        from bertviewer.report.flow_drawing import flow_pdf, flow_svg
-
-        if options.format == "svg":
-            print_text(flow_svg(flow, architecture))
-        else:
-            print_bytes(flow_pdf(flow, architecture))
+    form.write((flow_of(architecture, options.path), architecture), options)
 
 
 def _report(options: argparse.Namespace) -> None:
@@ -184,3 +143,13 @@ def _progress() -> Iterator[Progress]:
     """Tell of a command's progress where somebody looks on."""
     with progress_line(sys.stderr) as progress:
         yield progress
+
+
+_COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "summary": _summary,
+    "run": _run,
+    "report": _report,
+    "compare": _compare,
+    "flow": _flow,
+    "presets": _presets,
+}

@@ -146,7 +146,9 @@ def _explained(
             verdict.proven,
             {name: tuple(texts) for name, texts in models.conditions.items()},
             {**unfitted_reasons(observed, shapes), **verdict.reasons, **limits.reasons},
-            frozenset(limits.pinned).union(*(filter(limits.broken.counts, letters) for letters in moving)),
+            frozenset(limits.pinned).union(
+                *(filter(limits.broken.counts, letters) for letters in moving)
+            ),
         ),
         # In a list whose length no formula follows, a number may stand for another block elsewhere.
         _lengthening(limits),
