@@ -13,6 +13,9 @@ from PySide6.QtWidgets import QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 import bertviewer
+from bertviewer.core.cache import models
+from bertviewer.core.cache.store import Store
+from bertviewer.core.system.resources import resources_folder
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
@@ -76,8 +79,12 @@ def test_a_step_that_is_not_passed_is_noticed() -> None:
     assert first_missing([b, a], [a, b]) == a
 
 
-def test_a_name_becomes_the_tree(calls: tuple[MainWindow, list[Step]], qtbot: QtBot) -> None:
+def test_a_name_becomes_the_tree(
+    calls: tuple[MainWindow, list[Step]], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     window, found = calls
+    seen = resources_folder() / "seen"  # which other tests do without
+    monkeypatch.setattr(models, "shipped", lambda kind: Store(seen / kind, None))
     window.open_named("bert-base-uncased")
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     steps = journey(NAME_TO_TREE)
