@@ -1,8 +1,7 @@
 """What a report says of random weights."""
 
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.report.random_words import ALL, ONE, SOME, RandomWords, random_words
-from bertviewer.ui.checkpoint.banner import RandomBanner
+from bertviewer.report.random_words import ALL, RandomWords, random_words
 
 TRAINED = SourceInfo("folder", "a", "base", "pretrained")
 
@@ -33,8 +32,3 @@ def test_a_single_tensor_is_one() -> None:
 def test_all_weights_random() -> None:
     found = random_words(SourceInfo("preset", "gpt2", "base", "random"), 148)
     assert found == RandomWords(ALL, "random weights")
-
-
-def test_the_window_says_the_same() -> None:
-    # Its words stand in its code, where Qt's translators look for them.
-    assert {ONE, SOME} <= set(RandomBanner._update.__code__.co_consts)

@@ -108,7 +108,10 @@ def test_no_weights_are_loaded_and_it_can_be_stopped(tiny_bert_folder: Path) -> 
 
     with pytest.raises(Cancelled):
         compare_models(left, right, stop)
-    assert left._module is right._module is None
+    labels: list[str] = []
+    for model in (left, right):
+        model.module(False, lambda done, total, label: labels.append(label))
+    assert labels.count("Loading weights") == 2
 
 
 def test_progress_never_goes_back(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

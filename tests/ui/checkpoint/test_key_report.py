@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from safetensors.torch import load_file, save_file
 
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.report.random_words import random_words
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.checkpoint.dialog import KeyReportDialog
@@ -54,6 +55,27 @@ def test_the_banner_lasts_while_tensors_are_random(
     window.enlarge_views()
     assert banner.isVisible()
     assert not opened(window, worker, qtbot, folder, "base").isVisible()
+
+
+@pytest.mark.parametrize(
+    "lacking", [["pooler.dense.bias"], ["pooler.dense.bias", "pooler.dense.weight"]]
+)
+def test_after_a_run_the_banner_says_what_the_report_does(
+    window: MainWindow, worker: Worker, qtbot: QtBot, folder: Path, lacking: list[str]
+) -> None:
+    file = folder / "model.safetensors"
+    tensors = load_file(file)
+    save_file({name: tensors[name] for name in tensors if name not in lacking}, file)
+    opened(window, worker, qtbot, folder, "base")
+    window.set_sentence("the cat sat", None)
+    window.run()
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy, timeout=60_000)
+    architecture = window.workspace.architecture
+    assert architecture is not None
+    assert len(architecture.source.random_tensors) == len(lacking)
+    words = random_words(architecture.source, architecture.tensor_count)
+    assert words is not None
+    assert find(window, QLabel, "randomBannerText").text() == words.text
 
 
 def test_the_lists_of_the_banner(
