@@ -98,6 +98,13 @@ def test_heads_that_the_files_lack(tiny_bert_folder: Path, tuned: Callable[..., 
     assert states["bert.pooler.dense.weight"] == "same"
 
 
+def labels_of_loading(model: LoadedModel) -> list[str]:
+    """Ask for a model's module, and return what it tells meanwhile: nothing if it was there."""
+    labels: list[str] = []
+    model.module(False, lambda done, total, label: labels.append(label))
+    return labels
+
+
 def test_no_weights_are_loaded_and_it_can_be_stopped(tiny_bert_folder: Path) -> None:
     left, right = opened(tiny_bert_folder), opened(tiny_bert_folder)
 
@@ -108,10 +115,8 @@ def test_no_weights_are_loaded_and_it_can_be_stopped(tiny_bert_folder: Path) -> 
 
     with pytest.raises(Cancelled):
         compare_models(left, right, stop)
-    labels: list[str] = []
-    for model in (left, right):
-        model.module(False, lambda done, total, label: labels.append(label))
-    assert labels.count("Loading weights") == 2
+    assert "Loading weights" in labels_of_loading(left)
+    assert "Loading weights" in labels_of_loading(right)
 
 
 def test_progress_never_goes_back(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
