@@ -97,9 +97,11 @@ def _special_tokens(
     """Return the tokens before the text, those after each of its segments, and the mask."""
     family = str(config.get("model_type"))
     frame = FRAMES.get(family)
+    if frame is not None and rows < frame.rows:
+        frame = None
     if frame is None and config.get("is_encoder_decoder"):
         frame = FRAMES_OF_PAIRS.get(family, FRAME_OF_PAIRS)
-    if frame is None or rows < frame.rows:
+    if frame is None:
         return (), (), None
     first, last, mask = (
         _written(token, config, rows) for token in (frame.first, frame.last, frame.mask)
