@@ -206,10 +206,12 @@ _SPECIAL: Mapping[ModuleKind | None, Callable[[Evaluator], tuple[Step, ...]]] = 
     ModuleKind.ESM_LAYER: _esm,
     ModuleKind.SQUEEZEBERT_LAYER: _squeezebert,
 }
-"""Layers that no description fits: T5's is a list, ESM's blocks begin with their norm and
+"""Layers that no description fits.
 
-SqueezeBERT's convolutions take the features first.
+T5's is a list of modules, ESM's blocks begin with their norm, SqueezeBERT's convolutions take the
+features first.
 """
+
 LAYERS = frozenset({ModuleKind.LAYER, *_SPECIAL})
 
 
