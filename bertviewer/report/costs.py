@@ -5,7 +5,7 @@ from typing import Any
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import CountSteps, CountTerm, steps_of
 from bertviewer.core.architecture.memory_use import (
     FLOPS_PER_MAC,
@@ -13,6 +13,7 @@ from bertviewer.core.architecture.memory_use import (
     peak_elements,
     weights_bytes,
 )
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.text.numerals import MINUS
 
 MEGA, MEBI = 10**6, 2**20

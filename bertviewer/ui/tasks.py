@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from bertviewer.core.analysis.histogram_data import Histogram, Range
     from bertviewer.core.analysis.outliers import Level, OutlierFeature
     from bertviewer.core.analysis.prediction_data import Predictions
-    from bertviewer.core.architecture.architecture import Architecture, TensorInfo
+    from bertviewer.core.architecture.architecture import Architecture
     from bertviewer.core.architecture.folding import TreeRow
+    from bertviewer.core.architecture.tensor_info import TensorInfo
     from bertviewer.core.comparing.comparison import Comparison
     from bertviewer.core.hub.cache import CachedModel
     from bertviewer.core.hub.opening import HubModel

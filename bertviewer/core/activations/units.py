@@ -1,6 +1,7 @@
 """The parts that a run can be called again in: each layer, and each module beside the layers."""
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
 
 _LIST = "ModuleList"
 

@@ -6,91 +6,20 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from bertviewer.core.architecture.compute import Compute
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.system.garbage import no_search_for_garbage
-from bertviewer.core.text.special_floats import Scalar, decoded, encoded
+from bertviewer.core.text.special_floats import decoded, encoded
 
 SCHEMA = "bertviewer.architecture/1"
 
-FormulaFrom = Literal["role", "flow"]
-
 BITS = {"float32": 32, "float16": 16, "int8": 8, "int4": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
-    """One learnable tensor under one name; a tied tensor has one entry for each of its names.
-
-    ``symbolic_shape`` writes each dimension in the configuration's symbols where it is known.
-    ``tied_to`` is the first name of the same tensor, ``None`` for the first name itself.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    trainable: bool
-    tied_to: str | None = None
-    symbolic_shape: tuple[str, ...] | None = None
-
-    @property
-    def numel(self) -> int:
-        """The number of elements."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
-
-    @property
-    def owner(self) -> str:
-        """The path of the module that holds it."""
-        return self.name.rpartition(".")[0]
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleNode:
-    """One module, as ``named_modules()`` lists it.
-
-    ``parameters`` counts elements below and in the module, ``own_parameters`` those of its own
-    tensors; a tied tensor counts at its first name only, so children add up to their parent.
-    ``share`` is the part of the model's total. ``attributes`` are the module's own plain values
-    (``in_features``, ``eps``, ``p`` …). ``count_formula`` is an expression that Python evaluates
-    with the symbols as integers, ``domain`` the conditions under which it holds, as of
-    ``core.domains``, ``None`` for everywhere. ``forward_formula`` is Typst mathematics, or
-    ``None``; ``formula_from`` says whether it is that of the class's ``role``, or read off the
-    module's ``flow``.
-    ``class_module`` is the Python module that defines the class, empty where it is not known.
-    """
-
-    path: str
-    class_name: str
-    depth: int
-    parameters: int
-    own_parameters: int
-    trainable: int
-    share: float
-    repeat: Repeat | None
-    attributes: Mapping[str, Scalar]
-    count_formula: str
-    forward_formula: str | None
-    class_module: str = ""
-    domain: str | None = None
-    formula_from: FormulaFrom | None = None
-
-    @property
-    def name(self) -> str:
-        """The last part of the path; the root has an empty one."""
-        return self.path.rpartition(".")[2]
-
-    @property
-    def parent(self) -> str | None:
-        """The path of the module above, ``None`` for the root."""
-        return self.path.rpartition(".")[0] if self.path else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,8 +122,8 @@ class Architecture:
                 "bytes": bytes_by_dtype(total),
             },
             "shares": self.shares,
-            "modules": [_module_to_json(node) for node in self.modules],
-            "parameters": [_tensor_to_json(tensor) for tensor in self.parameters],
+            "modules": [node.to_json() for node in self.modules],
+            "parameters": [tensor.to_json() for tensor in self.parameters],
             "compute": None if self.compute is None else self.compute.to_json(),
         }
 
@@ -221,8 +150,8 @@ class Architecture:
                 )
                 for letter, entry in data["symbols"].items()
             ),
-            modules=tuple(_module_from_json(entry) for entry in data["modules"]),
-            parameters=tuple(_tensor_from_json(entry) for entry in data["parameters"]),
+            modules=tuple(ModuleNode.from_json(entry) for entry in data["modules"]),
+            parameters=tuple(TensorInfo.from_json(entry) for entry in data["parameters"]),
             compute=Compute.from_json(data["compute"]) if data.get("compute") else None,
         )
 
@@ -238,66 +167,3 @@ def ancestors(path: str) -> Iterator[str]:
 def bytes_by_dtype(parameters: int) -> dict[str, int]:
     """Return the bytes that so many elements take at each width; a half byte rounds up."""
     return {dtype: (parameters * bits + 7) // 8 for dtype, bits in BITS.items()}
-
-
-def _module_to_json(node: ModuleNode) -> dict[str, Any]:
-    repeat = node.repeat
-    return {
-        "path": node.path,
-        "class": node.class_name,
-        "class_module": node.class_module,
-        "depth": node.depth,
-        "parameters": node.parameters,
-        "own_parameters": node.own_parameters,
-        "trainable": node.trainable,
-        "share": node.share,
-        "repeat": repeat and {"first": repeat.first, "last": repeat.last, "count": repeat.count},
-        "attributes": dict(node.attributes),
-        "count_formula": node.count_formula,
-        "domain": node.domain,
-        "forward_formula": node.forward_formula,
-        "formula_from": node.formula_from,
-    }
-
-
-def _module_from_json(entry: Mapping[str, Any]) -> ModuleNode:
-    return ModuleNode(
-        path=entry["path"],
-        class_name=entry["class"],
-        depth=entry["depth"],
-        parameters=entry["parameters"],
-        own_parameters=entry["own_parameters"],
-        trainable=entry["trainable"],
-        share=entry["share"],
-        repeat=Repeat(**entry["repeat"]) if entry["repeat"] else None,
-        attributes=entry["attributes"],
-        count_formula=entry["count_formula"],
-        forward_formula=entry["forward_formula"],
-        class_module=entry.get("class_module", ""),
-        domain=entry.get("domain"),
-        formula_from=entry.get("formula_from"),
-    )
-
-
-def _tensor_to_json(tensor: TensorInfo) -> dict[str, Any]:
-    return {
-        "name": tensor.name,
-        "shape": list(tensor.shape),
-        "symbolic_shape": None if tensor.symbolic_shape is None else list(tensor.symbolic_shape),
-        "numel": tensor.numel,
-        "dtype": tensor.dtype,
-        "trainable": tensor.trainable,
-        "tied_to": tensor.tied_to,
-    }
-
-
-def _tensor_from_json(entry: Mapping[str, Any]) -> TensorInfo:
-    symbolic = entry["symbolic_shape"]
-    return TensorInfo(
-        name=entry["name"],
-        shape=tuple(entry["shape"]),
-        dtype=entry["dtype"],
-        trainable=entry["trainable"],
-        tied_to=entry["tied_to"],
-        symbolic_shape=None if symbolic is None else tuple(symbolic),
-    )

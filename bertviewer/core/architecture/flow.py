@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.operand import Operand
-from bertviewer.core.architecture.repeat import Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.text.special_floats import Scalar
 

@@ -5,7 +5,8 @@ The tree in the window, the text summary and the report's table all draw these r
 
 from dataclasses import dataclass
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.system.garbage import no_search_for_garbage
 
 

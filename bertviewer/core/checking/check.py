@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
-from bertviewer.core.architecture.architecture import ModuleNode
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.evaluator import NoFormulaError

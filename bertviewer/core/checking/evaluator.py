@@ -6,7 +6,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.arithmetic import Arithmetic
 from bertviewer.core.families.family import Description, Descriptions, kind_of
 from bertviewer.core.families.module_kind import ModuleKind

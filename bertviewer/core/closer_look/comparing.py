@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from bertviewer.core.architecture.architecture import TensorInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.comparing.changes import change_between
 from bertviewer.core.comparing.comparison import (
     Change,

@@ -1,6 +1,7 @@
 """What the rows of a tensor stand for, where they stand for tokens."""
 
-from bertviewer.core.architecture.architecture import Architecture, TensorInfo
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bertviewer.core.architecture.architecture import Architecture, TensorInfo
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.text.special_floats import encoded
 
 SCHEMA = "bertviewer.comparison/1"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.flow.graph import ASIDE, LEARNT, Graph
 from bertviewer.core.flow.groups.finding import Groups
 from bertviewer.core.flow.groups.group import Group

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from bertviewer.core.architecture.architecture import Architecture, FormulaFrom, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import FormulaFrom, ModuleNode
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions
 from bertviewer.core.formulas.formula import Formula

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bertviewer.core.architecture.architecture import ModuleNode
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.module_view import ModuleView
 
 _POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_embedding")

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import quoted

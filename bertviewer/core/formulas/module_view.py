@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Description, Descriptions, kind_of
 from bertviewer.core.families.module_kind import ModuleKind

@@ -3,7 +3,8 @@
 import re
 from dataclasses import replace
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.notation import TOKENS
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from torch import nn
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode, Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.system.garbage import no_search_for_garbage

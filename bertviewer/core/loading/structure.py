@@ -4,15 +4,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.architecture.architecture import (
-    Architecture,
-    ModuleNode,
-    TensorInfo,
-    ancestors,
-)
+from bertviewer.core.architecture.architecture import Architecture, ancestors
 from bertviewer.core.architecture.compute import Compute
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.module_node import ModuleNode, Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.rebuilding import NOTE_KEY
 from bertviewer.core.weights.header import shown_name

@@ -5,12 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bertviewer.core.analysis.attention_places import attention_paths, attentions_at
-from bertviewer.core.architecture.architecture import (
-    Architecture,
-    ModuleNode,
-    TensorInfo,
-    ancestors,
-)
+from bertviewer.core.architecture.architecture import Architecture, ancestors
+from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.weights.reading import Span
 
 Axis = Literal["rows", "columns"]

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.walk.terms import has_letters, pieces_of, tight, value_of, with_numbers
 from bertviewer.core.walk.walk import StepCount
 

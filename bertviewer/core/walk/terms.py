@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from bertviewer.core.architecture.architecture import TensorInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.counts import read_count
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.grouping import Relation, substituted

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.ledger import Ledger
 from bertviewer.core.walk.parts import Part, letters_of_stack, others_of

@@ -6,9 +6,9 @@ No model is built. What has no formula keeps its real value and says so.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bertviewer.core.architecture.architecture import TensorInfo
 from bertviewer.core.architecture.compute import ModuleCompute
 from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
 from bertviewer.core.what_if.rules import Problem, ScenarioError, broken_rules

@@ -7,7 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QSortFilterProxyModel, Qt
 
 from bertviewer.charts.table import Cell, Table
-from bertviewer.core.architecture.architecture import TensorInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import number_text, with_minus

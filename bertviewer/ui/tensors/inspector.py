@@ -6,7 +6,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.place import Place
-from bertviewer.core.architecture.architecture import Architecture, TensorInfo
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import TensorValues

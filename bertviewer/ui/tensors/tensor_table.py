@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject
 
-from bertviewer.core.architecture.architecture import TensorInfo
 from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.ui.tables import Column, Row, TableModel
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node, NodeKind
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.module_node import Repeat
 
 D, INNER, HEADS, LENGTH = 768, 3072, 12, 8
 HIDDEN = (1, LENGTH, D)

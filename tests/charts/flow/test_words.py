@@ -3,7 +3,7 @@
 from bertviewer.charts.flow.lettering import cut_in_middle
 from bertviewer.charts.flow.words import words_of
 from bertviewer.core.architecture.flow import Edge, Node
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.module_node import Repeat
 from tests.charts.flow import flows
 from tests.charts.flow.checks import measure
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import CountTerm, count_steps, readable, steps_of
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.loading.opening import open_model

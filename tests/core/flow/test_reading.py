@@ -6,7 +6,7 @@ import pytest
 
 from bertviewer.core.architecture.flow import Flow
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.flow.macs import macs_by_module
 from tests.core.flow.readers import (

@@ -2,9 +2,10 @@
 
 import typst
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode, Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.made_of import LINE, made_of
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM

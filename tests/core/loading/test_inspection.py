@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode
-from bertviewer.core.architecture.repeat import Repeat
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode, Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.formulas import catalogue
 from bertviewer.core.loading.inspection import inspect_module

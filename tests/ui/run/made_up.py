@@ -5,8 +5,8 @@ from typing import Any, cast
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.architecture.architecture import ModuleNode
 from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tasks import Ran
 from bertviewer.ui.watched_run import WatchedRun

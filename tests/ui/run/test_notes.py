@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
-from bertviewer.core.architecture.architecture import Architecture, ModuleNode, TensorInfo
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.ui.run.notes import SLOW, not_finite_note, run_notes
 
 RUN = ActivationRun(

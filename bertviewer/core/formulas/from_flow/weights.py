@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from bertviewer.core.architecture.architecture import TensorInfo
 from bertviewer.core.architecture.flow import Node
+from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.module_kind import ModuleKind

@@ -1,0 +1,100 @@
+"""One module of a model: what it holds, how often it stands there, and its formulas."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bertviewer.core.text.special_floats import Scalar
+
+FormulaFrom = Literal["role", "flow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The run of equal siblings that a module belongs to, by their numbers in the parent."""
+
+    first: int
+    last: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleNode:
+    """One module, as ``named_modules()`` lists it.
+
+    ``parameters`` counts elements below and in the module, ``own_parameters`` those of its own
+    tensors; a tied tensor counts at its first name only, so children add up to their parent.
+    ``share`` is the part of the model's total. ``attributes`` are the module's own plain values
+    (``in_features``, ``eps``, ``p`` …). ``count_formula`` is an expression that Python evaluates
+    with the symbols as integers, ``domain`` the conditions under which it holds, as of
+    ``core.domains``, ``None`` for everywhere. ``forward_formula`` is Typst mathematics, or
+    ``None``; ``formula_from`` says whether it is that of the class's ``role``, or read off the
+    module's ``flow``.
+    ``class_module`` is the Python module that defines the class, empty where it is not known.
+    """
+
+    path: str
+    class_name: str
+    depth: int
+    parameters: int
+    own_parameters: int
+    trainable: int
+    share: float
+    repeat: Repeat | None
+    attributes: Mapping[str, Scalar]
+    count_formula: str
+    forward_formula: str | None
+    class_module: str = ""
+    domain: str | None = None
+    formula_from: FormulaFrom | None = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the path; the root has an empty one."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def parent(self) -> str | None:
+        """The path of the module above, ``None`` for the root."""
+        return self.path.rpartition(".")[0] if self.path else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the module's entry in ``bertviewer.architecture/1``."""
+        repeat = self.repeat
+        return {
+            "path": self.path,
+            "class": self.class_name,
+            "class_module": self.class_module,
+            "depth": self.depth,
+            "parameters": self.parameters,
+            "own_parameters": self.own_parameters,
+            "trainable": self.trainable,
+            "share": self.share,
+            "repeat": repeat
+            and {"first": repeat.first, "last": repeat.last, "count": repeat.count},
+            "attributes": dict(self.attributes),
+            "count_formula": self.count_formula,
+            "domain": self.domain,
+            "forward_formula": self.forward_formula,
+            "formula_from": self.formula_from,
+        }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> "ModuleNode":
+        """Read what ``to_json`` gave."""
+        return cls(
+            path=entry["path"],
+            class_name=entry["class"],
+            depth=entry["depth"],
+            parameters=entry["parameters"],
+            own_parameters=entry["own_parameters"],
+            trainable=entry["trainable"],
+            share=entry["share"],
+            repeat=Repeat(**entry["repeat"]) if entry["repeat"] else None,
+            attributes=entry["attributes"],
+            count_formula=entry["count_formula"],
+            forward_formula=entry["forward_formula"],
+            class_module=entry.get("class_module", ""),
+            domain=entry.get("domain"),
+            formula_from=entry.get("formula_from"),
+        )
