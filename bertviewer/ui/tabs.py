@@ -1,15 +1,12 @@
 """The tabs of the detail pane: the one list of them, and when each is written anew."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QProxyStyle, QStyle, QStyleOption, QWidget
 
-from bertviewer.ui.lazy_tabs import LazyTabs
+from bertviewer.ui.pages import PageKind, PageTabs
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
@@ -69,24 +66,18 @@ def _what_if(workspace: Workspace) -> "WhatIfTab":
     return WhatIfTab(workspace)
 
 
-@dataclass(frozen=True, slots=True)
-class Tab:
-    """A tab's title, what imports and builds it, and what it shows besides the selected row."""
-
-    title: str
-    build: "Callable[[Workspace], Page]"
-    shows_formulas: bool = False
-    shows_run: bool = False
-
-
-TABS = (
-    Tab(QT_TRANSLATE_NOOP("tabs", "Overview"), _overview, shows_formulas=True, shows_run=True),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Formula"), _formula),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Tensors"), _tensors, shows_formulas=True),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Configuration"), _configuration, shows_formulas=True),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Source"), _source),
-    Tab(QT_TRANSLATE_NOOP("tabs", "Walk"), _walk, shows_formulas=True, shows_run=True),
-    Tab(QT_TRANSLATE_NOOP("tabs", "What if"), _what_if, shows_formulas=True),
+TABS: "tuple[PageKind[Page], ...]" = (
+    PageKind(
+        QT_TRANSLATE_NOOP("tabs", "Overview"), _overview, frozenset({"row", "formulas", "run"})
+    ),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "Formula"), _formula, frozenset({"row"})),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "Tensors"), _tensors, frozenset({"row", "formulas"})),
+    PageKind(
+        QT_TRANSLATE_NOOP("tabs", "Configuration"), _configuration, frozenset({"row", "formulas"})
+    ),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "Source"), _source, frozenset({"row"})),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "Walk"), _walk, frozenset({"row", "formulas", "run"})),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "What if"), _what_if, frozenset({"row", "formulas"})),
 )
 
 
@@ -108,31 +99,28 @@ class _TightTabs(QProxyStyle):
         return super().pixelMetric(metric, option, widget)
 
 
-class DetailTabs(LazyTabs["Page"]):
+class DetailTabs(PageTabs["Page"]):
     """The detail pane. Only the tab in sight is written; another one when it comes into sight."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(
-            (
-                (QCoreApplication.translate("tabs", tab.title), partial(tab.build, workspace))
-                for tab in TABS
-            ),
+            TABS,
+            workspace,
+            lambda page: page.refresh(),
             parent,
+            context="tabs",
+            at_once=frozenset({"row", "formulas"}),
         )
         self.setObjectName("detailTabs")
         style = _TightTabs("Fusion")
         style.setParent(self)
         self.tabBar().setStyle(style)
-        self.currentChanged.connect(self._refresh)
         self.tabBarClicked.connect(self._on_click)
-        workspace.row_changed.connect(self._refresh)
-        workspace.formulas_changed.connect(lambda: self._refresh_if("shows_formulas"))
-        workspace.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
 
     def event(self, event: QEvent) -> bool:
         """Let the page in sight keep a shortcut, as Ctrl+F, from its title too; Qt calls it."""
         if event.type() == QEvent.Type.ShortcutOverride and self.tabBar().hasFocus():
-            return self._current.event(event)
+            return self.pages.current.event(event)
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -140,26 +128,12 @@ class DetailTabs(LazyTabs["Page"]):
         super().keyPressEvent(event)
         if not event.isAccepted() and self.tabBar().hasFocus():
             event.accept()
-            self._current.event(event)
-
-    @property
-    def _current(self) -> "Page":
-        return self.page(self.currentIndex())
+            self.pages.current.event(event)
 
     def _on_click(self, number: int) -> None:
         """Have the keys go to a page that is read with them; other ones leave them to the tree."""
         if number < 0:
             return
-        page = self.page(number)
+        page = self.pages.page(number)
         if page.focusProxy() is not None:
             page.setFocus(Qt.FocusReason.MouseFocusReason)
-
-    def _refresh(self) -> None:
-        self._current.refresh()
-
-    def _on_run(self) -> None:
-        self._refresh_if("shows_run")
-
-    def _refresh_if(self, flag: str) -> None:
-        if getattr(TABS[self.currentIndex()], flag):
-            self._refresh()

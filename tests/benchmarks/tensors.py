@@ -19,8 +19,10 @@ from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.reduction import tensor_map
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import FileValues
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_page import ValuesPage
+from bertviewer.ui.workspace import Workspace
 from tests.core.tensors.made_up import stored_in
 
 ROWS, COLUMNS = 30522, 768
@@ -54,7 +56,8 @@ def tensors() -> dict[str, float]:
 
 def _table(whole: Matrix) -> dict[str, float]:
     application = QApplication.instance() or QApplication([])
-    page = ValuesPage()
+    worker = Worker()
+    page = ValuesPage(Workspace(worker))
     page.resize(620, 500)
     page.show()
     tokens = TokenIndex([f"token{number}" for number in range(ROWS)])
@@ -77,6 +80,7 @@ def _table(whole: Matrix) -> dict[str, float]:
         application.processEvents()
         jumps.append(time.perf_counter() - start)
     page.close()
+    worker.stop(10)
     return {
         "table open": statistics.median(opened),
         "table drawn": statistics.median(drawn),

@@ -78,6 +78,10 @@ class AllHeads(View):
         self._show()
         self._want_next()
 
+    def cancel(self) -> None:
+        """Request nothing more; what is known stays."""
+        self._request.cancel()
+
     def _forget(self) -> None:
         """Keep no more of runs that are gone."""
         self._known = {run: self._known.get(run, {}) for run in self._runs()}

@@ -186,7 +186,7 @@ class AttentionView(View):
         if is_wanted:
             self.refresh()
         else:
-            self._every.leave()
+            self._every.cancel()
 
     def _on_runs(self) -> None:
         if not self.isVisible():

@@ -46,7 +46,7 @@ class RunPanel(QWidget):
 
     def set_theme(self, theme: PlotTheme) -> None:
         """Draw all plots in other colours."""
-        self._views.set_theme(theme)
+        self._views.pages.set_theme(theme)
 
     def _on_run(self) -> None:
         run, architecture = self._workspace.run, self._workspace.architecture

@@ -4,9 +4,6 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.alignment import align
-from bertviewer.plots.theme import PlotTheme
-from bertviewer.ui.background.requests import Request
-from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.workspace import Workspace
 
 
@@ -24,16 +21,6 @@ class View(QWidget):
     def refresh(self) -> None:
         """Show the present state."""
         raise NotImplementedError
-
-    def set_theme(self, theme: PlotTheme) -> None:
-        """Draw all charts in other colours."""
-        for panel in self.findChildren(ChartPanel):
-            panel.set_theme(theme)
-
-    def leave(self) -> None:
-        """Want nothing more: the view is out of sight."""
-        for request in self.findChildren(Request):
-            request.cancel()
 
     def partners(self, rows: bool = False, columns: bool = True) -> Partners:
         """Return which tokens of run A and of the last run are the same."""

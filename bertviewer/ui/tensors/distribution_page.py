@@ -8,12 +8,11 @@ from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 from bertviewer.charts.histograms import histogram_chart
 from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.tensors.page import Page
+from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -21,7 +20,7 @@ from bertviewer.ui.workspace import Workspace
 TABLE = 190  # pixels
 
 
-class DistributionPage(Page):
+class DistributionPage(ComputedPage):
     """A histogram beside the statistics of the same values."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -53,7 +52,3 @@ class DistributionPage(Page):
         is_log = self._log.isChecked()
         self._panel.show_charts(histogram_chart(counted, statistics, is_log, translate))
         self._statistics.show_table(tensor_statistics_table(statistics, translate))
-
-    def set_theme(self, theme: PlotTheme) -> None:
-        """Draw in other colours."""
-        self._panel.set_theme(theme)

@@ -7,13 +7,12 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from bertviewer.charts.tensor_charts import map_chart
 from bertviewer.core.tensors.reduction import TensorMap
 from bertviewer.core.weights.reading import Span
-from bertviewer.plots.theme import PlotTheme
 from bertviewer.plots.zoom_plot import ZoomPlot
 from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.tensors.page import Page
+from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -24,7 +23,7 @@ LEAST = 8
 """Cells either way that are left at the nearest."""
 
 
-class HeatmapPage(Page):
+class HeatmapPage(ComputedPage):
     """The map of a region; the wheel goes nearer, a drag moves it, and a button shows all."""
 
     needs_torch = False
@@ -117,10 +116,6 @@ class HeatmapPage(Page):
         if part.is_vector and min(part.matrix.shape):
             return self.tr("A vector is no picture: see its values or its histogram.")
         return super().why_not(part)
-
-    def set_theme(self, theme: PlotTheme) -> None:
-        """Draw in other colours."""
-        self._panel.set_theme(theme)
 
     def _title(self, found: TensorMap) -> str:
         sizes = [int(edges[1] - edges[0]) for edges in (found.row_edges, found.column_edges)]

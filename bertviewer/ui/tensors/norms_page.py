@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -20,17 +20,15 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
-from bertviewer.ui.tensors.page import Page
+from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 WIDTHS = {NUMBER: 80, NAME: 150}  # pixels
 
 
-class NormsPage(Page):
-    """Euclidean norms with bars; ``chosen`` carries the tensor's row that was double-clicked."""
-
-    chosen = Signal(int)
+class NormsPage(ComputedPage):
+    """Euclidean norms with bars; a double click chooses a row of the tensor."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -91,4 +89,4 @@ class NormsPage(Page):
 
     def _on_double_click(self, index: QModelIndex) -> None:
         if self._axis.currentData():
-            self.chosen.emit(self._model.number(index.row()))
+            self.row_chosen.emit(self._model.number(index.row()))

@@ -3,18 +3,50 @@
 from collections.abc import Hashable
 from typing import Any
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.core.system import libraries
-from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.background.requests import ModelTask, Request
 from bertviewer.ui.tensors.notice import Notice
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
 
-class Page(QWidget):
-    """A view of one tensor, or of the slice that is chosen.
+class TensorPage(QWidget):
+    """A view of one tensor, or of the slice that is chosen; ``row_chosen`` carries a row to go to.
+
+    A subclass shows ``part`` in ``refresh()``.
+    """
+
+    row_chosen = Signal(int)
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.workspace = workspace
+        self.part: TensorPart | None = None
+
+    def show_part(self, part: TensorPart) -> None:
+        """Show another tensor or slice; the page is in sight."""
+        if part is not self.part:
+            self.part = part
+            self.on_part()
+        self.refresh()
+
+    def on_part(self) -> None:
+        """Prepare for a new part."""
+
+    def refresh(self) -> None:
+        """Show the part."""
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """Keep nothing: the model is another one."""
+        self.part = None
+
+
+class ComputedPage(TensorPage):
+    """A view whose figures the worker computes.
 
     A subclass says in ``key()`` and ``task()`` what it needs of the worker, and draws that in
     ``draw()``; ``why_not()`` says why a part cannot be shown, and ``needs_torch`` whether the
@@ -24,9 +56,7 @@ class Page(QWidget):
     needs_torch = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.workspace = workspace
-        self.part: TensorPart | None = None
+        super().__init__(workspace, parent)
         self.request = Request[Any](workspace.requests, self, needs_torch=self.needs_torch)
         self._is_stopped = False
         self._notice = Notice()
@@ -46,20 +76,14 @@ class Page(QWidget):
         self._pages.addWidget(content)
 
     def show_part(self, part: TensorPart) -> None:
-        """Show another tensor or slice; the page is in sight."""
+        """Show another tensor or slice, though the one before was stopped."""
         if part is not self.part:
             self._is_stopped = False
-            self.part = part
-            self.on_part()
-        self.refresh()
-
-    def leave(self) -> None:
-        """Want nothing more: the page is out of sight."""
-        self.request.cancel()
+        super().show_part(part)
 
     def forget(self) -> None:
         """Keep nothing: the model is another one."""
-        self.part = None
+        super().forget()
         self.request.forget()
         self._pages.setCurrentIndex(0)
         self._notice.say("")
@@ -85,9 +109,6 @@ class Page(QWidget):
             self.draw(part, self.request.result)
             self._pages.setCurrentIndex(1)
 
-    def on_part(self) -> None:
-        """Prepare for a new part."""
-
     def key(self, part: TensorPart) -> Hashable:
         """Return what tells this result from others."""
         return part.matrix
@@ -111,9 +132,6 @@ class Page(QWidget):
 
     def insist(self) -> None:
         """Show what ``why_not()`` has warned of."""
-
-    def set_theme(self, theme: PlotTheme) -> None:
-        """Draw in other colours."""
 
     def _on_late(self) -> None:
         is_for_torch = self.needs_torch and not libraries.are_settled()

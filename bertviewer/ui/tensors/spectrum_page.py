@@ -10,12 +10,11 @@ from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
 from bertviewer.plots.line_plot import SpectrumPlot
-from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.tensors.page import Page
+from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -26,7 +25,7 @@ MOST_COST = 20_000_000_000
 TABLE = 225  # pixels
 
 
-class SpectrumPage(Page):
+class SpectrumPage(ComputedPage):
     """Singular values on a logarithmic axis, beside what they tell of the tensor."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -81,10 +80,6 @@ class SpectrumPage(Page):
         """Keep nothing: the model is another one."""
         super().forget()
         self._agreed = None
-
-    def set_theme(self, theme: PlotTheme) -> None:
-        """Draw in other colours."""
-        self._panel.set_theme(theme)
 
     def _table(self, found: Spectrum) -> FigureTable:
         rows = [

@@ -16,8 +16,10 @@ from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.go_to import GoTo
+from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_model import MOST, ValuesModel, exact_text
+from bertviewer.ui.workspace import Workspace
 
 GO_TO = 170  # pixels
 NAME = 84  # pixels that a token has beside its number
@@ -26,11 +28,11 @@ PADDING = 18  # pixels beside a number
 MOST_COPIED = 1_000_000
 
 
-class ValuesPage(QWidget):
+class ValuesPage(TensorPage):
     """The table, a field to go to a row, and the exact value of a cell."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
         self._model = ValuesModel(self)
         self._table = table = make_table(self._model, "valuesTable", self.tr("Values"))
         self._dress_table()
@@ -63,10 +65,10 @@ class ValuesPage(QWidget):
         self._go_to.chosen.connect(self.go_to)
         self._go_to.missed.connect(self._on_missed)
 
-    def show_part(self, part: TensorPart) -> None:
-        """Show another tensor or slice; one of the same size stays where it is scrolled to."""
-        before = self._model.part
-        if part is before:
+    def refresh(self) -> None:
+        """Show the part; one of the same size stays where it is scrolled to."""
+        part, before = self.part, self._model.part
+        if part is None or part is before:
             return
         is_alike = before is not None and before.matrix.shape == part.matrix.shape
         down, right = self._table.verticalScrollBar(), self._table.horizontalScrollBar()
@@ -89,6 +91,7 @@ class ValuesPage(QWidget):
 
     def forget(self) -> None:
         """Show nothing."""
+        super().forget()
         self._model.show_part(None)
 
     def go_to(self, row: int) -> None:

@@ -11,16 +11,26 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.plots.theme import DARK, LIGHT
+from bertviewer.ui.pages import PageKind, Pages
 from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage
 from bertviewer.ui.tensors.norms_page import NormsPage
 from bertviewer.ui.tensors.notice import Notice
-from bertviewer.ui.tensors.page import Page
+from bertviewer.ui.tensors.page import TensorPage
 from bertviewer.ui.tensors.save_button import SaveButton
 from bertviewer.ui.tensors.spectrum_page import SpectrumPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_page import ValuesPage
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
+
+PAGES: tuple[PageKind[TensorPage], ...] = (
+    PageKind(QT_TRANSLATE_NOOP("TensorViews", "Values"), ValuesPage),
+    PageKind(QT_TRANSLATE_NOOP("TensorViews", "Heatmap"), HeatmapPage),
+    PageKind(QT_TRANSLATE_NOOP("TensorViews", "Histogram"), DistributionPage),
+    PageKind(QT_TRANSLATE_NOOP("TensorViews", "Singular values"), SpectrumPage),
+    PageKind(QT_TRANSLATE_NOOP("TensorViews", "Norms"), NormsPage),
+)
 
 
 class TensorViews(QWidget):
@@ -31,18 +41,11 @@ class TensorViews(QWidget):
         self._part: TensorPart | None = None
         self._save = SaveButton(workspace)
         self._notice = Notice()
-        self._values_page = ValuesPage()
-        norms = NormsPage(workspace)
-        self._pages: tuple[ValuesPage | Page, ...] = (
-            self._values_page,
-            HeatmapPage(workspace),
-            DistributionPage(workspace),
-            SpectrumPage(workspace),
-            norms,
-        )
+        self._pages = Pages(PAGES, workspace, self._refresh, self)
+        self._pages.built.connect(self._on_built)
         self._stack = QStackedWidget()
-        for page in (*self._pages, self._notice):
-            self._stack.addWidget(page)
+        for widget in (*self._pages.places, self._notice):
+            self._stack.addWidget(widget)
         self._buttons = QButtonGroup(self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -50,7 +53,6 @@ class TensorViews(QWidget):
         layout.addLayout(self._make_line())
         layout.addWidget(self._stack, 1)
         self._buttons.idToggled.connect(self._on_button)
-        norms.chosen.connect(self._go_to)
         self._follow_palette()
 
     @property
@@ -71,13 +73,13 @@ class TensorViews(QWidget):
 
     def leave(self) -> None:
         """Want nothing more: the views are out of sight."""
-        self._leave_pages()
+        self._pages.leave()
 
     def forget(self) -> None:
         """Keep nothing: the model is another one. A view can be chosen for the next tensor."""
         self._part = None
         self._save.set_part(None)
-        for page in self._pages:
+        for page in self._pages.all_built:
             page.forget()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -90,17 +92,10 @@ class TensorViews(QWidget):
         line = QHBoxLayout()
         line.setContentsMargins(8, 0, 8, 0)
         line.setSpacing(2)
-        titles = (
-            self.tr("Values"),
-            self.tr("Heatmap"),
-            self.tr("Histogram"),
-            self.tr("Singular values"),
-            self.tr("Norms"),
-        )
-        for number, title in enumerate(titles):
+        for number, kind in enumerate(PAGES):
             button = QToolButton()
             button.setObjectName(f"tensorView{number}")
-            button.setText(title)
+            button.setText(translate("TensorViews", kind.title))
             button.setCheckable(True)
             button.setAutoRaise(True)
             self._buttons.addButton(button, number)
@@ -122,22 +117,22 @@ class TensorViews(QWidget):
 
     def _show_page(self) -> None:
         number = self._buttons.checkedId()
-        self._leave_pages(number)
         self._stack.setCurrentIndex(number)
-        if self._part is not None:
-            self._pages[number].show_part(self._part)
+        self._pages.show(number)
 
-    def _leave_pages(self, but: int | None = None) -> None:
-        for number, page in enumerate(self._pages):
-            if number != but and isinstance(page, Page):
-                page.leave()
+    def _refresh(self, page: TensorPage) -> None:
+        if self._part is not None:
+            page.show_part(self._part)
+
+    def _on_built(self, page: TensorPage) -> None:
+        page.row_chosen.connect(self._go_to)
 
     def _go_to(self, row: int) -> None:
         self._buttons.button(0).setChecked(True)
-        self._values_page.go_to(row)
+        values = self._pages.current
+        assert isinstance(values, ValuesPage)
+        values.go_to(row)
 
     def _follow_palette(self) -> None:
-        theme = DARK if self.palette().base().color().lightness() < 128 else LIGHT
-        for page in self._pages:
-            if isinstance(page, Page):
-                page.set_theme(theme)
+        is_dark = self.palette().base().color().lightness() < 128
+        self._pages.set_theme(DARK if is_dark else LIGHT)
