@@ -37,7 +37,7 @@ def hooked(worker):
     def ran():
         QTimer.singleShot(0, window.close)
     window.workspace.architecture_changed.connect(lambda: QTimer.singleShot(0, opened))
-    window.workspace.run_changed.connect(lambda: window.workspace.run and ran())
+    window.workspace.runs.run_changed.connect(lambda: window.workspace.runs.run and ran())
     return window
 application.make_window = hooked
 assert main([model]) == 0

@@ -95,7 +95,7 @@ def make_window(worker: Worker) -> MainWindow:
     workspace = Workspace(worker)
     window = MainWindow(workspace, icon)
     workspace.setParent(window)
-    workspace.failed.connect(lambda error: tell(window, error))
+    workspace.scheduler.errored.connect(lambda error: tell(window, error))
     return window
 
 

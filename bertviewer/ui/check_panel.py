@@ -60,13 +60,13 @@ class CheckPanel(QWidget):
         layout.addLayout(line)
         for widget in (self._verdict, self._table, self._fold, self._head_table):
             layout.addWidget(widget)
-        workspace.run_changed.connect(self._update)
-        workspace.check_changed.connect(self._update)
-        workspace.activity_changed.connect(self._update_button)
+        workspace.runs.run_changed.connect(self._update)
+        workspace.runs.check_changed.connect(self._update)
+        workspace.scheduler.activity_changed.connect(self._update_button)
         self._update()
 
     def _update(self) -> None:
-        check = self._workspace.checks.get(self._path)
+        check = self._workspace.runs.checks.get(self._path)
         self._update_button()
         for widget in (self._verdict, self._table, self._fold):
             widget.setVisible(check is not None)
@@ -106,14 +106,14 @@ class CheckPanel(QWidget):
         self._table.setVisible(bool(check.steps))
 
     def _update_button(self) -> None:
-        run = self._workspace.run
+        run = self._workspace.runs.run
         if run is None:
             reason = self.tr("Run a sentence first: what it gave is what is checked.")
         elif run.activation(self._path) is None:
             reason = self.tr("It was not called in the last run, so it gave nothing to check.")
         else:
             reason = ""
-        self._button.setEnabled(not reason and not self._workspace.activity)
+        self._button.setEnabled(not reason and not self._workspace.scheduler.activity)
         text = reason or self.tr(
             "Recomputes it in float64 from what it took in the last run, by plain sums and "
             "products, and compares with what it gave. The tolerance is 16 times what rounding "

@@ -33,7 +33,7 @@ class ConfigurationTab(QWidget):
 
     def refresh(self) -> None:
         """List the configuration of the open model."""
-        row, architecture = self._workspace.row, self._workspace.architecture
+        row, architecture = self._workspace.selection.row, self._workspace.architecture
         if row is None or architecture is None:
             return
         symbols = {symbol.key: symbol for symbol in architecture.symbols}

@@ -50,7 +50,7 @@ class CountFacts(QObject):
         node, of_each = row.node, self.tr(", of each layer") if row.is_folded else ""
         count = list(self._count(row, architecture))
         yield FactGroup(self.tr("Count, in symbols") + of_each, count)
-        values = letter_values(architecture, self._workspace.run)
+        values = letter_values(architecture, self._workspace.runs.run)
         shapes = list(self._shapes(node, architecture, values))
         yield FactGroup(self.tr("Shapes"), shapes)
         costs = list(self._costs(node, architecture, values))

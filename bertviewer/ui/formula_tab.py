@@ -23,7 +23,7 @@ class FormulaTab(QScrollArea):
 
     def refresh(self) -> None:
         """Show the formula of the selected row."""
-        row, architecture = self._workspace.row, self._workspace.architecture
+        row, architecture = self._workspace.selection.row, self._workspace.architecture
         if row is None or architecture is None:
             return
         page = blank_page()

@@ -73,8 +73,8 @@ class MainWindow(QMainWindow):
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.devices_changed.connect(self._show_devices)
         workspace.views_wanted.connect(self._build_run_panel)
-        workspace.run_changed.connect(self._on_run)
-        workspace.activity_changed.connect(self._update_menus)
+        workspace.runs.run_changed.connect(self._on_run)
+        workspace.scheduler.activity_changed.connect(self._update_menus)
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
@@ -107,7 +107,7 @@ class MainWindow(QMainWindow):
         except UserError as error:
             show_error(self, str(error))
             return
-        run, panel, drawn = self.workspace.run, self._run_panel, None
+        run, panel, drawn = self.workspace.runs.run, self._run_panel, None
         if run is not None and panel is not None:
             from bertviewer.report.document import draw_run
 
@@ -152,11 +152,11 @@ class MainWindow(QMainWindow):
 
     def cancel(self) -> None:
         """Stop what is going on."""
-        self.workspace.cancel()
+        self.workspace.scheduler.cancel()
 
     def keep_run(self) -> None:
         """Keep the last run as run A."""
-        self.workspace.keep_run()
+        self.workspace.runs.keep()
 
     def enlarge_views(self) -> None:
         """Give the run's views all the room, or share it with the tree again."""
@@ -185,7 +185,7 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop what is going on; Qt calls it."""
         self.workspace.requests.clear()  # nobody is there to be told
-        self.workspace.cancel()
+        self.workspace.scheduler.cancel()
         self.stop(0)
         super().closeEvent(event)
 
@@ -239,17 +239,17 @@ class MainWindow(QMainWindow):
 
     def _on_run(self) -> None:
         self._update_menus()
-        if self.workspace.run is not None and self._rows.sizes()[1] < self.height() // 4:
+        if self.workspace.runs.run is not None and self._rows.sizes()[1] < self.height() // 4:
             total = sum(self._rows.sizes())
             self._rows.setSizes([total * 52 // 100, total * 48 // 100])
 
     def _update_menus(self) -> None:
-        architecture, activity = self.workspace.architecture, self.workspace.activity
+        architecture, activity = self.workspace.architecture, self.workspace.scheduler.activity
         # A report of a run that is still going on would be one without it.
         for name in NEEDS_A_MODEL:
             self._menus.enable(name, architecture is not None and not activity)
         self._menus.enable("cancel", bool(activity))
-        has_run = self.workspace.run is not None
+        has_run = self.workspace.runs.run is not None
         self._menus.enable("keepAsA", has_run)
         self._menus.enable("enlargeViews", has_run)
         if architecture is not None:

@@ -40,8 +40,8 @@ class ModuleTreePanel(QWidget):
         layout.addWidget(self._view)
 
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.row_changed.connect(self._on_row)
-        workspace.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
+        workspace.selection.row_changed.connect(self._on_row)
+        workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
 
     @no_search_for_garbage()
     def apply_filter(self, text: str) -> None:
@@ -70,7 +70,7 @@ class ModuleTreePanel(QWidget):
     def _on_architecture(self) -> None:
         self._filter.clear()
         self._timer.stop()  # the new tree is whole
-        self._model.set_tree(self._workspace.tree)
+        self._model.set_tree(self._workspace.selection.tree)
         self._columns.fit()
         self._expand_down_to_layers()
 
@@ -83,11 +83,11 @@ class ModuleTreePanel(QWidget):
                 for child in row.children:
                     expand(child)
 
-        if self._workspace.tree is not None:
-            expand(self._workspace.tree)
+        if self._workspace.selection.tree is not None:
+            expand(self._workspace.selection.tree)
 
     def _on_run(self) -> None:
-        run = self._workspace.run
+        run = self._workspace.runs.run
         self._model.set_run(run)
         self._show_output_shapes(run is not None)
 
@@ -96,7 +96,7 @@ class ModuleTreePanel(QWidget):
         self._columns.fit()
 
     def _on_row(self) -> None:
-        if (row := self._workspace.row) is None:
+        if (row := self._workspace.selection.row) is None:
             return
         index = self._model.index_of(row.key)
         if index.isValid() and index.siblingAtColumn(MODULE) != self._view.currentIndex():
@@ -106,4 +106,4 @@ class ModuleTreePanel(QWidget):
     def _on_current(self, current: QModelIndex, _previous: QModelIndex) -> None:
         row = self._model.tree_row(current)
         if row is not None:
-            self._workspace.select(row.key)
+            self._workspace.selection.select(row.key)

@@ -73,7 +73,7 @@ class Opening(QObject):
 
         dialog = HubDialog(self._window)
         dialog.chosen.connect(self.open_named)
-        dialog.failed.connect(self._workspace.failed)
+        dialog.failed.connect(self._workspace.scheduler.errored)
         dialog.open()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -33,7 +33,7 @@ class OverviewTab(QWidget):
 
     def refresh(self) -> None:
         """Write the facts of the selected row."""
-        row, architecture = self._workspace.row, self._workspace.architecture
+        row, architecture = self._workspace.selection.row, self._workspace.architecture
         if row is None or architecture is None:
             return
         formula = formula_of(row.node, architecture)
@@ -113,7 +113,7 @@ class OverviewTab(QWidget):
         return [*facts, (" ", at_the_left(button))] if keys.has_lists else facts
 
     def _figures_title(self) -> str:
-        run = self._workspace.run
+        run = self._workspace.runs.run
         if run is not None and run.source.weights == "random":
             return self.tr("Output in the last run, with random weights")
         if run is not None and run.source.random_tensors:
@@ -121,7 +121,7 @@ class OverviewTab(QWidget):
         return self.tr("Output in the last run")
 
     def _figures(self, row: TreeRow) -> list[Fact]:
-        run = self._workspace.run
+        run = self._workspace.runs.run
         activation = None if run is None else run.activation(row.node.path)
         if run is None or activation is None or row.is_folded:
             return []

@@ -159,12 +159,12 @@ def _place() -> QWidget:
 def _changes(workspace: Workspace) -> dict[State, SignalInstance]:
     """Return what says that a part of the state is new."""
     return {
-        "row": workspace.row_changed,
-        "token": workspace.token_changed,
-        "head": workspace.head_changed,
-        "feature": workspace.feature_changed,
-        "run": workspace.run_changed,
-        "comparison": workspace.comparison_changed,
+        "row": workspace.selection.row_changed,
+        "token": workspace.selection.token_changed,
+        "head": workspace.selection.head_changed,
+        "feature": workspace.selection.feature_changed,
+        "run": workspace.runs.run_changed,
+        "comparison": workspace.runs.comparison_changed,
         "formulas": workspace.formulas_changed,
     }
 

@@ -1,19 +1,15 @@
 """The runs that the window shows: the last one, one kept beside it, and what was checked."""
 
-from dataclasses import replace
-
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.comparison import Comparison
-from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
-from bertviewer.ui.selection import Selection
 from bertviewer.ui.watched_run import WatchedRun
 
 
-class Runs(Selection):
-    """The last run, run A if one is kept, and what of the last run is selected.
+class Runs(QObject):
+    """The last run, run A if one is kept, and how they are compared.
 
     The signals say that a part of it is new; what it is stands in the attributes.
     """
@@ -34,21 +30,15 @@ class Runs(Selection):
         """The last run."""
         return None if self.watched is None else self.watched.run
 
-    def go(self, place: Place) -> None:
-        """Select a module, a token, a head or a feature, or several of these at once.
+    @property
+    def both(self) -> tuple[WatchedRun, ...]:
+        """The last run and run A, as far as they are there; they may be the same."""
+        return tuple(run for run in (self.watched, self.kept) if run is not None)
 
-        What is still to be drawn anew offers tokens of the run before; this one may have fewer.
-        """
-        count = 0 if self.run is None else len(self.run.tokens)
-        if place.token is not None and not 0 <= place.token < count:
-            place = replace(place, token=None)
-        super().go(place)
-
-    def set_run(self, watched: WatchedRun, token: int) -> None:
-        """Put a new run in place of the last one, with this token of it selected."""
+    def set_run(self, watched: WatchedRun) -> None:
+        """Put a new run in place of the last one; whoever calls this emits ``run_changed``."""
         self.watched = watched
         self.checks = {}
-        self.token = token
 
     def set_check(self, watched: WatchedRun, path: str, check: Check) -> None:
         """Take what came of the check of a run, unless there is a newer run by now."""
@@ -56,17 +46,17 @@ class Runs(Selection):
             self.checks[path] = check
             self.check_changed.emit()
 
-    def forget_runs(self) -> None:
+    def clear(self) -> None:
         """Show no run, and keep none: the model is another one."""
         self.watched = self.kept = None
         self.checks = {}
 
-    def keep_run(self) -> None:
+    def keep(self) -> None:
         """Keep the last run as run A."""
         self.kept = self.watched
         self.comparison_changed.emit()
 
-    def drop_run(self) -> None:
+    def drop(self) -> None:
         """Compare no longer."""
         self.kept = None
         self.comparison_changed.emit()

@@ -24,6 +24,7 @@ class Selection(QObject):
         self.token: int | None = None
         self.head: int | None = None
         self.feature: int | None = None
+        self.token_count = 0  # of the last run; no token beyond is selected
 
     @property
     def place(self) -> Place:
@@ -40,14 +41,27 @@ class Selection(QObject):
             self.row_changed.emit()
 
     def go(self, place: Place) -> None:
-        """Select a module, a token, a head or a feature, or several of these at once."""
+        """Select a module, a token, a head or a feature, or several of these at once.
+
+        What is still to be drawn anew offers tokens of the run before; this one may have fewer.
+        """
         if place.path is not None:
             self.select(place.path)
-        for name in ("token", "head", "feature"):
-            value = getattr(place, name)
-            if value is not None and value != getattr(self, name):
-                setattr(self, name, value)
-                getattr(self, f"{name}_changed").emit()
+        token, head, feature = place.token, place.head, place.feature
+        is_there = token is not None and 0 <= token < self.token_count
+        if is_there and token != self.token:
+            self.token = token
+            self.token_changed.emit()
+        if head is not None and head != self.head:
+            self.head = head
+            self.head_changed.emit()
+        if feature is not None and feature != self.feature:
+            self.feature = feature
+            self.feature_changed.emit()
+
+    def set_tokens(self, count: int, token: int) -> None:
+        """Take over how many tokens the last run has, with this one of them selected."""
+        self.token_count, self.token = count, token
 
     def clear_feature(self) -> None:
         """Select no feature."""
@@ -59,6 +73,7 @@ class Selection(QObject):
         """Put a model's tree in place; nothing but its root is selected then."""
         self.tree = self.row = tree
         self.token = self.head = self.feature = None
+        self.token_count = 0
 
     def exchange_tree(self, tree: TreeRow) -> None:
         """Put a new tree of the same model in place, the same row selected."""

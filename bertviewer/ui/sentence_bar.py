@@ -70,10 +70,10 @@ class SentenceBar(QWidget):
         self._count.cut_wished.connect(self._run_cut)
         self._random.toggled.connect(self._update)
         self._run.clicked.connect(self.run)
-        self._cancel.clicked.connect(workspace.cancel)
+        self._cancel.clicked.connect(workspace.scheduler.cancel)
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.activity_changed.connect(self._update)
-        workspace.progressed.connect(self._on_progress)
+        workspace.scheduler.activity_changed.connect(self._update)
+        workspace.scheduler.progressed.connect(self._on_progress)
         self._update()
 
     def set_sentence(self, text: str, pair: str | None) -> None:
@@ -109,7 +109,7 @@ class SentenceBar(QWidget):
         self._update()
 
     def _update(self) -> None:
-        activity = self._workspace.activity
+        activity = self._workspace.scheduler.activity
         self._random.setVisible(self._workspace.architecture is not None and not self._is_trained)
         self._cancel.setEnabled(bool(activity))
         # A download has a bar of its own.
@@ -138,7 +138,7 @@ class SentenceBar(QWidget):
         return ""
 
     def _on_progress(self, done: int, total: int, _label: str) -> None:
-        if self._workspace.activity:
+        if self._workspace.scheduler.activity:
             self._progress.setRange(0, total)
             self._progress.setValue(done)
 

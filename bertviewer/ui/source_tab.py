@@ -40,7 +40,7 @@ class SourceTab(QWidget):
 
     def refresh(self) -> None:
         """Show the source of the selected row's class."""
-        row = self._workspace.row
+        row = self._workspace.selection.row
         if row is None:
             return
         wanted = (row.node.class_module, row.node.class_name)

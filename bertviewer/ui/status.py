@@ -21,11 +21,11 @@ class Status(QStatusBar):
         self.addPermanentWidget(self._totals)
         self.addPermanentWidget(WeightsLabel(workspace))
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.activity_changed.connect(self._on_activity)
-        workspace.progressed.connect(self._on_progress)
+        workspace.scheduler.activity_changed.connect(self._on_activity)
+        workspace.scheduler.progressed.connect(self._on_progress)
         workspace.exported.connect(self._on_exported)
         workspace.saved.connect(self._on_saved)
-        workspace.cancelled.connect(self._on_cancelled)
+        workspace.scheduler.cancelled.connect(self._on_cancelled)
 
     def _on_architecture(self) -> None:
         architecture = self._workspace.architecture
@@ -43,18 +43,18 @@ class Status(QStatusBar):
         )
 
     def _on_activity(self) -> None:
-        activity = self._workspace.activity
+        activity = self._workspace.scheduler.activity
         if not activity:
             self.clearMessage()
         elif activity == "run" and not libraries.are_loaded():
             self.showMessage(self.tr("Loading torch and transformers …, your run follows"))
 
     def _on_progress(self, _done: int, _total: int, label: str) -> None:
-        if label == libraries.LABEL and self._workspace.activity == "run":
+        if label == libraries.LABEL and self._workspace.scheduler.activity == "run":
             return  # it is said already, and that the wish is kept
         # Deriving formulas goes on in the background, and is nobody's activity.
         # A download is told where it was asked for.
-        if self._workspace.activity not in ("", "download"):
+        if self._workspace.scheduler.activity not in ("", "download"):
             self.showMessage(f"{label} …")
 
     def _on_exported(self, path: str) -> None:

@@ -54,8 +54,8 @@ class TokenTable(QWidget):
         layout.addWidget(self._table, 1)
 
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
-        workspace.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
-        workspace.token_changed.connect(self._follow)
+        workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
+        workspace.selection.token_changed.connect(self._follow)
         self._on_run()
 
     def _add_action(
@@ -68,7 +68,7 @@ class TokenTable(QWidget):
         self._table.addAction(action)
 
     def _on_run(self) -> None:
-        run = self._workspace.run
+        run = self._workspace.runs.run
         self._rows.set_run(run)
         self._summary.setText("" if run is None else self._rows.summary())
         self._set_widths()
@@ -84,7 +84,7 @@ class TokenTable(QWidget):
             self._table.setColumnWidth(column, width + PADDING)
 
     def _follow(self) -> None:
-        token = self._workspace.token
+        token = self._workspace.selection.token
         if token is None or not 0 <= token < self._rows.rowCount():
             self._table.clearSelection()
             self._table.setCurrentIndex(QModelIndex())
@@ -93,8 +93,8 @@ class TokenTable(QWidget):
 
     def _on_current(self, current: QModelIndex) -> None:
         self._table.scrollTo(current)
-        if current.isValid() and current.row() != self._workspace.token:
-            self._workspace.go(Place(token=current.row()))
+        if current.isValid() and current.row() != self._workspace.selection.token:
+            self._workspace.selection.go(Place(token=current.row()))
 
     def _copy(self) -> None:
         selected = [index.row() for index in self._table.selectionModel().selectedRows()]

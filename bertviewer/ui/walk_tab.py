@@ -73,7 +73,7 @@ class WalkTab(QWidget):
 
     def refresh(self) -> None:
         """Show the walk through the open model, and where in it the selected row is."""
-        architecture, run = self._workspace.architecture, self._workspace.run
+        architecture, run = self._workspace.architecture, self._workspace.runs.run
         if architecture is None:
             return
         # Another row is no other walk: the table keeps its place.
@@ -113,7 +113,7 @@ class WalkTab(QWidget):
         self._caption.setText(text)
 
     def _mark_row(self) -> None:
-        path = "" if self._workspace.row is None else self._workspace.row.node.path
+        path = self._workspace.selection.place.path or ""
         current, number = self._table.currentIndex(), self._steps.row_of(path)
         if current.isValid() and self._steps.path(current.row()) == path:
             return  # of several steps of one module, the one that was clicked stays
@@ -125,4 +125,4 @@ class WalkTab(QWidget):
     def _select_module(self, current: QModelIndex) -> None:
         path = self._steps.path(current.row()) if current.isValid() else None
         if path is not None:
-            self._workspace.select(path)
+            self._workspace.selection.select(path)

@@ -37,7 +37,7 @@ class WeightsConsent(QObject):
         from bertviewer.core.pickles.consent import examine
 
         task = partial(examine, source.path)
-        self._workspace.carry_out("examine", task, partial(self._on_examined, source))
+        self._workspace.scheduler.start("examine", task, partial(self._on_examined, source))
 
     def _on_examined(self, source: ModelSource, examined: "PickleReview") -> None:
         if not examined.refusal and examined.key in _allowed():

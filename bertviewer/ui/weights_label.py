@@ -18,7 +18,7 @@ class WeightsLabel(QLabel):
         self.setObjectName("statusWeights")
         self.setTextFormat(Qt.TextFormat.PlainText)
         workspace.architecture_changed.connect(self._update)
-        workspace.run_changed.connect(self._update)
+        workspace.runs.run_changed.connect(self._update)
         workspace.formulas_changed.connect(self._update)
 
     def _update(self) -> None:

@@ -29,12 +29,12 @@ class WelcomePage(QWidget):
         for widget in (picture, self._text, self._bar):
             layout.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addStretch(3)
-        workspace.activity_changed.connect(self._update)
-        workspace.progressed.connect(lambda _done, _total, label: self._say(label))
+        workspace.scheduler.activity_changed.connect(self._update)
+        workspace.scheduler.progressed.connect(lambda _done, _total, label: self._say(label))
         self._update()
 
     def _update(self) -> None:
-        busy = bool(self._workspace.activity)
+        busy = bool(self._workspace.scheduler.activity)
         self._bar.setVisible(busy)
         self._say(
             self.tr("Loading")
@@ -43,4 +43,4 @@ class WelcomePage(QWidget):
         )
 
     def _say(self, text: str) -> None:
-        self._text.setText(f"{text} …" if self._workspace.activity else text)
+        self._text.setText(f"{text} …" if self._workspace.scheduler.activity else text)

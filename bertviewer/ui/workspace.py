@@ -1,16 +1,14 @@
 """The window's one place for state: the open model, and with it the selection and the runs."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.progress import Progress
 from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
@@ -21,6 +19,7 @@ from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
+from bertviewer.ui.selection import Selection
 
 if TYPE_CHECKING:
     from bertviewer.core.hub.opening import HubModel
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from bertviewer.report.document import DrawnRun
 
 
-class Workspace(Runs):
+class Workspace(QObject):
     """State, and the actions that change it; widgets listen to it and never to one another.
 
     The signals say that a part of the state is new; what it is stands in the attributes.
@@ -40,13 +39,9 @@ class Workspace(Runs):
     confirmed = Signal()
     devices_changed = Signal()
     views_wanted = Signal()
-    activity_changed = Signal()
-    progressed = Signal(int, int, str)
     exported = Signal(str)
     saved = Signal(str)
     weights_arrived = Signal()
-    cancelled = Signal(str)
-    failed = Signal(object)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -60,20 +55,12 @@ class Workspace(Runs):
         self.device_wish = CPU  # where sentences shall run, if they can
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
-        self._scheduler = scheduler = Scheduler(worker, self)
-        self._idle_tasks = IdleTasks(scheduler, self)
+        self.selection = Selection(self)
+        self.runs = Runs(self)
+        self.scheduler = Scheduler(worker, self)
+        self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
+        self._idle_tasks = IdleTasks(self.scheduler, self)
         self._classes = QtClasses(self)
-        self.draw_queue = scheduler.draw_queue
-        self.requests = scheduler.requests
-        scheduler.activity_changed.connect(self.activity_changed)
-        scheduler.progressed.connect(self.progressed)
-        scheduler.cancelled.connect(self.cancelled)
-        scheduler.errored.connect(self.failed)
-
-    @property
-    def activity(self) -> str:
-        """What a person waits for, empty if it is nothing."""
-        return self._scheduler.activity
 
     @property
     def is_deriving(self) -> bool:
@@ -87,13 +74,7 @@ class Workspace(Runs):
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
-        self._scheduler.start("open", partial(tasks.open_model, source), self._on_opened)
-
-    def carry_out(
-        self, activity: str, task: Callable[[Progress], Any], done: Callable[[Any], None]
-    ) -> None:
-        """Have the worker do what a person waits for; a newer wish takes its place."""
-        self._scheduler.start(activity, task, done)
+        self.scheduler.start("open", partial(tasks.open_model, source), self._on_opened)
 
     def open_head(self, task: str) -> None:
         """Open the same model with another head."""
@@ -106,14 +87,14 @@ class Workspace(Runs):
             return
         self._classes.make_all()
         task = partial(tasks.run_sentence, self._model, sentence, random_weights, self.device_wish)
-        self._scheduler.start("run", task, self._on_run, until_drawn=True)
+        self.scheduler.start("run", task, self._on_run, until_drawn=True)
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run."""
-        if self._model is None or self.watched is None:
+        if self._model is None or self.runs.watched is None:
             return
-        task = partial(tasks.check_module, self._model, self.watched.kept, path)
-        self._scheduler.start("check", task, partial(self.set_check, self.watched, path))
+        task = partial(tasks.check_module, self._model, self.runs.watched.kept, path)
+        self.scheduler.start("check", task, partial(self.runs.set_check, self.runs.watched, path))
 
     def export(self, path: Path, drawn: "DrawnRun | None") -> None:
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
@@ -121,22 +102,18 @@ class Workspace(Runs):
             return
         self._classes.make_all()
         task = partial(tasks.write_report, path, self.architecture, drawn, self.models)
-        self._scheduler.start("export", task, lambda written: self.exported.emit(str(written)))
+        self.scheduler.start("export", task, lambda written: self.exported.emit(str(written)))
 
     def export_modules(self, path: Path) -> None:
         """Write every module of the open model as CSV."""
         if self.architecture is None:
             return
         task = partial(tasks.write_modules, path, self.architecture, self.models)
-        self._scheduler.start("save", task, lambda written: self.saved.emit(str(written)))
+        self.scheduler.start("save", task, lambda written: self.saved.emit(str(written)))
 
     def guard(self, *models: ModelSource) -> None:
         """Let nothing that is saved from now on replace a file of these models."""
         self.models = tuple(dict.fromkeys((*self.models, *models)))
-
-    def cancel(self) -> None:
-        """Stop what is going on."""
-        self._scheduler.cancel()
 
     def _on_opened(self, opened: tasks.Opened) -> None:
         self._model = self.requests.model = model = opened.model
@@ -167,13 +144,13 @@ class Workspace(Runs):
                 self._idle_tasks.add(
                     Step(partial(task, model), self._on_derived) for task in derivations
                 )
-        self.set_tree(opened.tree)
-        self.forget_runs()
+        self.selection.set_tree(opened.tree)
+        self.runs.clear()
         self.requests.clear()
         self.architecture_changed.emit()
-        self.comparison_changed.emit()
-        self.run_changed.emit()
-        self.row_changed.emit()
+        self.runs.comparison_changed.emit()
+        self.runs.run_changed.emit()
+        self.selection.row_changed.emit()
 
     def _on_run(self, ran: tasks.Ran) -> None:
         from bertviewer.core.analysis.prediction_data import mask_places  # needs numpy
@@ -186,14 +163,15 @@ class Workspace(Runs):
         # is there to be guessed.
         words = [place for place, token in enumerate(run.tokens) if not token.is_special]
         masks = mask_places(run, self.architecture) if self.architecture is not None else ()
-        self.set_run(watched, next(iter((*masks, *words)), 0))
+        self.selection.set_tokens(len(run.tokens), next(iter((*masks, *words)), 0))
+        self.runs.set_run(watched)
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)
         if self.keys is not None:
             # What the names had promised may not have come true when the weights were loaded.
             self.keys = replace(self.keys, missing=run.source.random_tensors)
-        self.run_changed.emit()
+        self.runs.run_changed.emit()
 
     def _on_views(self, _: None) -> None:
         # At once, before the worker goes on: it would take turns with what is built now.
@@ -210,5 +188,5 @@ class Workspace(Runs):
 
     def _on_derived(self, derived: tasks.Derived) -> None:
         self.architecture = derived.architecture
-        self.exchange_tree(derived.tree)
+        self.selection.exchange_tree(derived.tree)
         self.formulas_changed.emit()

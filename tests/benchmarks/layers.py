@@ -78,9 +78,9 @@ def _on_screen(architecture: Architecture, rounds: int) -> dict[str, float]:
     view = find(panel, QTreeView, "moduleTree")
 
     def show() -> None:
-        workspace.set_tree(fold(architecture))
+        workspace.selection.set_tree(fold(architecture))
         workspace.architecture_changed.emit()
-        workspace.row_changed.emit()
+        workspace.selection.row_changed.emit()
         view.viewport().repaint()
 
     def apply(text: str) -> None:

@@ -99,7 +99,7 @@ def watched(worker, make=application.make_window):
         os._exit(0)
 
     def on_run():
-        if workspace.run is not None:
+        if workspace.runs.run is not None:
             QTimer.singleShot(1000, end)
 
     def run():
@@ -107,7 +107,7 @@ def watched(worker, make=application.make_window):
 
     window.painted.connect(timer.start)
     workspace.confirmed.connect(lambda: QTimer.singleShot(200, run))
-    workspace.run_changed.connect(on_run)
+    workspace.runs.run_changed.connect(on_run)
     return window
 
 application.make_window = watched

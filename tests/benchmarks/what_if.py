@@ -85,7 +85,7 @@ def _in_window(architecture: Architecture, rounds: int) -> float:
     try:
         workspace = Workspace(worker)
         workspace.architecture = architecture
-        workspace.tree = workspace.row = fold(architecture)
+        workspace.selection.tree = workspace.selection.row = fold(architecture)
         tab = WhatIfTab(workspace)
         tab.resize(620, 700)
         tab.show()

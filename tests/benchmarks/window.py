@@ -87,9 +87,9 @@ def _pass(application: QApplication, seconds: float) -> None:
 
 
 def _run(application: QApplication, shown: MainWindow, sentence: Sentence) -> None:
-    before = shown.workspace.run
+    before = shown.workspace.runs.run
     shown.workspace.run_sentence(sentence, random_weights=True)
-    _wait(application, lambda: shown.workspace.run is not before)
+    _wait(application, lambda: shown.workspace.runs.run is not before)
     application.processEvents()
 
 
@@ -112,14 +112,14 @@ def _cancel(application: QApplication, shown: MainWindow, times: int) -> float:
     chance = random.Random(1)
     seconds: list[float] = []
     ended: list[str] = []
-    workspace.cancelled.connect(ended.append)
+    workspace.scheduler.cancelled.connect(ended.append)
     while len(seconds) < times:
         ended.clear()
         workspace.run_sentence(LONG, random_weights=True)
         _pass(application, chance.random() * length * 0.9)
         start = time.perf_counter()
-        workspace.cancel()
-        _wait(application, lambda: not workspace.activity)
+        workspace.scheduler.cancel()
+        _wait(application, lambda: not workspace.scheduler.activity)
         if ended:
             seconds.append(time.perf_counter() - start)
     return float(np.percentile(seconds, 95))

@@ -37,7 +37,7 @@ def _bring(tabs: QTabWidget, title: str) -> None:
 
 def last_run(window: MainWindow) -> ActivationRun:
     """Return the window's last run."""
-    run = window.workspace.run
+    run = window.workspace.runs.run
     assert run is not None
     return run
 
@@ -45,4 +45,8 @@ def last_run(window: MainWindow) -> ActivationRun:
 def is_drawn(window: MainWindow) -> bool:
     """Whether there is a run and all that shows it has been drawn."""
     workspace = window.workspace
-    return workspace.run is not None and not workspace.activity and not workspace.draw_queue.pending
+    return (
+        workspace.runs.run is not None
+        and not workspace.scheduler.activity
+        and not workspace.draw_queue.pending
+    )

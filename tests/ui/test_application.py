@@ -117,7 +117,7 @@ def stuck(progress):
     threading.Event().wait()  # as inside a library, where nobody hears of a cancel
 def hook(window, worker):
     def close_at(words):
-        window.workspace.progressed.connect(
+        window.workspace.scheduler.progressed.connect(
             lambda done, total, label: words in label and window.close())
     def opened():
         if moment == "running":
@@ -126,7 +126,7 @@ def hook(window, worker):
             window.run()
         elif moment == "stuck":
             close_at("stuck")
-            window.workspace.carry_out("save", stuck, print)
+            window.workspace.scheduler.start("save", stuck, print)
     if moment == "painted":
         window.painted.connect(window.close)
     elif moment == "importing":

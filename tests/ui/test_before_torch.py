@@ -74,7 +74,7 @@ def loaded(window: MainWindow, may_import: threading.Event, worker: Worker, qtbo
 def is_at_rest(window: MainWindow, worker: Worker) -> bool:
     return (
         not worker.busy
-        and not window.workspace.activity
+        and not window.workspace.scheduler.activity
         and not window.workspace.draw_queue.pending
     )
 
@@ -103,9 +103,10 @@ def test_values_are_read_at_once_and_what_torch_computes_comes_later(
     opened: MainWindow, may_import: threading.Event, worker: Worker, qtbot: QtBot
 ) -> None:
     show_tab(opened, "Tensors")
-    opened.workspace.select(QUERY.rpartition(".")[0])
+    opened.workspace.selection.select(QUERY.rpartition(".")[0])
     table = find(opened, QTableView, "tensorTable")
     table.selectRow(0)
+    qtbot.waitUntil(lambda: bool(opened.findChildren(QTableView, "valuesTable")))
     values = find(opened, QTableView, "valuesTable")
     qtbot.waitUntil(lambda: values.model() is not None and values.model().rowCount() == 32)
     assert values.model().index(0, 0).data()
@@ -137,10 +138,10 @@ def test_a_run_waits_is_announced_and_comes(
     assert message(opened) == FOLLOWS
     # What the worker tells of its waiting does not take its place.
     labels: list[str] = []
-    opened.workspace.progressed.connect(lambda _done, _total, label: labels.append(label))
+    opened.workspace.scheduler.progressed.connect(lambda _done, _total, label: labels.append(label))
     qtbot.waitUntil(lambda: libraries.LABEL in labels, timeout=OPEN_TIMEOUT)
     assert message(opened) == FOLLOWS
-    assert opened.workspace.run is None
+    assert opened.workspace.runs.run is None
     may_import.set()
     qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
     assert len(last_run(opened).tokens) == 4
@@ -154,7 +155,7 @@ def test_waiting_can_be_cancelled(
     opened.set_sentence("the cat", None)
     find(opened, QPushButton, "runButton").click()
     find(opened, QPushButton, "cancelButton").click()
-    qtbot.waitUntil(lambda: not opened.workspace.activity, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not opened.workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
     assert not libraries.are_loaded()
     assert message(opened) == ""
     find(opened, QPushButton, "runButton").click()
@@ -222,7 +223,7 @@ def test_libraries_that_cannot_be_imported_are_told_and_the_rest_stays(
     seen: Path, window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     failures: list[BaseException] = []
-    window.workspace.failed.connect(failures.append)
+    window.workspace.scheduler.errored.connect(failures.append)
     window.open_named(str(seen))
     qtbot.waitUntil(lambda: bool(failures), timeout=OPEN_TIMEOUT)
     assert "cannot open shared object file" in str(failures[0])

@@ -23,7 +23,7 @@ def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return the window with the demo, a run, and the formula of a layer in sight."""
     window = demo_window
     find(window, QTabWidget, "detailTabs").setCurrentIndex(FORMULA)
-    window.workspace.select("encoder.layer.2")
+    window.workspace.selection.select("encoder.layer.2")
     window.set_sentence("a test sentence", None)
     window.run()
     idle(window, worker, qtbot)
@@ -31,7 +31,9 @@ def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
 
 
 def idle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.activity and not worker.busy, timeout=60_000)
+    qtbot.waitUntil(
+        lambda: not window.workspace.scheduler.activity and not worker.busy, timeout=60_000
+    )
 
 
 def panel(window: MainWindow) -> CheckPanel:
@@ -46,7 +48,7 @@ def inside(window: MainWindow, kind: type[Any], name: str) -> Any:
 
 def press(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     inside(window, QPushButton, "checkButton").click()
-    assert window.workspace.activity == "check"
+    assert window.workspace.scheduler.activity == "check"
     idle(window, worker, qtbot)
 
 
@@ -130,25 +132,25 @@ def test_a_cross_is_told_by_sign_words_and_colour(
 
 def test_results_last_as_long_as_their_run(ready: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     press(ready, worker, qtbot)
-    ready.workspace.select("encoder.layer.2.intermediate.dense")
+    ready.workspace.selection.select("encoder.layer.2.intermediate.dense")
     assert not shown(ready, QTableView, "checkTable")
     press(ready, worker, qtbot)
     assert [row[0] for row in rows(ready, "checkTable")] == ["output"]
     assert not shown(ready, QToolButton, "checkHeadsButton")
-    ready.workspace.select("encoder.layer.2")
+    ready.workspace.selection.select("encoder.layer.2")
     assert shown(ready, QTableView, "checkTable")
-    assert len(ready.workspace.checks) == 2
+    assert len(ready.workspace.runs.checks) == 2
     ready.run()
     idle(ready, worker, qtbot)
-    assert ready.workspace.checks == {}
+    assert ready.workspace.runs.checks == {}
     assert not shown(ready, QTableView, "checkTable")
     ready.open_source(parse_source("albert-base-v2"))
     idle(ready, worker, qtbot)
-    assert ready.workspace.checks == {}
+    assert ready.workspace.runs.checks == {}
 
 
 def test_a_list_is_never_called(ready: MainWindow) -> None:
-    ready.workspace.select("encoder.layer")
+    ready.workspace.selection.select("encoder.layer")
     assert not inside(ready, QPushButton, "checkButton").isEnabled()
 
 
@@ -156,6 +158,6 @@ def test_a_check_can_be_cancelled(ready: MainWindow, worker: Worker, qtbot: QtBo
     inside(ready, QPushButton, "checkButton").click()
     find(ready, QPushButton, "cancelButton").click()
     idle(ready, worker, qtbot)
-    assert ready.workspace.checks == {}
+    assert ready.workspace.runs.checks == {}
     press(ready, worker, qtbot)
-    assert list(ready.workspace.checks) == ["encoder.layer.2"]
+    assert list(ready.workspace.runs.checks) == ["encoder.layer.2"]

@@ -72,8 +72,8 @@ def test_the_main_job(
 
     index = click_row(tree, qtbot, ["encoder", "layer", "0–5", "3", "attention", "self"])
     assert index.siblingAtColumn(CLASS).data() == "BertSelfAttention"
-    assert window.workspace.row is not None
-    assert window.workspace.row.key == "encoder.layer.3.attention.self"
+    assert window.workspace.selection.row is not None
+    assert window.workspace.selection.row.key == "encoder.layer.3.attention.self"
 
     tabs.setCurrentIndex(1)
     formula = find(window, FormulaView)
@@ -144,8 +144,8 @@ def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtB
     scene = box.mapViewToScene(QPointF(2.0, value))
     place = plot.mapFromScene(scene)
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert window.workspace.row is not None
-    assert window.workspace.row.key == "encoder.layer.2"
+    assert window.workspace.selection.row is not None
+    assert window.workspace.selection.row.key == "encoder.layer.2"
     tree = find(window, QTreeView, "moduleTree")
     assert tree.currentIndex().data() == "2"
 
@@ -177,7 +177,7 @@ def test_the_filter_keeps_matches_and_their_ancestors(
     demo_window: MainWindow, qtbot: QtBot
 ) -> None:
     tree = find(demo_window, QTreeView, "moduleTree")
-    demo_window.workspace.select("pooler")
+    demo_window.workspace.selection.select("pooler")
     qtbot.keyClicks(find(demo_window, QLineEdit, "treeFilter"), "token_type")
     qtbot.waitUntil(lambda: tree.model().rowCount(tree.model().index(0, 0)) == 1)
     root = tree.model().index(0, MODULE)
@@ -186,8 +186,8 @@ def test_the_filter_keeps_matches_and_their_ancestors(
     assert tree.model().rowCount(embeddings) == 1
     assert child(tree.model(), embeddings, "token_type_embeddings").isValid()
     # What is hidden stays selected in the details.
-    assert demo_window.workspace.row is not None
-    assert demo_window.workspace.row.key == "pooler"
+    assert demo_window.workspace.selection.row is not None
+    assert demo_window.workspace.selection.row.key == "pooler"
     find(demo_window, QLineEdit, "treeFilter").clear()
     qtbot.waitUntil(lambda: tree.model().rowCount(tree.model().index(0, 0)) == 3)
     assert tree.currentIndex().data() == "pooler"
@@ -273,7 +273,7 @@ def test_a_report_that_is_given_up_is_told(
     demo_window: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path
 ) -> None:
     cancelled: list[str] = []
-    demo_window.workspace.cancelled.connect(cancelled.append)
+    demo_window.workspace.scheduler.cancelled.connect(cancelled.append)
     demo_window.run()  # the worker is busy for a moment, and the report waits
     demo_window.export_report(tmp_path / "report.pdf")
     demo_window.open_named("albert-base-v2")

@@ -23,7 +23,7 @@ from tests.ui.source_in_sight import CODE, source_tab
 
 def test_a_text_is_found_in_the_source(demo_window: MainWindow, qtbot: QtBot) -> None:
     window = demo_window
-    window.workspace.select("encoder.layer.1.attention.self")
+    window.workspace.selection.select("encoder.layer.1.attention.self")
     _, view = source_tab(window)
     bar, field = find(window, FindBar, "findBar"), find(window, QLineEdit, "findField")
     count = find(window, QLabel, "findCount")
@@ -56,7 +56,7 @@ def test_a_text_is_found_in_the_source(demo_window: MainWindow, qtbot: QtBot) ->
 
     # Another class is looked through as well.
     field.setText("class LayerNorm")
-    window.workspace.select("embeddings.LayerNorm")
+    window.workspace.selection.select("embeddings.LayerNorm")
     assert count.text() == "1 of 1"
     qtbot.keyClick(field, Qt.Key.Key_Escape)
     assert not bar.isVisible()

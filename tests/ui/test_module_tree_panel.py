@@ -26,9 +26,9 @@ def panel(workspace: Workspace, qtbot: QtBot) -> ModuleTreePanel:
     qtbot.addWidget(panel)
     panel.resize(700, 500)
     panel.show()
-    workspace.set_tree(fold(plain("bert-base-uncased")))
+    workspace.selection.set_tree(fold(plain("bert-base-uncased")))
     workspace.architecture_changed.emit()
-    workspace.row_changed.emit()
+    workspace.selection.row_changed.emit()
     return panel
 
 
@@ -92,10 +92,12 @@ def test_all_matches_are_open_and_the_layers_close_again(
 def test_a_filter_selects_nothing_by_itself(
     panel: ModuleTreePanel, workspace: Workspace, qtbot: QtBot
 ) -> None:
-    workspace.select("encoder.layer.3.attention.self.query")
+    workspace.selection.select("encoder.layer.3.attention.self.query")
     assert selected(panel) == "encoder.layer.3.attention.self.query"
     chosen: list[str] = []
-    workspace.row_changed.connect(lambda: chosen.append(workspace.place.path or ""))
+    workspace.selection.row_changed.connect(
+        lambda: chosen.append(workspace.selection.place.path or "")
+    )
     filter_by(panel, qtbot, "pooler")
     assert selected(panel) is None
     filter_by(panel, qtbot, "zzz")

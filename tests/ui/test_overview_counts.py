@@ -37,7 +37,7 @@ def is_deriving(window: MainWindow) -> bool:
 
 
 def test_the_three_lines_of_a_layer(demo_window: MainWindow) -> None:
-    demo_window.workspace.select("encoder.layer.2")
+    demo_window.workspace.selection.select("encoder.layer.2")
     assert sums(demo_window)[0] == (
         f"{LAYER}\n"
         "= 4·384² + 2·384·1536 + 9·384 + 1536\n"
@@ -47,7 +47,7 @@ def test_the_three_lines_of_a_layer(demo_window: MainWindow) -> None:
 
 
 def test_costs_shapes_memory_and_the_symbols_in_use(demo_window: MainWindow) -> None:
-    demo_window.workspace.select("pooler")
+    demo_window.workspace.selection.select("pooler")
     shown = texts(demo_window)
     assert sums(demo_window)[1] == (
         "B·D²\n= 1·384²\n= 147,456 multiply-adds = 294,912 FLOPs, two for each"
@@ -57,7 +57,7 @@ def test_costs_shapes_memory_and_the_symbols_in_use(demo_window: MainWindow) -> 
     assert shown[shown.index("float32") + 1] == "0.59 MB = 0.56 MiB"
     assert shown[shown.index("int4") + 1] == "0.07 MB = 0.07 MiB"
 
-    demo_window.workspace.select("embeddings.word_embeddings")
+    demo_window.workspace.selection.select("embeddings.word_embeddings")
     shown = texts(demo_window)
     assert shown[shown.index("V") + 1] == "vocab_size = 30,522, tokens in the vocabulary"
     assert "D" in shown
@@ -69,20 +69,20 @@ def test_i_as_a_multiple_of_d(demo_window: MainWindow, qtbot: QtBot) -> None:
         qtbot.waitUntil(lambda: sums(demo_window)[0].startswith(text))
 
     workspace = demo_window.workspace
-    workspace.select("encoder.layer.2")
+    workspace.selection.select("encoder.layer.2")
     box = find(overview(demo_window), QCheckBox, "relationCheck")
     assert (box.text(), box.isChecked()) == ("Write I as 4·D", False)
     box.click()
     wait_for("12·D² + 13·D\n= 12·384² + 13·384\n")
     assert find(overview(demo_window), QCheckBox, "relationCheck").isChecked()
-    workspace.select("encoder")
+    workspace.selection.select("encoder")
     # The wish lasts, from module to module.
     assert sums(demo_window)[0].startswith("N·(12·D² + 13·D)\n")
     find(overview(demo_window), QCheckBox, "relationCheck").click()
     wait_for(f"N·({LAYER})\n")
-    workspace.select("encoder.layer[0–5]")
+    workspace.selection.select("encoder.layer[0–5]")
     assert "Count, in symbols, of each layer" in texts(demo_window)
-    workspace.select("pooler")
+    workspace.selection.select("pooler")
     assert overview(demo_window).findChildren(QCheckBox) == []
 
 
@@ -132,7 +132,7 @@ def test_a_narrow_view_is_a_high_one(view: CountView) -> None:
 
 def test_why_a_module_has_no_multiply_adds(demo_window: MainWindow) -> None:
     workspace = demo_window.workspace
-    workspace.select("embeddings.LayerNorm")
+    workspace.selection.select("embeddings.LayerNorm")
     assert "0: only matrix products are counted" in texts(demo_window)
     architecture = workspace.architecture
     assert architecture is not None
@@ -157,14 +157,14 @@ def test_why_a_module_has_no_multiply_adds(demo_window: MainWindow) -> None:
 
 
 def test_all_layers_of_a_folded_row(demo_window: MainWindow) -> None:
-    demo_window.workspace.select("encoder.layer[0–5]")
+    demo_window.workspace.selection.select("encoder.layer[0–5]")
     assert sums(demo_window)[0].endswith(
         "= 1,774,464 ✓ equals the real count, 6 layers: 10,646,784"
     )
 
 
 def test_small_memory_is_in_bytes(demo_window: MainWindow) -> None:
-    demo_window.workspace.select("embeddings.LayerNorm")
+    demo_window.workspace.selection.select("embeddings.LayerNorm")
     shown = texts(demo_window)
     assert shown[shown.index("float32") + 1] == "3,072 bytes"
 
@@ -181,14 +181,14 @@ def test_all_tabs_are_in_sight_in_a_small_window(demo_window: MainWindow, qtbot:
 def test_why_a_tied_head_counts_nothing(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     window.open_source(parse_source("demo", "masked-lm"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    window.workspace.select("cls.predictions.decoder")
+    window.workspace.selection.select("cls.predictions.decoder")
     shown = texts(window)
     assert shown[shown.index("Tied") + 1] == (
         "weight is bert.embeddings.word_embeddings.weight, counted there\n"
         "bias is cls.predictions.bias, counted there"
     )
-    window.workspace.select("cls")
+    window.workspace.selection.select("cls")
     shown = texts(window)
     assert "bias" not in shown[shown.index("Tied") + 1]
-    window.workspace.select("")
+    window.workspace.selection.select("")
     assert "Tied" not in texts(window)

@@ -55,17 +55,17 @@ def test_a_page_is_built_when_it_is_first_seen_and_refreshed_in_sight_only(
     for place in pages.places:
         qtbot.addWidget(place)
     assert not pages.all_built
-    workspace.row_changed.emit()
+    workspace.selection.row_changed.emit()
     first = pages.current
     assert pages.all_built == (first,)
     assert first.count == 1
     for _ in range(3):
-        workspace.token_changed.emit()
+        workspace.selection.token_changed.emit()
     assert first.count == 1
     qtbot.waitUntil(lambda: not workspace.draw_queue.pending)
     assert first.count == 2
     pages.show(1)
-    workspace.row_changed.emit()
+    workspace.selection.row_changed.emit()
     assert (first.count, pages.current.count) == (2, 1)
     pages.show(0)
     assert first.count == 3

@@ -20,7 +20,9 @@ LONG = "word " * 500
 
 
 def idle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not window.workspace.activity and not worker.busy, timeout=60_000)
+    qtbot.waitUntil(
+        lambda: not window.workspace.scheduler.activity and not worker.busy, timeout=60_000
+    )
 
 
 def test_cancel_works_in_the_middle_of_the_forward_pass(
@@ -48,12 +50,12 @@ def test_cancel_works_in_the_middle_of_the_forward_pass(
             pressed.set()
 
     monkeypatch.setattr(tasks, "run_sentence", run_to_a_layer)
-    window.workspace.progressed.connect(press)
+    window.workspace.scheduler.progressed.connect(press)
     window.set_sentence(LONG, None)
     window.run()
     idle(window, worker, qtbot)
     assert pressed.is_set()
-    assert window.workspace.run is None
+    assert window.workspace.runs.run is None
     assert not window.findChildren(QMessageBox, "errorDialog")
     # Nothing of the run that was cancelled stays on the model.
     window.set_sentence("a test", None)
@@ -69,7 +71,7 @@ def test_many_clicks_on_run_leave_one_run(
 ) -> None:
     window = demo_window
     runs: list[object] = []
-    window.workspace.run_changed.connect(lambda: runs.append(window.workspace.run))
+    window.workspace.runs.run_changed.connect(lambda: runs.append(window.workspace.runs.run))
     window.set_sentence("a test", None)
     button = find(window, QPushButton, "runButton")
     for _ in range(20):
@@ -88,7 +90,7 @@ def test_opening_another_model_during_a_run_wins(
     idle(window, worker, qtbot)
     assert window.workspace.architecture is not None
     assert window.workspace.architecture.source.name == "albert-base-v2"
-    assert window.workspace.run is None
+    assert window.workspace.runs.run is None
     # The formulas came as well, though opening and running interrupt deriving them.
     assert window.workspace.architecture.root.count_formula.count("D")
 
@@ -105,7 +107,7 @@ def test_the_sentence_stays_above_when_another_model_has_no_run(
     before = bar.y(), bar.height()
     window.open_source(parse_source("albert-base-v2"))
     idle(window, worker, qtbot)
-    assert window.workspace.run is None
+    assert window.workspace.runs.run is None
     qtbot.waitUntil(lambda: (bar.y(), bar.height()) == before)
 
 
@@ -138,10 +140,10 @@ def test_the_event_loop_goes_on_during_a_run(
     # A window that waits for the worker would get no turn at all until the run is over.
     for _ in range(10):
         qtbot.wait(1)
-        assert window.workspace.activity == "run"
+        assert window.workspace.scheduler.activity == "run"
     goes_on.set()
     idle(window, worker, qtbot)
-    assert window.workspace.run is not None
+    assert window.workspace.runs.run is not None
 
 
 def test_tokens_are_listed_with_ids_and_segments(
@@ -172,9 +174,9 @@ def test_every_tab_can_show_every_row(demo_window: MainWindow, qtbot: QtBot) -> 
     for index in range(tabs.count()):
         tabs.setCurrentIndex(index)
         for node in architecture.modules[:: 1 if index == 1 else 9]:
-            window.workspace.select(node.path)
-            assert window.workspace.row is not None
-            assert window.workspace.row.node == node
+            window.workspace.selection.select(node.path)
+            assert window.workspace.selection.row is not None
+            assert window.workspace.selection.row.node == node
     qtbot.wait(1)
 
 
@@ -188,9 +190,9 @@ def test_a_key_in_the_table_of_the_run_before_selects_no_token_that_is_gone(
     idle(window, worker, qtbot)
     table = find(window, QTableView, "tokenTable")
     # The run is there, and the table is drawn in a later turn of the event loop.
-    workspace.run_changed.connect(lambda: table.selectRow(30))
+    workspace.runs.run_changed.connect(lambda: table.selectRow(30))
     window.set_sentence("a test", None)
     window.run()
     idle(window, worker, qtbot)
     assert len(last_run(window).tokens) == 4
-    assert workspace.token == table.currentIndex().row() == 1
+    assert workspace.selection.token == table.currentIndex().row() == 1

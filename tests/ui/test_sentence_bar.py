@@ -16,7 +16,7 @@ def test_without_weights_that_is_said_first(window: MainWindow, qtbot: QtBot) ->
     window.open_source(parse_source("bert-base-uncased"))
     workspace = window.workspace
     qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.activity, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
     assert button.toolTip() == "This model has no weights. Choose random weights to run it."
     find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
     assert button.isEnabled()
@@ -37,7 +37,7 @@ def test_typing_during_a_run_leaves_its_progress(demo_window: MainWindow, qtbot:
     window.set_sentence("a test", None)
     window.run()
     workspace, bar = window.workspace, find(window, QProgressBar, "runProgress")
-    workspace.progressed.emit(3, 7, "running")
+    workspace.scheduler.progressed.emit(3, 7, "running")
     find(window, QLineEdit, "sentenceEdit").setText("another one")
     assert (bar.value(), bar.maximum()) == (3, 7)
     assert not find(window, QPushButton, "runButton").isEnabled()

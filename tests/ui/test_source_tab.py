@@ -76,7 +76,7 @@ def test_lines_are_numbered_as_in_their_files(qtbot: QtBot) -> None:
 
 def test_the_selected_modules_class_is_shown(demo_window: MainWindow, qtbot: QtBot) -> None:
     window = demo_window
-    window.workspace.select("encoder.layer.1.attention.self")
+    window.workspace.selection.select("encoder.layer.1.attention.self")
     page, view = source_tab(window)
     (expected,) = source_of("transformers.models.bert.modeling_bert", "BertSelfAttention")
     assert view.toPlainText() == expected.text.rstrip("\n")
@@ -98,9 +98,9 @@ def test_the_selected_modules_class_is_shown(demo_window: MainWindow, qtbot: QtB
     # The same class elsewhere leaves the reader at the line that is being read.
     view.moveCursor(QTextCursor.MoveOperation.End)
     at = view.textCursor().position()
-    window.workspace.select("encoder.layer.2.attention.self")
+    window.workspace.selection.select("encoder.layer.2.attention.self")
     assert view.textCursor().position() == at
-    window.workspace.select("embeddings.LayerNorm")
+    window.workspace.selection.select("embeddings.LayerNorm")
     assert "class LayerNorm(Module)" in view.toPlainText()
 
 

@@ -70,7 +70,7 @@ def test_no_name_of_a_file_is_read_as_html(
     tabs = find(window, QTabWidget, "detailTabs")
     told = set(tips(window))
     for path in ("", NAME):
-        window.workspace.select(path)
+        window.workspace.selection.select(path)
         for number in range(tabs.count()):
             tabs.setCurrentIndex(number)
             for table in window.findChildren(QTableView, "tensorTable"):

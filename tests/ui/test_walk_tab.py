@@ -96,18 +96,18 @@ def test_a_click_selects_the_module_and_back(
     workspace = demo_window.workspace
     view = table(tab)
     click(view, row_of(tab, "MultiHeadSelfAttention"), qtbot)
-    assert workspace.row is not None
-    assert workspace.row.key == "encoder.layer.0.attention"
+    assert workspace.selection.row is not None
+    assert workspace.selection.row.key == "encoder.layer.0.attention"
     # An addition has no module; the selection in the tree stays.
     click(view, row_of(tab, "Add"), qtbot)
-    assert workspace.row.key == "encoder.layer.0.attention"
-    workspace.select("embeddings.LayerNorm")
+    assert workspace.selection.row.key == "encoder.layer.0.attention"
+    workspace.selection.select("embeddings.LayerNorm")
     assert view.currentIndex().row() == row_of(tab, "Embedding-Norm")
-    workspace.select("")
+    workspace.selection.select("")
     assert not view.currentIndex().isValid()
     # The same step once more, after the tree has been elsewhere.
     click(view, row_of(tab, "Embedding-Norm"), qtbot)
-    assert workspace.row.key == "embeddings.LayerNorm"
+    assert workspace.selection.row.key == "embeddings.LayerNorm"
 
 
 def test_the_ids_of_the_last_run(tab: WalkTab, demo_window: MainWindow, qtbot: QtBot) -> None:

@@ -57,18 +57,18 @@ def workspace_of(tab: WhatIfTab) -> Workspace:
 def open_in(tab: WhatIfTab, architecture: Architecture) -> None:
     workspace = workspace_of(tab)
     workspace.architecture = architecture
-    workspace.tree = workspace.row = fold(workspace.architecture)
+    workspace.selection.tree = workspace.selection.row = fold(workspace.architecture)
     workspace.architecture_changed.emit()
     tab.refresh()
 
 
 def select(tab: WhatIfTab, key: str) -> TreeRow:
     workspace = workspace_of(tab)
-    workspace.select(key)
+    workspace.selection.select(key)
     tab.refresh()
-    assert workspace.row is not None
-    assert workspace.row.key == key
-    return workspace.row
+    assert workspace.selection.row is not None
+    assert workspace.selection.row.key == key
+    return workspace.selection.row
 
 
 def spin(tab: QWidget, letter: str) -> QSpinBox:

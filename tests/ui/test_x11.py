@@ -25,7 +25,7 @@ def hook(window, worker):
     window.painted.connect(lambda: say("painted"))
     window.workspace.architecture_changed.connect(lambda: say("opened"))
     def ran():
-        run = window.workspace.run
+        run = window.workspace.runs.run
         if run is None:
             return
         def look():
@@ -37,7 +37,7 @@ def hook(window, worker):
                 say("ran", len(run.tokens))
         timer = QTimer(window, interval=300, timeout=look)
         timer.start()
-    window.workspace.run_changed.connect(ran)
+    window.workspace.runs.run_changed.connect(ran)
 sys.argv[1:] = ["demo"]
 sys.exit(app.main())
 """
@@ -63,8 +63,8 @@ def hook(window, worker):
         if workspace.architecture is None:
             return
         say("opened")
-        if workspace.run is not None:
-            say("ran", len(workspace.run.tokens), "torch" in sys.modules)
+        if workspace.runs.run is not None:
+            say("ran", len(workspace.runs.run.tokens), "torch" in sys.modules)
         index = tree.indexAt(tree.viewport().rect().topLeft())
         rows = []
         while index.isValid():
@@ -75,9 +75,9 @@ def hook(window, worker):
             place = tree.visualRect(rows[names.index("query")]).center()
             place = tree.viewport().mapToGlobal(place)
             say("filtered", place.x(), place.y())
-        if workspace.row is not None and workspace.row.node.name == "query":
+        if workspace.selection.row is not None and workspace.selection.row.node.name == "query":
             say("selected", "torch" in sys.modules)
-        if workspace.activity == "run" and not may_import.is_set():
+        if workspace.scheduler.activity == "run" and not may_import.is_set():
             message = window.findChild(QStatusBar).currentMessage()
             if message:
                 say("asked:", message)

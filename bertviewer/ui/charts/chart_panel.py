@@ -76,10 +76,10 @@ class ChartPanel(QWidget):
         # Controls begin where the plot does.
         self._title.setVisible(bool(title))
         for signal in (
-            workspace.row_changed,
-            workspace.token_changed,
-            workspace.head_changed,
-            workspace.feature_changed,
+            workspace.selection.row_changed,
+            workspace.selection.token_changed,
+            workspace.selection.head_changed,
+            workspace.selection.feature_changed,
         ):
             signal.connect(self._mark)
         self.show_charts(None)
@@ -112,7 +112,7 @@ class ChartPanel(QWidget):
     ) -> None:
         """Show the last run's chart, and run A's if there is one, in place of those before."""
         self._partners = partners or Partners()
-        comparison = self._workspace.comparison
+        comparison = self._workspace.runs.comparison
         charts = [] if b is None else arranged(b, a, comparison, self._partners, translate)
         is_double = len(charts) > 1
         if is_double and len(self._columns) == 1:
@@ -199,19 +199,19 @@ class ChartPanel(QWidget):
         plot.setToolTip("" if metrics.horizontalAdvance(text) <= room else plain_tip(text))
 
     def _go(self, place: Place) -> None:
-        self._workspace.go(place)
+        self._workspace.selection.go(place)
 
     def _go_from_a(self, place: Place) -> None:
         """Follow a click on A: its tokens are others than B's."""
         token = next((j for i, j in self._partners.tokens if i == place.token), None)
-        self._workspace.go(Place(place.path, token, place.head, place.feature))
+        self._workspace.selection.go(Place(place.path, token, place.head, place.feature))
 
     def _mark(self) -> None:
         if self.isVisible():
             self._mark_all()
 
     def _mark_all(self) -> None:
-        place = self._workspace.place
+        place = self._workspace.selection.place
         self.plot.mark(place)
         token = next((i for i, j in self._partners.tokens if j == place.token), None)
         for column in self._columns[1:]:

@@ -29,7 +29,7 @@ class RandomBanner(QFrame):
         layout.addWidget(self._button)
         self.hide()
         workspace.architecture_changed.connect(self._update)
-        workspace.run_changed.connect(self._update)
+        workspace.runs.run_changed.connect(self._update)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Tint the window's colour with the warning's; Qt calls it."""
@@ -68,7 +68,7 @@ class RandomBanner(QFrame):
                     "figure with them comes from training."
                 ),
             )
-            words = before if self._workspace.run is None else after
+            words = before if self._workspace.runs.run is None else after
             text = count_text(len(random), *words, architecture.tensor_count)
             self._text.setText(text)
             self._text.setToolTip(text)

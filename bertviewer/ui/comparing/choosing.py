@@ -55,7 +55,7 @@ class Comparing(QObject):
         left = self._workspace.source
         assert left is not None  # only an open model is compared
         task = partial(tasks.compare, left, right)
-        self._workspace.carry_out("compare", task, partial(self._show, left))
+        self._workspace.scheduler.start("compare", task, partial(self._show, left))
 
     def _show(self, left: ModelSource, compared: tasks.Compared) -> None:
         from bertviewer.ui.comparing.window import ComparisonWindow
@@ -68,4 +68,4 @@ class Comparing(QObject):
     def _go(self, left: ModelSource, path: str) -> None:
         # Another model may be open by now, with a module of the same path.
         if self._workspace.source == left:
-            self._workspace.go(Place(path))
+            self._workspace.selection.go(Place(path))

@@ -39,25 +39,25 @@ class HubBar(QWidget):
         layout.addWidget(self._download)
         layout.addWidget(self._cancel)
         self._download.clicked.connect(self._on_download)
-        self._cancel.clicked.connect(workspace.cancel)
+        self._cancel.clicked.connect(workspace.scheduler.cancel)
         workspace.architecture_changed.connect(self._update)
-        workspace.activity_changed.connect(self._update)
-        workspace.progressed.connect(self._on_progress)
+        workspace.scheduler.activity_changed.connect(self._update)
+        workspace.scheduler.progressed.connect(self._on_progress)
         self._update()
 
     def _on_download(self) -> None:
         if (remote := self._workspace.remote) is not None:
             arrived = self._workspace.weights_arrived
             task = partial(tasks.fetch_weights, remote)
-            self._workspace.carry_out(DOWNLOAD, task, lambda _: arrived.emit())
+            self._workspace.scheduler.start(DOWNLOAD, task, lambda _: arrived.emit())
 
     def _update(self) -> None:
         remote = self._workspace.remote
         missing = 0 if remote is None else remote.missing_bytes()
         self.setVisible(missing > 0 or bool(remote and remote.why_no_weights))
-        is_coming = self._workspace.activity == DOWNLOAD
+        is_coming = self._workspace.scheduler.activity == DOWNLOAD
         self._download.setVisible(missing > 0 and not is_coming)
-        self._download.setEnabled(not self._workspace.activity)
+        self._download.setEnabled(not self._workspace.scheduler.activity)
         self._cancel.setVisible(is_coming)
         self._progress.setVisible(is_coming)
         self._progress.setRange(0, 0)
@@ -72,7 +72,7 @@ class HubBar(QWidget):
 
     def _on_progress(self, done: int, total: int, label: str) -> None:
         # A run downloads what it lacks, too; the sentence's own bar tells how far that is.
-        if self.isVisible() and self._workspace.activity in (DOWNLOAD, "run"):
+        if self.isVisible() and self._workspace.scheduler.activity in (DOWNLOAD, "run"):
             self._progress.setRange(0, total)
             self._progress.setValue(done)
             self._say(label)

@@ -58,8 +58,8 @@ class AllHeads(View):
         layout.addWidget(self._panel)
         self._measure.currentIndexChanged.connect(self._show)
         self._request.finished.connect(self._on_finished)
-        workspace.run_changed.connect(self._forget)
-        workspace.comparison_changed.connect(self._forget)
+        workspace.runs.run_changed.connect(self._forget)
+        workspace.runs.comparison_changed.connect(self._forget)
         # There may be runs already.
         self._forget()
 
@@ -84,13 +84,8 @@ class AllHeads(View):
 
     def _forget(self) -> None:
         """Keep no more of runs that are gone."""
-        self._known = {run: self._known.get(run, {}) for run in self._runs()}
+        self._known = {run: self._known.get(run, {}) for run in self.workspace.runs.both}
         self._drawn = None
-
-    def _runs(self) -> tuple[WatchedRun, ...]:
-        """Return the last run and run A, which may be the same."""
-        workspace = self.workspace
-        return tuple(run for run in (workspace.watched, workspace.kept) if run is not None)
 
     def _missing(self) -> list[AttentionLayer]:
         runs = self._known.values()
@@ -123,10 +118,16 @@ class AllHeads(View):
         is_done = done == len(self._layers)
         title = self.tr("All heads") if is_done else self.tr("computing… {0} of {1}")
         self._panel.set_title(title.format(done, len(self._layers)))
-        shown = self._runs(), self.workspace.comparison, self.measure, self._layers, done
+        shown = (
+            self.workspace.runs.both,
+            self.workspace.runs.comparison,
+            self.measure,
+            self._layers,
+            done,
+        )
         if shown != self._drawn:
             self._drawn = shown
-            charts = [self._chart(run) for run in self._runs()]
+            charts = [self._chart(run) for run in self.workspace.runs.both]
             self._panel.show_charts(charts[0], charts[1] if charts[1:] else None, Partners())
         for grid in self._grids:
             grid.mark_row(

@@ -59,19 +59,19 @@ class AttentionView(View):
         self._every.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
         self._root.toggled.connect(self._draw_later)
-        workspace.run_changed.connect(self._on_runs)
-        workspace.comparison_changed.connect(self._on_runs)
+        workspace.runs.run_changed.connect(self._on_runs)
+        workspace.runs.comparison_changed.connect(self._on_runs)
         workspace.architecture_changed.connect(self._on_architecture)
 
     def refresh(self) -> None:
         """Show the attention that the tree has selected, or look for it."""
-        watched, architecture = self.workspace.watched, self.workspace.architecture
+        watched, architecture = self.workspace.runs.watched, self.workspace.architecture
         if watched is None or architecture is None:
             return
         if self._layers_of is not watched:
             self._layers_of = watched
             self._layers = attention_layers(architecture, watched.run)
-        path = self.workspace.place.path or ""
+        path = self.workspace.selection.place.path or ""
         self._layer = followed(architecture, self._layers, path, self._layer)
         self._line.setVisible(self._layer is not None)
         if self._layer is None:
@@ -143,7 +143,7 @@ class AttentionView(View):
             return
         self._heads.set_title(*self._heads_title(self._pair))
         is_root = self._root.isChecked()
-        wanted = self._pair, self.workspace.comparison, is_root
+        wanted = self._pair, self.workspace.runs.comparison, is_root
         if self._drawn_heads != wanted:
             self._drawn_heads = wanted
             make = partial(heads_chart, is_root=is_root, translate=translate)
@@ -151,7 +151,7 @@ class AttentionView(View):
 
     def _heads_title(self, pair: AttentionPair) -> tuple[str, str]:
         """Return what the small heatmaps are, and what is written above them."""
-        if pair.a is not None and self.workspace.comparison == "difference":
+        if pair.a is not None and self.workspace.runs.comparison == "difference":
             blank = self.tr("Rows and columns of tokens that A does not have are left blank.")
             return self.tr("Heads, B − A"), blank
         tip = self.tr("H is the entropy of a head in nats: 0 where each token looks at one.")
@@ -166,17 +166,17 @@ class AttentionView(View):
         if self._pair is None:
             return
         # Without a selected one the first: showing it selects nothing.
-        head = min(self.workspace.head or 0, len(self._pair.b.maps.probabilities) - 1)
-        self._most.show_token(self._pair.b, head, self.workspace.token)
+        head = min(self.workspace.selection.head or 0, len(self._pair.b.maps.probabilities) - 1)
+        self._most.show_token(self._pair.b, head, self.workspace.selection.token)
         is_root = self._root.isChecked()
-        wanted = self._pair, self.workspace.comparison, head, is_root
+        wanted = self._pair, self.workspace.runs.comparison, head, is_root
         if self._drawn_head != wanted:
             self._drawn_head = wanted
             self._head.show_head(self._pair, head, is_root)
 
     def _on_chosen(self, layer: AttentionLayer) -> None:
         self._layer = layer
-        self.workspace.go(Place(layer.path))
+        self.workspace.selection.go(Place(layer.path))
         # The calls of a shared layer are one module, and the tree has nothing new then.
         self.refresh()
 

@@ -47,7 +47,7 @@ class ClassesPanel(QWidget):
         layout.setSpacing(4)
         layout.addWidget(self._best)
         layout.addWidget(columns, 1)
-        self._table.chosen.connect(workspace.go)
+        self._table.chosen.connect(workspace.selection.go)
 
     def show_scores(self, b: Said, a: Said | None, partners: Partners) -> None:
         """Show what the head says of the last run, beside what it says of run A."""
@@ -82,7 +82,7 @@ class ClassesPanel(QWidget):
     def mark_token(self) -> None:
         """Mark the selected token's row."""
         places = [place.token for place in self._table.shown.places]
-        token = self._workspace.token
+        token = self._workspace.selection.token
         self._table.mark(places.index(token) if token in places else None)
 
 

@@ -21,14 +21,14 @@ class KeepButton(QPushButton):
         self.setObjectName("keepRun")
         self.setText(self.tr("Keep as A"))
         self.setToolTip(self.tr("Keep this run, to compare the next ones (B) with it"))
-        self.clicked.connect(workspace.keep_run)
-        workspace.run_changed.connect(self._update)
-        workspace.comparison_changed.connect(self._update)
+        self.clicked.connect(workspace.runs.keep)
+        workspace.runs.run_changed.connect(self._update)
+        workspace.runs.comparison_changed.connect(self._update)
         self._update()
 
     def _update(self) -> None:
-        watched = self._workspace.watched
-        self.setEnabled(watched is not None and watched is not self._workspace.kept)
+        watched = self._workspace.runs.watched
+        self.setEnabled(watched is not None and watched is not self._workspace.runs.kept)
 
 
 class CompareBar(QWidget):
@@ -45,7 +45,7 @@ class CompareBar(QWidget):
         drop.setAutoRaise(True)
         drop.setAccessibleName(self.tr("Compare no longer"))
         drop.setToolTip(self.tr("Compare no longer"))
-        drop.clicked.connect(workspace.drop_run)
+        drop.clicked.connect(workspace.runs.drop)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(6)
@@ -57,20 +57,20 @@ class CompareBar(QWidget):
             button.setObjectName(name)
             button.setText(self.tr(title))
             button.setCheckable(True)
-            button.clicked.connect(lambda _=False, name=name: workspace.compare(name))
+            button.clicked.connect(lambda _=False, name=name: workspace.runs.compare(name))
             group.addButton(button)
             self._buttons.append(button)
             layout.addWidget(button)
         layout.addWidget(drop)
-        workspace.comparison_changed.connect(self._update)
+        workspace.runs.comparison_changed.connect(self._update)
         self._update()
 
     def _update(self) -> None:
-        kept = self._workspace.kept
+        kept = self._workspace.runs.kept
         self.setVisible(kept is not None)
         if kept is not None:
             sentence = kept.run.sentence
             text = " / ".join(text for text in (sentence.text, sentence.pair) if text)
             self._name.setText(f"A: {text}")
         for button in self._buttons:
-            button.setChecked(button.objectName() == self._workspace.comparison)
+            button.setChecked(button.objectName() == self._workspace.runs.comparison)

@@ -51,19 +51,19 @@ class HistogramView(View):
         self._log.toggled.connect(self.refresh)
         self._request.finished.connect(self.refresh)
         self._request.late.connect(lambda: self._panel.set_title(self.tr("computing…")))
-        workspace.run_changed.connect(self._request.forget)
-        workspace.comparison_changed.connect(self._on_comparison)
+        workspace.runs.run_changed.connect(self._request.forget)
+        workspace.runs.comparison_changed.connect(self._on_comparison)
 
     def refresh(self) -> None:
         """Show the selected module's histogram and statistics."""
         workspace = self.workspace
-        watched, kept = workspace.watched, workspace.kept
+        watched, kept = workspace.runs.watched, workspace.runs.kept
         if watched is None:
             return
-        path = workspace.place.path or ""
+        path = workspace.selection.place.path or ""
         b = watched.run.activation(path)
         a = None if kept is None else kept.run.activation(path)
-        self._log.setEnabled(kept is None or workspace.comparison == "overlay")
+        self._log.setEnabled(kept is None or workspace.runs.comparison == "overlay")
         if b is None:
             self._request.cancel()
             self._statistics.hide()
@@ -86,7 +86,7 @@ class HistogramView(View):
             )
 
     def _on_comparison(self) -> None:
-        if self.workspace.kept is None:
+        if self.workspace.runs.kept is None:
             self._request.forget()
 
     def _give_room(self, is_compared: bool) -> None:
@@ -108,18 +108,18 @@ class HistogramView(View):
         return replace(chart, x_title=self.tr("Value of {0}").format(self._name(activation.path)))
 
     def _name(self, path: str) -> str:
-        row = self.workspace.row
+        row = self.workspace.selection.row
         return path or (row.node.class_name if row is not None else "")
 
     def _title(self, path: str) -> str:
-        row = self.workspace.row
+        row = self.workspace.selection.row
         title = self.tr("Output of {0}").format(self._name(path))
         if row is not None and row.is_folded:
             return self.tr("{0}, the first of {1}").format(title, row.label)
         return title
 
     def _why_not(self, path: str) -> str:
-        row = self.workspace.row
+        row = self.workspace.selection.row
         if row is not None and row.node.class_name in LISTS:
             return self.tr(
                 "{0} is a list: its modules are called one by one. Select one of them."

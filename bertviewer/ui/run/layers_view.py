@@ -62,13 +62,13 @@ class LayersView(View):
         layout.addWidget(plots, 1)
         escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        escape.activated.connect(workspace.clear_feature)
+        escape.activated.connect(workspace.selection.clear_feature)
         self._controls.changed.connect(self._show)
         self._outliers.changed.connect(self._on_outliers)
         self._measures.changed.connect(self._show)
         self._measures.late.connect(self._show_wait)
         self._measures.errored.connect(self._show_failure)
-        workspace.run_changed.connect(self._norms.forget)
+        workspace.runs.run_changed.connect(self._norms.forget)
 
     @property
     def statistic(self) -> str:
@@ -77,7 +77,7 @@ class LayersView(View):
 
     def refresh(self) -> None:
         """Show both charts."""
-        run, architecture = self.workspace.run, self.workspace.architecture
+        run, architecture = self.workspace.runs.run, self.workspace.architecture
         if run is None or architecture is None:
             return
         self._controls.set_parts(part_names(architecture, run))
@@ -86,11 +86,11 @@ class LayersView(View):
         self._show()
 
     def _on_outliers(self) -> None:
-        if self.workspace.feature is not None:
+        if self.workspace.selection.feature is not None:
             self._show()
 
     def _show(self) -> None:
-        watched = self.workspace.watched
+        watched = self.workspace.runs.watched
         if watched is None:
             return
         feature = self._feature(watched)
@@ -105,7 +105,7 @@ class LayersView(View):
         self.workspace.draw_queue.later(self._show_grid)
 
     def _show_grid(self) -> None:
-        watched = self.workspace.watched
+        watched = self.workspace.runs.watched
         if watched is None or self._norms in self._waiting:
             return
         feature = self._feature(watched)
@@ -116,7 +116,7 @@ class LayersView(View):
 
     def _feature(self, watched: WatchedRun) -> int | None:
         """Return the selected feature, ``None`` if a run has no such one."""
-        feature, states = self.workspace.feature, watched.run.hidden_states
+        feature, states = self.workspace.selection.feature, watched.run.hidden_states
         is_there = feature is not None and bool(states) and feature < states[0].shape[1]
         return feature if is_there else None
 
@@ -138,7 +138,7 @@ class LayersView(View):
     def _show_lines(self, series: tuple[Series, ...]) -> None:
         parts = dict.fromkeys(one.part for one in series)
         title = ", ".join(part or self.tr("Layer output") for part in parts)
-        layers = [not_finite(run.run, self._line_series(run)) for run in self._runs()]
+        layers = [not_finite(run.run, self._line_series(run)) for run in self.workspace.runs.both]
         if note := not_finite_note(*layers):
             tip = self.tr("{0}. Figures are of what is finite.").format(note)
             self._layers.set_title(f"{title} · {note}", tip)
@@ -168,7 +168,7 @@ class LayersView(View):
         def lines(watched: WatchedRun) -> LineChart:
             classes = self._controls.chosen(token_classes(watched.run))
             # Run A's limits would be drawn over B's, and without their band.
-            levels = self._outliers.levels if watched is self.workspace.watched else ()
+            levels = self._outliers.levels if watched is self.workspace.runs.watched else ()
             return feature_chart(watched.run, feature, classes, levels, translate)
 
         self._layers.show_charts(*self._both(lines))
@@ -191,19 +191,14 @@ class LayersView(View):
 
     @property
     def _selected(self) -> str:
-        row = self.workspace.row
+        row = self.workspace.selection.row
         return "" if row is None else row.node.path
 
     def _both(self, make: Callable[[WatchedRun], Made]) -> tuple[Made, Made | None]:
         """Return what is made of the last run, and of run A if there is one."""
-        made = [make(run) for run in self._runs()]
+        made = [make(run) for run in self.workspace.runs.both]
         assert made, "a view without a run"
         return made[0], made[1] if len(made) > 1 else None
-
-    def _runs(self) -> tuple[WatchedRun, ...]:
-        """Return the last run, and run A if there is one."""
-        both = self.workspace.watched, self.workspace.kept
-        return tuple(run for run in both if run is not None)
 
     def _show_wait(self) -> None:
         for panel in self._waiting:

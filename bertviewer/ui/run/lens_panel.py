@@ -119,8 +119,8 @@ class LensPanel(QWidget):
 
     def mark_module(self) -> None:
         """Mark the row of the selected module, where the lens is B's."""
-        run = self._workspace.run
-        path = self._workspace.place.path
+        run = self._workspace.runs.run
+        path = self._workspace.selection.place.path
         row = None
         if run is not None and path and not self._shows_a:
             places = self._table.shown.places
@@ -161,7 +161,7 @@ class LensPanel(QWidget):
 
     def _go(self, place: Place) -> None:
         if place.path:
-            self._workspace.go(place)
+            self._workspace.selection.go(place)
 
 
 def title_height() -> int:

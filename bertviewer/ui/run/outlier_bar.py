@@ -69,10 +69,10 @@ class OutlierBar(QWidget):
             self._line.addWidget(widget)
         self._line.addStretch(1)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self._back.clicked.connect(workspace.clear_feature)
-        workspace.feature_changed.connect(self._mark)
+        self._back.clicked.connect(workspace.selection.clear_feature)
+        workspace.selection.feature_changed.connect(self._mark)
         # The features of a run that is gone stay in sight until the next ones come.
-        workspace.run_changed.connect(self._request.forget)
+        workspace.runs.run_changed.connect(self._request.forget)
         self._request.finished.connect(self._show)
         self._mark()
 
@@ -88,12 +88,12 @@ class OutlierBar(QWidget):
 
     def refresh(self) -> None:
         """Request the outliers of the last run, unless they are shown."""
-        watched = self._workspace.watched
+        watched = self._workspace.runs.watched
         if watched is not None:
             self._request.want(watched, partial(tasks.find_outliers, watched.run))
 
     def _show(self) -> None:
-        run, result = self._workspace.run, self._request.result
+        run, result = self._workspace.runs.run, self._request.result
         if run is None or result is None:
             return
         self._features = result[0]
@@ -151,14 +151,14 @@ class OutlierBar(QWidget):
 
     def _choose(self, feature: int) -> None:
         """Show a feature, or none any more if it is the one that is shown."""
-        if self._workspace.feature == feature:
-            self._workspace.clear_feature()
+        if self._workspace.selection.feature == feature:
+            self._workspace.selection.clear_feature()
         else:
-            self._workspace.go(Place(feature=feature))
+            self._workspace.selection.go(Place(feature=feature))
         self._mark()  # a click turned the chip by itself
 
     def _mark(self) -> None:
-        chosen = self._workspace.feature
+        chosen = self._workspace.selection.feature
         for chip in self._chips:
             chip.setChecked(chip.property("feature") == chosen)
         for action in self._menu.actions():

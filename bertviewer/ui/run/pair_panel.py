@@ -59,8 +59,8 @@ class PairPanel(QWidget):
             button.clicked.connect(self._show)
         self._other.activated.connect(self._on_other)
         self._same.activated.connect(self._on_word)
-        workspace.run_changed.connect(self._on_run)
-        workspace.comparison_changed.connect(self._on_comparison)
+        workspace.runs.run_changed.connect(self._on_run)
+        workspace.runs.comparison_changed.connect(self._on_comparison)
 
     @property
     def mode(self) -> Mode:
@@ -78,7 +78,7 @@ class PairPanel(QWidget):
 
     def refresh(self, partners: Partners) -> None:
         """Show the chart for the present selection."""
-        run, token = self._workspace.run, self._workspace.token
+        run, token = self._workspace.runs.run, self._workspace.selection.token
         if run is None or token is None:
             return
         self._partners = partners
@@ -101,14 +101,14 @@ class PairPanel(QWidget):
         self.set_other(next((found[0][0] for found in others if found), token))
 
     def _offer_words(self, run: ActivationRun) -> None:
-        kept = self._workspace.kept
+        kept = self._workspace.runs.kept
         self._words = same_words(run, None if kept is None else kept.run)
         self._same.clear()
         self._same.addItems([self._word_name(word) for word in self._words])
 
     def _follow(self, run: ActivationRun, token: int) -> None:
         """Choose the word that the selected token is in, or one of another such token."""
-        is_pair = self._workspace.kept is None  # and both places are this run's
+        is_pair = self._workspace.runs.kept is None  # and both places are this run's
         places = [(*w.first.tokens, *(w.second.tokens if is_pair else ())) for w in self._words]
         own = [n for n, tokens in enumerate(places) if token in tokens]
         number = run.tokens[token].id
@@ -119,7 +119,7 @@ class PairPanel(QWidget):
 
     def _word_name(self, word: WordPair) -> str:
         first, second = word.first.tokens[0], word.second.tokens[0]
-        form = "{0} ({1} ↔ {2})" if self._workspace.kept is None else "{0} ({1} ↔ A {2})"
+        form = "{0} ({1} ↔ {2})" if self._workspace.runs.kept is None else "{0} ({1} ↔ A {2})"
         return form.format(isolated(shortened(visible(word.text), LONGEST)), first, second)
 
     def _show(self) -> None:
@@ -132,7 +132,7 @@ class PairPanel(QWidget):
             self._show_tokens()
 
     def _show_word(self) -> None:
-        run, kept = self._workspace.run, self._workspace.kept
+        run, kept = self._workspace.runs.run, self._workspace.runs.kept
         chosen = self._same.currentIndex()
         if run is None:
             return
@@ -153,7 +153,7 @@ class PairPanel(QWidget):
             )
 
     def _show_tokens(self) -> None:
-        run, kept, other = self._workspace.run, self._workspace.kept, self.other
+        run, kept, other = self._workspace.runs.run, self._workspace.runs.kept, self.other
         token = self._token
         if run is None or token is None or other is None:
             return
@@ -164,7 +164,7 @@ class PairPanel(QWidget):
         if kept is not None and (first := two[0][1]) is not None:
             second = two[1][1]
             a = None if second is None else pair_chart(kept.run, first, second, label, translate)
-        if a is None and kept is not None and self._workspace.comparison == "difference":
+        if a is None and kept is not None and self._workspace.runs.comparison == "difference":
             self._panel.show_message(self.tr("A has no such tokens."))
             return
         self._panel.show_charts(pair_chart(run, token, other, label, translate), a)
@@ -180,7 +180,7 @@ class PairPanel(QWidget):
         self.other_chosen.emit()
 
     def _on_word(self, chosen: int) -> None:
-        self._workspace.go(Place(token=self._words[chosen].first.tokens[0]))
+        self._workspace.selection.go(Place(token=self._words[chosen].first.tokens[0]))
         self._show()
 
 

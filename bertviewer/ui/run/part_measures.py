@@ -25,14 +25,14 @@ class PartMeasures(QObject):
 
     def __init__(self, view: View) -> None:
         super().__init__(view)
-        self._view = view
+        self._runs = view.workspace.runs
         self._known: dict[WatchedRun, Measured] = {}
         self._request = RunRequest[Measured](view.workspace, self)
         self._request.finished.connect(self._take)
         self._request.late.connect(self.late)
         self._wanted: tuple[str, ...] = ()  # the modules that are being measured
-        view.workspace.run_changed.connect(self._on_runs)
-        view.workspace.comparison_changed.connect(self._on_runs)
+        self._runs.run_changed.connect(self._on_runs)
+        self._runs.comparison_changed.connect(self._on_runs)
 
     def of(self, run: WatchedRun) -> Measured:
         """Return what is known of a run; a module that gives no token a vector has no calls."""
@@ -40,7 +40,7 @@ class PartMeasures(QObject):
 
     def want(self, paths: Sequence[str]) -> bool:
         """Return whether all of these modules are known; if not, they are being measured."""
-        runs = self._runs()
+        runs = self._runs.both
         missing = tuple(
             path for path in dict.fromkeys(paths) if any(path not in self.of(run) for run in runs)
         )
@@ -57,13 +57,8 @@ class PartMeasures(QObject):
 
     def _on_runs(self) -> None:
         """Forget runs that are gone: they are large."""
-        runs = self._runs()
+        runs = self._runs.both
         self._known = {run: found for run, found in self._known.items() if run in runs}
-
-    def _runs(self) -> tuple[WatchedRun, ...]:
-        """Return the last run and run A, which may be the same."""
-        workspace = self._view.workspace
-        return tuple(run for run in (workspace.watched, workspace.kept) if run is not None)
 
     def _take(self) -> None:
         paths, result, error = self._wanted, self._request.result, self._request.error
@@ -75,6 +70,6 @@ class PartMeasures(QObject):
         nothing: Measured = dict.fromkeys(paths, ())
         for run, measured in result.found.items():
             # It may be gone by now.
-            if run in self._runs():
+            if run in self._runs.both:
                 self._known[run] = {**self.of(run), **nothing, **measured}
         self.changed.emit()

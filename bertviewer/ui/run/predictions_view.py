@@ -72,15 +72,15 @@ class PredictionsView(View):
         layout.addWidget(self._random)
         layout.addWidget(self._panels, 1)
         layout.addWidget(self._none, 1)
-        workspace.run_changed.connect(self._forget)
-        workspace.comparison_changed.connect(self._on_comparison)
+        workspace.runs.run_changed.connect(self._forget)
+        workspace.runs.comparison_changed.connect(self._on_comparison)
         workspace.architecture_changed.connect(self._run_again)
-        for signal in (workspace.failed, workspace.cancelled):
+        for signal in (workspace.scheduler.errored, workspace.scheduler.cancelled):
             signal.connect(self._give_up_rerun)
 
     def refresh(self) -> None:
         """Show what the head says of the last run, and of run A."""
-        run, architecture = self.workspace.run, self.workspace.architecture
+        run, architecture = self.workspace.runs.run, self.workspace.architecture
         if run is None or architecture is None:
             return
         scores = classification(run, architecture)
@@ -102,8 +102,8 @@ class PredictionsView(View):
             self._offer_heads(run, architecture)
 
     def _show_classes(self, b: Said, architecture: Architecture) -> None:
-        kept, watched = self.workspace.kept, self.workspace.watched
-        shown = watched, kept, self.workspace.comparison
+        kept, watched = self.workspace.runs.kept, self.workspace.runs.watched
+        shown = watched, kept, self.workspace.runs.comparison
         if shown == self._shown:
             # 512 tokens take a while to draw.
             self._classes.mark_token()
@@ -115,7 +115,7 @@ class PredictionsView(View):
 
     def partners(self, rows: bool = False, columns: bool = True) -> Partners:
         """Return which tokens are the same; long texts take a while, and are compared once."""
-        key = self.workspace.kept, self.workspace.watched, rows, columns
+        key = self.workspace.runs.kept, self.workspace.runs.watched, rows, columns
         if self._partners is None or self._partners[0] != key:
             self._partners = key, super().partners(rows, columns)
         return self._partners[1]
@@ -127,7 +127,7 @@ class PredictionsView(View):
         self._classes.forget()
 
     def _on_comparison(self) -> None:
-        if self.workspace.kept is None:
+        if self.workspace.runs.kept is None:
             self._forget()
 
     def _randomness(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:
@@ -173,7 +173,7 @@ class PredictionsView(View):
         self._heads.addStretch(1)
 
     def _open(self, task: str) -> None:
-        run, source = self.workspace.run, self.workspace.source
+        run, source = self.workspace.runs.run, self.workspace.source
         if run is not None and source is not None:
             self._rerun = source, run
             self.workspace.open_head(task)

@@ -37,7 +37,7 @@ class RunPanel(QWidget):
         layout.addWidget(CompareBar(workspace))
         layout.addWidget(columns, 1)
         self.hide()
-        workspace.run_changed.connect(self._on_run)
+        workspace.runs.run_changed.connect(self._on_run)
 
     @property
     def statistic(self) -> str:
@@ -49,7 +49,7 @@ class RunPanel(QWidget):
         self._views.pages.set_theme(theme)
 
     def _on_run(self) -> None:
-        run, architecture = self._workspace.run, self._workspace.architecture
+        run, architecture = self._workspace.runs.run, self._workspace.architecture
         self.setVisible(run is not None)
         if run is not None and architecture is not None:
             notes = run_notes(run, architecture)

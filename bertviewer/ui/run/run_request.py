@@ -32,7 +32,7 @@ class RunRequest(Request[OfRuns[Found]]):
     def __init__(self, workspace: Workspace, parent: QObject) -> None:
         super().__init__(workspace.requests, parent)
         self._workspace = workspace
-        workspace.run_changed.connect(self.cancel)
+        workspace.runs.run_changed.connect(self.cancel)
 
     @property
     def b(self) -> Found | None:
@@ -48,7 +48,7 @@ class RunRequest(Request[OfRuns[Found]]):
 
     def want_of_runs(self, key: Hashable, task: RunTask[Found]) -> bool:
         """Return whether this is there of the runs of now; if not, it is on its way."""
-        watched, kept = self._workspace.watched, self._workspace.kept
+        watched, kept = self._workspace.runs.watched, self._workspace.runs.kept
         if watched is None:
             return False
         return self.want((watched, kept, key), _of_runs(task, watched, kept))

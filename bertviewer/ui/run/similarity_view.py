@@ -51,8 +51,8 @@ class SimilarityView(View):
         self._whole.toggled.connect(self._show_tokens)
         self._grids[0].paired.connect(self._on_pair)
         self._pair.other_chosen.connect(self._mark_other)
-        workspace.run_changed.connect(self._forget)
-        workspace.comparison_changed.connect(self._forget)
+        workspace.runs.run_changed.connect(self._forget)
+        workspace.runs.comparison_changed.connect(self._forget)
 
     @property
     def other(self) -> int | None:
@@ -61,7 +61,7 @@ class SimilarityView(View):
 
     def refresh(self) -> None:
         """Show both charts."""
-        run = self.workspace.run
+        run = self.workspace.runs.run
         if run is None:
             return
         has_states = bool(run.hidden_states)
@@ -71,7 +71,7 @@ class SimilarityView(View):
             text = self.tr("This model gives no hidden states of one size to compare.")
             self._tokens.show_message(text)
             return
-        self._state.follow(run, self.workspace.place.path)
+        self._state.follow(run, self.workspace.selection.place.path)
         self.workspace.draw_queue.later(self._show_pair)
         self.workspace.draw_queue.later(self._show_tokens)
 
@@ -84,13 +84,13 @@ class SimilarityView(View):
         return self._partners
 
     def _show_tokens(self) -> None:
-        run, kept = self.workspace.run, self.workspace.kept
+        run, kept = self.workspace.runs.run, self.workspace.runs.kept
         wanted = self._state.state, self._whole.isChecked()
         if run is None or not _has(run, wanted[0]) or wanted == self._drawn:
             return
         self._drawn = wanted
         # A difference has colours of its own.
-        self._whole.setEnabled(kept is None or self.workspace.comparison == "overlay")
+        self._whole.setEnabled(kept is None or self.workspace.runs.comparison == "overlay")
         other = None if kept is None else kept.run
         b = similarity_chart(run, *wanted, translate)
         a = (
@@ -107,7 +107,7 @@ class SimilarityView(View):
         self._mark_other()
 
     def _show_pair(self) -> None:
-        run = self.workspace.run
+        run = self.workspace.runs.run
         if run is not None and run.hidden_states:
             self._pair.refresh(self._same_tokens())
             self._mark_other()
@@ -124,11 +124,11 @@ class SimilarityView(View):
             grid.mark_row(None if self.other is None else partner.get(self.other))
 
     def _on_state(self, state: int) -> None:
-        run = self.workspace.run
+        run = self.workspace.runs.run
         if run is None:
             return
-        path = run.state_path(state, self.workspace.token or 0)
-        self.workspace.go(Place(path or None))
+        path = run.state_path(state, self.workspace.selection.token or 0)
+        self.workspace.selection.go(Place(path or None))
         self.workspace.draw_queue.later(self._show_tokens)
 
     def _on_pair(self, row: int, column: int) -> None:

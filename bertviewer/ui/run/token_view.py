@@ -92,7 +92,7 @@ class TokenView(View):
 
     def refresh(self) -> None:
         """Show the selected token's charts, with the pinned ones'."""
-        run, token = self.workspace.run, self.workspace.token
+        run, token = self.workspace.runs.run, self.workspace.selection.token
         if run is None:
             return
         self._keep_pins(run)
@@ -104,7 +104,7 @@ class TokenView(View):
             return
         partner = {b: a for a, b in self.partners().tokens}
         title = token_title(run, token, translate)
-        if self.workspace.kept is not None and token not in partner:
+        if self.workspace.runs.kept is not None and token not in partner:
             title = self.tr("{0}: not in A").format(title)
         self._title.setText(title)
         self._show_nearest(run, token)
@@ -120,7 +120,9 @@ class TokenView(View):
     ) -> list[_Shown]:
         """Return what each panel is to show."""
         b, a = path_charts(run, traced, translate), self._charts_of_a(traced, partner)
-        comparison = self.workspace.comparison if self.workspace.kept is not None else None
+        comparison = (
+            self.workspace.runs.comparison if self.workspace.runs.kept is not None else None
+        )
         shown: list[_Shown] = []
         for kind in FIGURES:
             if kind.is_cosine and not run.hidden_states:
@@ -156,12 +158,12 @@ class TokenView(View):
             for one in traced
             if one.token in partner
         ]
-        kept = self.workspace.kept
+        kept = self.workspace.runs.kept
         return path_charts(kept.run, found, translate) if kept is not None and found else None
 
     def _show_nearest(self, run: ActivationRun, token: int) -> None:
         """Name the tokens most like the selected one, where the selected module is."""
-        path = self.workspace.place.path
+        path = self.workspace.selection.place.path
         states = run.hidden_states
         state = None if path is None else run.state_of(path)
         if state is None:
@@ -196,7 +198,7 @@ class TokenView(View):
         self._unpin.setVisible(bool(self._pins))
 
     def _on_pin(self, is_pinned: bool) -> None:
-        token = self.workspace.token
+        token = self.workspace.selection.token
         if token is None:
             return
         if is_pinned:

@@ -84,7 +84,11 @@ class WordsPanel(QWidget):
     def refresh(self, architecture: Architecture) -> None:
         """Show what is predicted at the selected token."""
         workspace = self._workspace
-        watched, kept, token = workspace.watched, workspace.kept, workspace.token
+        watched, kept, token = (
+            workspace.runs.watched,
+            workspace.runs.kept,
+            workspace.selection.token,
+        )
         if watched is None or token is None:
             return
         self._show_masks(mask_places(watched.run, architecture))
@@ -110,7 +114,7 @@ class WordsPanel(QWidget):
 
     def _show(self) -> None:
         workspace, request = self._workspace, self._request
-        run, architecture = workspace.run, workspace.architecture
+        run, architecture = workspace.runs.run, workspace.architecture
         if run is None or architecture is None:
             return
         if request.error or request.b is None:
@@ -118,7 +122,7 @@ class WordsPanel(QWidget):
             return
         self._message.hide()
         self._columns.show()
-        b, a, kept = request.b, request.a, workspace.kept
+        b, a, kept = request.b, request.a, workspace.runs.kept
         name = token_name(run, b.position)
         is_next = predicts_next(architecture)
         says = self.tr("Predicted after {0}") if is_next else self.tr("Predicted at {0}")
@@ -142,7 +146,7 @@ class WordsPanel(QWidget):
 
     def _hint_of(self, run: ActivationRun, b: Predictions, is_next: bool) -> str:
         parts = [actual_summary(run, b, translate)]
-        if self._workspace.kept is not None and self._request.a is None:
+        if self._workspace.runs.kept is not None and self._request.a is None:
             parts.append(self.tr("A has no such token"))
         elif not is_next and run.tokens[b.position].text not in MASKS:
             parts.append(
@@ -170,10 +174,10 @@ class WordsPanel(QWidget):
                 button.clicked.connect(partial(self._go, place))
                 self._mask_buttons.addWidget(button)
         for button, place in zip(self._masks.findChildren(QToolButton), places, strict=False):
-            button.setChecked(place == self._workspace.token)
+            button.setChecked(place == self._workspace.selection.token)
 
     def _go(self, place: int, _checked: bool = False) -> None:
-        self._workspace.go(Place(token=place))
+        self._workspace.selection.go(Place(token=place))
         self._show_masks(self._shown_masks or ())
 
 

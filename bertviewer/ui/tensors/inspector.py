@@ -43,13 +43,13 @@ class Inspector(QWidget):
         layout.addLayout(self._make_head())
         layout.addWidget(self._views, 1)
         self._parts.changed.connect(self._on_part)
-        self._parts.head_chosen.connect(lambda head: workspace.go(Place(head=head)))
+        self._parts.head_chosen.connect(lambda head: workspace.selection.go(Place(head=head)))
         self._values.finished.connect(self._on_values)
         self._values.late.connect(self._on_late)
         self._tokens.finished.connect(self._on_part)
-        workspace.run_changed.connect(self._on_run)
+        workspace.runs.run_changed.connect(self._on_run)
         workspace.weights_arrived.connect(self._on_run)
-        workspace.head_changed.connect(self._on_head)
+        workspace.selection.head_changed.connect(self._on_head)
         workspace.architecture_changed.connect(self.forget)
 
     def show_tensor(self, tensor: TensorInfo) -> None:
@@ -76,7 +76,7 @@ class Inspector(QWidget):
         """Keep nothing: the model is another one."""
         self._tensor = None
         self._title.show_name("")
-        self._parts.show_head(self._workspace.head)
+        self._parts.show_head(self._workspace.selection.head)
         for request in (self._values, self._tokens):
             request.forget()
         self._views.forget()
@@ -122,7 +122,7 @@ class Inspector(QWidget):
 
     def _on_head(self) -> None:
         """Follow the head that the window has selected; what is out of sight wants nothing."""
-        if self._parts.show_head(self._workspace.head) and self.isVisible():
+        if self._parts.show_head(self._workspace.selection.head) and self.isVisible():
             self._on_part()
 
     def _on_late(self) -> None:

@@ -51,7 +51,7 @@ class SaveButton(QToolButton):
         saved = self._workspace.saved
         models = self._workspace.models
         task = partial(tasks.save_tensor, self._part.matrix, path, models)
-        self._workspace.carry_out("save", task, lambda written: saved.emit(str(written)))
+        self._workspace.scheduler.start("save", task, lambda written: saved.emit(str(written)))
 
     def _choose_file(self, suffix: str) -> None:
         if self._part is None:

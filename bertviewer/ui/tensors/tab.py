@@ -53,7 +53,7 @@ class TensorsTab(QWidget):
 
     def refresh(self) -> None:
         """List the tensors of the selected row."""
-        row, architecture = self._workspace.row, self._workspace.architecture
+        row, architecture = self._workspace.selection.row, self._workspace.architecture
         if row is None or architecture is None:
             return
         path = row.node.path

@@ -85,4 +85,4 @@ class TokenCounter(QObject):
         if counting is self._counting:
             # An error of ours. Once is enough: it would come with every key.
             self._counting = None
-            self._workspace.failed.emit(error)
+            self._workspace.scheduler.errored.emit(error)

@@ -169,7 +169,7 @@ class WhatIfTab(QWidget):
         self._show()
 
     def _show(self) -> None:
-        row, sheet = self._workspace.row, self._sheet
+        row, sheet = self._workspace.selection.row, self._sheet
         if row is None or sheet is None or self._real is None:
             return
         scenario = Scenario(sheet, dict(self._changed), self._kept)

@@ -123,7 +123,7 @@ def test_the_overview_tells_of_the_checkpoint(
     assert facts["Not in this model"] == "1 of 40 tensors in the files: <b>stray</b>"
     find(window, QPushButton, "showKeyReport").click()
     find(window, QDialog, "keyReportDialog").close()
-    window.workspace.select("pooler")
+    window.workspace.selection.select("pooler")
     qtbot.waitUntil(lambda: not window.findChildren(QPushButton, "showKeyReport"))
 
 

@@ -59,8 +59,8 @@ def test_the_open_model_and_its_copy(
     table = find(window, QTableView, "comparedTensors")
     assert table.model().rowCount() == 39
     table.doubleClicked.emit(table.model().index(1, 0))
-    assert tiny_window.workspace.row is not None
-    assert tiny_window.workspace.row.node.path == "embeddings.position_embeddings"
+    assert tiny_window.workspace.selection.row is not None
+    assert tiny_window.workspace.selection.row.node.path == "embeddings.position_embeddings"
     # The open model is still the open one.
     assert tiny_window.workspace.source is not None
     assert tiny_window.workspace.source.name == str(tiny_bert_folder)
@@ -117,7 +117,7 @@ def test_no_choice_is_no_comparison(
 ) -> None:
     choose(monkeypatch, "")
     find(tiny_window, QAction, "compareFolder").trigger()
-    assert tiny_window.workspace.activity == ""
+    assert tiny_window.workspace.scheduler.activity == ""
 
 
 def test_a_pickle_is_asked_for(
@@ -163,5 +163,5 @@ def test_a_comparison_does_not_lead_into_another_model(
         tiny_window.open_source(parse_source("bert-base-uncased"))
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     table.doubleClicked.emit(table.model().index(1, 0))
-    assert workspace.row is not None
-    assert workspace.row.node.path == ""
+    assert workspace.selection.row is not None
+    assert workspace.selection.row.node.path == ""

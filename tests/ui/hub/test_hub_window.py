@@ -52,7 +52,7 @@ def open_model(
     window: MainWindow, worker: Worker, qtbot: QtBot, name: str = f"hf://{REPO}"
 ) -> None:
     window.open_named(name)
-    qtbot.waitUntil(lambda: window.workspace.activity == "", timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: window.workspace.scheduler.activity == "", timeout=OPEN_TIMEOUT)
     wait(qtbot, worker)
 
 
@@ -125,7 +125,7 @@ def test_cancel_keeps_what_came_and_the_model(
     )
     find(bar, QPushButton, "hubCancel").click()
     # The rest has not come, and nobody waits for it.
-    qtbot.waitUntil(lambda: not window.workspace.activity)
+    qtbot.waitUntil(lambda: not window.workspace.scheduler.activity)
     assert bar.isVisible()
     assert find(bar, QPushButton, "hubDownload").isEnabled()
     assert window.workspace.architecture is not None
@@ -232,7 +232,9 @@ def test_the_dialog_lists_what_is_on_this_disk_and_opens_it_offline(
     assert find(dialog, QLineEdit, "hubName").text() == name.removeprefix("hf://")
     table.doubleClicked.emit(table.model().index(0, 0))
     qtbot.waitUntil(
-        lambda: window.workspace.architecture is not before and not window.workspace.activity,
+        lambda: (
+            window.workspace.architecture is not before and not window.workspace.scheduler.activity
+        ),
         timeout=OPEN_TIMEOUT,
     )
     assert window.windowTitle().startswith(name)
@@ -246,7 +248,7 @@ def test_another_head_is_of_the_same_commit(
     title = window.windowTitle()
     server.add(REPO, {"config.json": (tiny_bert_folder / "config.json").read_bytes()})
     window.set_task("sequence-classification")
-    qtbot.waitUntil(lambda: window.workspace.activity == "", timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: window.workspace.scheduler.activity == "", timeout=OPEN_TIMEOUT)
     architecture = window.workspace.architecture
     assert architecture is not None
     assert architecture.source.task == "sequence-classification"
@@ -259,7 +261,7 @@ def test_a_tensor_is_there_as_soon_as_the_weights_are(
 ) -> None:
     open_model(window, worker, qtbot)
     find(window, QTabWidget, "detailTabs").setCurrentIndex(2)
-    window.workspace.select("pooler.dense")
+    window.workspace.selection.select("pooler.dense")
     table = find(window, QTableView, "tensorTable")
     table.setCurrentIndex(table.model().index(0, 0))
     notices = window.findChildren(QLabel, "tensorNotice")

@@ -57,7 +57,7 @@ def show(window: MainWindow, settle: Settle) -> None:
 def show_layer_2(window: MainWindow, settle: Settle) -> None:
     """Run B, and bring the attention of layer 2 into sight."""
     run(window, settle, B)
-    window.workspace.select("encoder.layer.2")
+    window.workspace.selection.select("encoder.layer.2")
     show(window, settle)
 
 

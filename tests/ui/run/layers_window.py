@@ -19,10 +19,10 @@ def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
 
 
 def run(window: MainWindow, worker: Worker, qtbot: QtBot, text: str = TEXT) -> None:
-    before = window.workspace.run
+    before = window.workspace.runs.run
     window.set_sentence(text, None)
     window.run()
-    qtbot.waitUntil(lambda: window.workspace.run is not before, timeout=60_000)
+    qtbot.waitUntil(lambda: window.workspace.runs.run is not before, timeout=60_000)
     settle(window, worker, qtbot)
 
 

@@ -32,12 +32,12 @@ class Sight:
     def __init__(self, view: View, qtbot: QtBot) -> None:
         self.view, self._qtbot = view, qtbot
         self.workspace: Workspace = view.workspace
-        self.workspace.set_tree(made_up_tree())
+        self.workspace.selection.set_tree(made_up_tree())
         for signal in (
-            self.workspace.run_changed,
-            self.workspace.comparison_changed,
-            self.workspace.row_changed,
-            self.workspace.token_changed,
+            self.workspace.runs.run_changed,
+            self.workspace.runs.comparison_changed,
+            self.workspace.selection.row_changed,
+            self.workspace.selection.token_changed,
         ):
             signal.connect(lambda: self.workspace.draw_queue.later(view.refresh))
         qtbot.addWidget(view)
@@ -52,7 +52,7 @@ class Sight:
     def keep(self, run: ActivationRun) -> None:
         """Make a run the last one, and keep it as run A."""
         self.run(run)
-        self.workspace.keep_run()
+        self.workspace.runs.keep()
         self.draw()
 
     def draw(self) -> None:

@@ -38,10 +38,10 @@ def runner(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
             before = workspace.architecture
             window.open_source(parse_source(str(name), task))
             qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
-        old = workspace.run
+        old = workspace.runs.run
         window.set_sentence(text, pair or None)
         window.run()
-        qtbot.waitUntil(lambda: workspace.run is not old, timeout=60_000)
+        qtbot.waitUntil(lambda: workspace.runs.run is not old, timeout=60_000)
         bring_view(window, "Predictions")
         settle()
 

@@ -52,7 +52,7 @@ def test_calls_of_a_shared_layer(tiny: Open, settle: Settle) -> None:
     assert names == ["layer 0", "layer 1", "layer 2"]
     first = heads(window).values
     choose(window, settle, "layer 2")
-    path = window.workspace.place.path
+    path = window.workspace.selection.place.path
     assert path is not None
     assert path.endswith("albert_layers.0.attention")
     assert choice(window).currentText() == "layer 2"
@@ -70,22 +70,22 @@ def test_calls_of_a_shared_layer(tiny: Open, settle: Settle) -> None:
 
 def test_both_kinds_of_a_decoder(tiny: Open, settle: Settle) -> None:
     window = tiny("bart")
-    tokens = window.workspace.run.tokens if window.workspace.run else ()
+    tokens = window.workspace.runs.run.tokens if window.workspace.runs.run else ()
     source = [n for n, token in enumerate(tokens) if token.segment == 0]
     target = [n for n, token in enumerate(tokens) if token.segment == 1]
-    window.workspace.select("decoder.layers.1")
+    window.workspace.selection.select("decoder.layers.1")
     settle()
     assert choice(window).currentText() == "decoder layer 1, self"
     assert head(window).values.shape == (len(target), len(target))
     choose(window, settle, "decoder layer 1, cross")
-    assert window.workspace.place.path == "decoder.layers.1.encoder_attn"
+    assert window.workspace.selection.place.path == "decoder.layers.1.encoder_attn"
     assert head(window).values.shape == (len(target), len(source))
     assert not any("distance" in title for title in titles(window))
     most = find(window, QLabel, "mostAttended")
-    window.workspace.go(Place(token=source[0]))
+    window.workspace.selection.go(Place(token=source[0]))
     settle()
     assert " is looked at most by " in most.text()
-    window.workspace.go(Place(token=target[0]))
+    window.workspace.selection.go(Place(token=target[0]))
     settle()
     assert " looks most at " in most.text()
 

@@ -35,7 +35,7 @@ def shown(demo_window: MainWindow, settle: Settle) -> MainWindow:
 
 
 def test_runs_side_by_side(shown: MainWindow, settle: Settle) -> None:
-    shown.workspace.keep_run()
+    shown.workspace.runs.keep()
     run(shown, settle, A)
     b, a = charts(shown, "headGrid")
     assert b.values == pytest.approx(eager(A)[2], abs=1e-5)
@@ -55,7 +55,7 @@ def test_plots_have_names_for_those_who_do_not_see_them(shown: MainWindow, settl
 
     assert names(HeadGrid) == ["Heads: H entropy in nats, d distance in tokens"]
     assert [name.partition(":")[0] for name in names(GridPlot)] == ["Head 0"]
-    shown.workspace.keep_run()
+    shown.workspace.runs.keep()
     run(shown, settle, A)
     assert names(HeadGrid) == ["Heads, A", "Heads, B"]
     assert [name[-3:] for name in names(GridPlot)] == [", A", ", B"]
@@ -72,7 +72,7 @@ def test_of_two_runs_only_the_new_one_is_computed(
         return compute(layer, model, watched, progress)
 
     monkeypatch.setattr(tasks, "attention", seen)
-    shown.workspace.keep_run()
+    shown.workspace.runs.keep()
     settle()
     assert computed == []
     run(shown, settle, A)
@@ -86,7 +86,7 @@ def test_of_two_runs_only_the_new_one_is_computed(
     assert sorted(computed[2:]) == sorted(["the bank", B])
     b, a = charts(shown, "headGrid")
     assert a.values == pytest.approx(eager(B)[3], abs=1e-5)
-    shown.workspace.drop_run()
+    shown.workspace.runs.drop()
     settle()
     assert len(computed) == 4
     assert heads(shown).values == pytest.approx(eager("the bank")[3], abs=1e-5)
@@ -94,18 +94,18 @@ def test_of_two_runs_only_the_new_one_is_computed(
 
 def test_the_title_tells_what_stands_above_the_heads(shown: MainWindow, settle: Settle) -> None:
     assert "Heads: H entropy in nats, d distance in tokens" in titles(shown)
-    shown.workspace.keep_run()
+    shown.workspace.runs.keep()
     run(shown, settle, A)
     assert "Heads" in titles(shown)
-    shown.workspace.compare("difference")
+    shown.workspace.runs.compare("difference")
     settle()
     assert "Heads, B − A" in titles(shown)
 
 
 def test_their_difference_is_of_the_same_tokens(shown: MainWindow, settle: Settle) -> None:
-    shown.workspace.keep_run()
+    shown.workspace.runs.keep()
     run(shown, settle, "the bank by the sea was closed")
-    shown.workspace.compare("difference")
+    shown.workspace.runs.compare("difference")
     settle()
     expected = eager("the bank by the sea was closed")[2] - eager(B)[2]
     expected[:, 5] = expected[:, :, 5] = np.nan  # the sea is no river
@@ -115,7 +115,7 @@ def test_their_difference_is_of_the_same_tokens(shown: MainWindow, settle: Settl
 
 
 def test_all_layers_of_two_runs(shown: MainWindow, settle: Settle) -> None:
-    shown.workspace.keep_run()
+    shown.workspace.runs.keep()
     run(shown, settle, A)
     find(shown, QToolButton, "allLayers").click()
     settle()
@@ -123,7 +123,7 @@ def test_all_layers_of_two_runs(shown: MainWindow, settle: Settle) -> None:
     mine, other = ([plain_entropies(weights) for weights in eager(text)] for text in (A, B))
     assert b.values == pytest.approx(np.array(mine), abs=1e-4)
     assert a.values == pytest.approx(np.array(other), abs=1e-4)
-    shown.workspace.compare("difference")
+    shown.workspace.runs.compare("difference")
     settle()
     (chart,) = charts(shown, "allHeads")
     assert chart.values == pytest.approx(np.subtract(mine, other), abs=1e-4)

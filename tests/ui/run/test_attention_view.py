@@ -47,7 +47,7 @@ def test_all_is_what_transformers_gives_under_eager(shown: MainWindow, settle: S
         entropies, distances = plain_entropies(expected), plain_distances(expected)
         assert heads(shown).captions[7] == f"H {entropies[7]:.1f}  d {distances[7]:.1f}"
         for number in (0, 7, 11):
-            shown.workspace.go(Place(head=number))
+            shown.workspace.selection.go(Place(head=number))
             settle()
             assert head(shown).values == pytest.approx(expected[number], abs=1e-5)
             assert (
@@ -60,15 +60,15 @@ def test_the_layer_follows_the_tree_and_the_tree_the_layer(
     shown: MainWindow, settle: Settle
 ) -> None:
     assert choice(shown).currentText() == "layer 2"
-    shown.workspace.select("encoder.layer.4.output.dense")
+    shown.workspace.selection.select("encoder.layer.4.output.dense")
     settle()
     assert choice(shown).currentText() == "layer 4"
     assert heads(shown).values == pytest.approx(eager(B)[4], abs=1e-5)
-    shown.workspace.select("pooler")
+    shown.workspace.selection.select("pooler")
     settle()
     assert choice(shown).currentText() == "layer 4"
     choose(shown, settle, "layer 1")
-    assert shown.workspace.place.path == "encoder.layer.1.attention.self"
+    assert shown.workspace.selection.place.path == "encoder.layer.1.attention.self"
     assert heads(shown).values == pytest.approx(eager(B)[1], abs=1e-5)
 
 
@@ -76,19 +76,19 @@ def test_without_a_layer_the_first_one_is_shown(demo_window: MainWindow, settle:
     run(demo_window, settle, B)
     show(demo_window, settle)
     assert choice(demo_window).currentText() == "layer 0"
-    assert demo_window.workspace.place.path == ""
+    assert demo_window.workspace.selection.place.path == ""
     assert heads(demo_window).values == pytest.approx(eager(B)[0], abs=1e-5)
     # Its first head is shown large, and nobody has selected one.
     assert head(demo_window).values == pytest.approx(eager(B)[0][0], abs=1e-5)
     assert find(demo_window, HeadGrid, "headGrid").selection.head == 0
-    assert demo_window.workspace.head is None
+    assert demo_window.workspace.selection.head is None
 
 
 def test_a_click_on_a_head_shows_it(shown: MainWindow, settle: Settle) -> None:
     grid = find(shown, HeadGrid, "headGrid")
     click(grid, grid.head_rect(8).center().toPoint())
     settle()
-    assert shown.workspace.head == grid.selection.head == 8
+    assert shown.workspace.selection.head == grid.selection.head == 8
     assert head(shown).values == pytest.approx(eager(B)[2][8], abs=1e-5)
 
 
@@ -96,7 +96,7 @@ def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -
     plot = find(shown, GridPlot, "headPlot")
     click(plot, pixel(plot, 1.5, 5.5))
     settle()
-    assert shown.workspace.token == 5
+    assert shown.workspace.selection.token == 5
     assert plot.chart is not None
     assert plot.chart.chosen(plot.selection) == ((5,), ())
     row = eager(B)[2][0][5]
@@ -116,8 +116,8 @@ def test_what_is_seen_again_is_not_computed_again(
         raise AssertionError("computed again")
 
     monkeypatch.setattr(tasks, "attention", fail)
-    shown.workspace.go(Place(token=3))
-    shown.workspace.go(Place(head=3))
+    shown.workspace.selection.go(Place(token=3))
+    shown.workspace.selection.go(Place(head=3))
     settle()
     tabs = find(shown, QTabWidget, "runViews")
     index = tabs.currentIndex()
@@ -141,8 +141,8 @@ def test_figures_of_all_layers(shown: MainWindow, settle: Settle) -> None:
     plot = find(shown, PairGrid, "allHeads")
     click(plot, pixel(plot, 9.5, 4.5))
     settle()
-    assert shown.workspace.place.path == "encoder.layer.4.attention.self"
-    assert shown.workspace.head == 9
+    assert shown.workspace.selection.place.path == "encoder.layer.4.attention.self"
+    assert shown.workspace.selection.head == 9
     assert head(shown).values == pytest.approx(eager(B)[4][9], abs=1e-5)
 
 

@@ -56,7 +56,7 @@ def test_the_difference_is_of_the_same_tokens(
     _, norms = panels(compared)
     (chart,) = norms.charts
     assert isinstance(chart, GridChart)
-    a, kept = last_run(compared), compared.workspace.kept
+    a, kept = last_run(compared), compared.workspace.runs.kept
     assert kept is not None
     mine, other = np.array(a.token_norms), np.array(kept.run.token_norms)
     assert chart.values[:, 1] == pytest.approx(mine[:, 1] - other[:, 1])
@@ -69,7 +69,7 @@ def test_a_click_on_a_selects_the_same_token_of_b(compared: MainWindow) -> None:
     _, norms = panels(compared)
     of_a = norms._columns[1].plot
     of_a.clicked.emit(Place(token=6))
-    assert compared.workspace.token == 7
+    assert compared.workspace.selection.token == 7
     assert of_a.selection.token == 6
 
 
@@ -81,14 +81,14 @@ def test_compare_no_longer(compared: MainWindow, worker: Worker, qtbot: QtBot) -
     (chart,) = layers.charts
     assert isinstance(chart, LineChart)
     assert {line.style for line in chart.lines} == {"solid"}
-    assert compared.workspace.kept is None
+    assert compared.workspace.runs.kept is None
 
 
 def test_another_model_takes_run_a_away(compared: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     compared.open_named("albert-base-v2")
     settle(compared, worker, qtbot)
-    assert compared.workspace.kept is None
-    assert compared.workspace.run is None
+    assert compared.workspace.runs.kept is None
+    assert compared.workspace.runs.run is None
 
 
 def test_a_plot_is_taken_along(

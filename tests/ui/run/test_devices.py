@@ -56,8 +56,8 @@ def test_a_sentence_runs_on_the_chosen_device_and_is_looked_into_there(
     qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
     assert last_run(window).device == "cpu:0"
     window.workspace.check("encoder.layer.1.output.LayerNorm")
-    qtbot.waitUntil(lambda: bool(window.workspace.checks), timeout=60_000)
-    assert window.workspace.checks["encoder.layer.1.output.LayerNorm"].crosses == ()
+    qtbot.waitUntil(lambda: bool(window.workspace.runs.checks), timeout=60_000)
+    assert window.workspace.runs.checks["encoder.layer.1.output.LayerNorm"].crosses == ()
     qtbot.waitUntil(lambda: not worker.busy, timeout=60_000)
 
 

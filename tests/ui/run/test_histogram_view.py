@@ -41,7 +41,7 @@ def shown(demo_window: MainWindow, settle: Callable[[], None]) -> MainWindow:
     demo_window.run()
     settle()
     bring_view(demo_window, "Histogram")
-    demo_window.workspace.select(PATH)
+    demo_window.workspace.selection.select(PATH)
     settle()
     return demo_window
 
@@ -113,7 +113,7 @@ def test_both_runs_share_their_bins(shown: MainWindow, settle: Callable[[], None
     shown.set_sentence(A, None)
     shown.run()
     settle()
-    shown.workspace.select(PATH)
+    shown.workspace.selection.select(PATH)
     settle()
     chart = chart_of(shown)
     b, a = chart.series
@@ -138,7 +138,7 @@ def test_the_old_histogram_stays_until_the_new_one_comes(
     shown: MainWindow, settle: Callable[[], None]
 ) -> None:
     before = chart_of(shown)
-    shown.workspace.select("encoder.layer.4.output")
+    shown.workspace.selection.select("encoder.layer.4.output")
     assert chart_of(shown) is before
     settle()
     assert chart_of(shown) is not before
@@ -148,20 +148,20 @@ def test_the_old_histogram_stays_until_the_new_one_comes(
 def test_a_folded_row_says_which_layer_is_shown(
     shown: MainWindow, settle: Callable[[], None]
 ) -> None:
-    shown.workspace.select("encoder.layer[0–5]")
+    shown.workspace.selection.select("encoder.layer[0–5]")
     settle()
     texts = [label.text() for label in panel(shown).findChildren(QLabel)]
     assert "Output of encoder.layer.0, the first of 0–5" in texts
 
 
 def test_a_list_of_modules_is_not_called(shown: MainWindow, settle: Callable[[], None]) -> None:
-    shown.workspace.select("encoder.layer")
+    shown.workspace.selection.select("encoder.layer")
     settle()
     message = find(panel(shown), QLabel, "chartMessage")
     assert "its modules are called one by one" in message.text()
     assert message.isVisible()
     assert not find(shown, QTableView, "statisticsTable").isVisible()
-    shown.workspace.select(PATH)
+    shown.workspace.selection.select(PATH)
     settle()
     assert find(shown, QTableView, "statisticsTable").isVisible()
     assert chart_of(shown).series[0].total == rows_of(shown)["elements"][0]

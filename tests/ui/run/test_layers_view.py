@@ -54,7 +54,7 @@ def test_what_can_be_chosen(ran: MainWindow) -> None:
 
 
 def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    whole, watched = last_run(ran), ran.workspace.watched
+    whole, watched = last_run(ran), ran.workspace.runs.watched
     assert watched is not None
 
     def show(*layers: int) -> str:
@@ -74,7 +74,7 @@ def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     assert show(2) == "Layer output · NaN or Inf in layer 2"
     assert show() == "Layer output"
     show(2)
-    ran.workspace.keep_run()
+    ran.workspace.runs.keep()
     assert show(1, 5) == ("Layer output · A: NaN or Inf in layer 2; B: NaN or Inf in layers 1, 5")
     assert show() == "Layer output · A: NaN or Inf in layer 2"
 
@@ -82,7 +82,7 @@ def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
 def test_the_part_follows_the_tree_until_one_is_chosen(
     ran: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
-    ran.workspace.select("encoder.layer.2.intermediate")
+    ran.workspace.selection.select("encoder.layer.2.intermediate")
     settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == [
         "encoder.layer: output",
@@ -99,7 +99,7 @@ def test_the_part_follows_the_tree_until_one_is_chosen(
         assert value == activation.statistics.std
         assert shown_grid(ran).values[layer].tolist() == activation.token_norms.tolist()
     assert titles(ran) == ["attention.self", "Token norms of attention.self"]
-    ran.workspace.select("encoder.layer.4.output")
+    ran.workspace.selection.select("encoder.layer.4.output")
     settle(ran, worker, qtbot)
     assert shown_lines(ran) == (line,)
 
@@ -107,7 +107,7 @@ def test_the_part_follows_the_tree_until_one_is_chosen(
 def test_mean_band_and_extremes_of_the_selected_part_alone(
     ran: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
-    ran.workspace.select("encoder.layer.2.output")
+    ran.workspace.selection.select("encoder.layer.2.output")
     settle(ran, worker, qtbot)
     choose(ran, "statisticChoice", "mean ± std")
     (line,) = shown_lines(ran)
@@ -156,7 +156,7 @@ def test_classes_of_both_runs(ran: MainWindow, worker: Worker, qtbot: QtBot) -> 
     choose(ran, "tokenClassChoice", "[SEP]")
     settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == ["B · [SEP]", "A · [SEP]"]
-    ran.workspace.compare("difference")
+    ran.workspace.runs.compare("difference")
     settle(ran, worker, qtbot)
     (line,) = shown_lines(ran)
     assert None not in line.values
@@ -212,8 +212,8 @@ def test_a_view_out_of_sight_measures_nothing(
 def test_runs_that_are_gone_are_not_kept(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     choose(ran, "tokenClassChoice", "each class")
     settle(ran, worker, qtbot)
-    assert ran.workspace.watched is not None
-    gone = weakref.ref(ran.workspace.watched.kept)
+    assert ran.workspace.runs.watched is not None
+    gone = weakref.ref(ran.workspace.runs.watched.kept)
     find(ran, QTabWidget, "runViews").setCurrentIndex(1)
     run(ran, worker, qtbot, "a dog")
     gc.collect()
@@ -238,9 +238,9 @@ def test_another_model_and_its_classes(ran: MainWindow, worker: Worker, qtbot: Q
     settle(ran, worker, qtbot)
     ran.open_source(parse_source("albert-base-v2"))
     workspace = ran.workspace
-    qtbot.waitUntil(lambda: workspace.run is None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: workspace.runs.run is None, timeout=OPEN_TIMEOUT)
     workspace.run_sentence(Sentence(TEXT), random_weights=True)
-    qtbot.waitUntil(lambda: workspace.run is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
     settle(ran, worker, qtbot)
     assert find(ran, QComboBox, "partChoice").currentText() == "follow the tree"
     assert find(ran, QComboBox, "tokenClassChoice").currentText() == "[CLS]"

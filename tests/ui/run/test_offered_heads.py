@@ -31,9 +31,9 @@ def test_a_base_model_offers_a_head_and_runs_the_sentence_again(
 ) -> None:
     run(MASKED, tiny_bert_folder, "base")
     assert "no head that predicts" in text(window, "noPredictions")
-    before = window.workspace.run
+    before = window.workspace.runs.run
     find(window, QPushButton, "openHead-masked-lm").click()
-    qtbot.waitUntil(lambda: window.workspace.run not in (before, None), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: window.workspace.runs.run not in (before, None), timeout=OPEN_TIMEOUT)
     settle()
     assert last_run(window).source.task == "masked-lm"
     assert last_run(window).sentence.text == MASKED
@@ -50,13 +50,15 @@ def test_a_head_that_did_not_come_runs_nothing_later(
 ) -> None:
     run(MASKED, tiny_bert_folder, "base")
     workspace = window.workspace
-    monkeypatch.setattr(workspace, "open_head", lambda _: workspace.cancelled.emit("open"))
+    monkeypatch.setattr(
+        workspace, "open_head", lambda _: workspace.scheduler.cancelled.emit("open")
+    )
     find(window, QPushButton, "openHead-masked-lm").click()
     before = workspace.architecture
     window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
     qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)
-    qtbot.waitUntil(lambda: not workspace.activity and not workspace.draw_queue.pending)
-    assert workspace.run is None
+    qtbot.waitUntil(lambda: not workspace.scheduler.activity and not workspace.draw_queue.pending)
+    assert workspace.runs.run is None
 
 
 @pytest.mark.parametrize(

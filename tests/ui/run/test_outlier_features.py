@@ -22,7 +22,7 @@ def chips(window: MainWindow) -> list[QToolButton]:
 
 
 def selected_feature(window: MainWindow) -> int | None:
-    return window.workspace.feature
+    return window.workspace.selection.feature
 
 
 def test_outlier_features_are_named(ran: MainWindow) -> None:
@@ -40,7 +40,7 @@ def test_a_feature_and_back(ran: MainWindow, worker: Worker, qtbot: QtBot) -> No
     states = [state[:, feature].astype(np.float64) for state in last_run(ran).hidden_states]
     qtbot.mouseClick(chip, Qt.MouseButton.LeftButton)
     settle(ran, worker, qtbot)
-    assert ran.workspace.feature == feature
+    assert ran.workspace.selection.feature == feature
     line, limits = shown_lines(ran)
     assert line.values == pytest.approx([state.mean() for state in states])
     assert line.max == tuple(state.max() for state in states)
@@ -54,7 +54,7 @@ def test_a_feature_and_back(ran: MainWindow, worker: Worker, qtbot: QtBot) -> No
     # A click on the grid selects its cell, and stays with the feature.
     panels(ran)[1].plot.clicked.emit(shown_grid(ran).place(3, 2))
     settle(ran, worker, qtbot)
-    assert ran.workspace.place == Place("encoder.layer.2", 2, None, feature)
+    assert ran.workspace.selection.place == Place("encoder.layer.2", 2, None, feature)
     for leave in ("click", "escape", "back"):
         assert selected_feature(ran) == feature
         if leave == "click":
@@ -69,7 +69,7 @@ def test_a_feature_and_back(ran: MainWindow, worker: Worker, qtbot: QtBot) -> No
         assert not chip.isChecked()
         assert find(ran, QComboBox, "statisticChoice").isEnabled()
         assert not shown_grid(ran).is_signed
-        ran.workspace.go(Place(feature=feature))
+        ran.workspace.selection.go(Place(feature=feature))
         settle(ran, worker, qtbot)
         assert chip.isChecked()
 
@@ -77,7 +77,7 @@ def test_a_feature_and_back(ran: MainWindow, worker: Worker, qtbot: QtBot) -> No
 def test_a_feature_of_both_runs(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     find(ran, QPushButton, "keepRun").click()
     run(ran, worker, qtbot, "a dog barked")
-    ran.workspace.go(Place(feature=3))
+    ran.workspace.selection.go(Place(feature=3))
     settle(ran, worker, qtbot)
     labels = [line.label for line in shown_lines(ran)]
     assert labels == ["B · feature 3", "B · all features ± 6 std", "A · feature 3"]

@@ -73,7 +73,7 @@ def test_a_word_that_the_model_sees(
     window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
 ) -> None:
     run(MASKED, trained_folder)
-    window.workspace.go(Place(token=2))
+    window.workspace.selection.go(Place(token=2))
     settle()
     assert text(window, "predictionTitle") == "Predicted at cat (2)"
     assert text(window, "predictionHint").startswith("Actual: cat, rank ")
@@ -94,18 +94,18 @@ def test_a_layer_of_the_lens_selects_its_module_and_follows_the_tree(
     rect = lens.visualRect(lens.model().index(1, 2))
     qtbot.mouseClick(lens.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
     settle()
-    assert window.workspace.place.path == "bert.encoder.layer.0"
-    window.workspace.select("bert.encoder.layer.1.output")
+    assert window.workspace.selection.place.path == "bert.encoder.layer.0"
+    window.workspace.selection.select("bert.encoder.layer.1.output")
     settle()
     assert [index.row() for index in lens.selectionModel().selectedRows()] == [0]
-    assert window.workspace.place.path == "bert.encoder.layer.1.output"
+    assert window.workspace.selection.place.path == "bert.encoder.layer.1.output"
 
 
 def test_masks_have_buttons(
     window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
 ) -> None:
     run("the [MASK] sat on the [MASK]", trained_folder)
-    assert window.workspace.token == 2
+    assert window.workspace.selection.token == 2
     buttons = {
         button.text(): button
         for button in find(window, WordsPanel).findChildren(QToolButton)
@@ -114,7 +114,7 @@ def test_masks_have_buttons(
     assert sorted(buttons) == ["2", "6"]
     buttons["6"].click()
     settle()
-    assert window.workspace.token == 6
+    assert window.workspace.selection.token == 6
     assert text(window, "predictionTitle") == "Predicted at [MASK] (6)"
     assert [name for name, button in buttons.items() if button.isChecked()] == ["6"]
 
@@ -139,7 +139,7 @@ def test_run_a_beside_it(
     find(window, QToolButton, "lensA").click()
     assert table(window, "lensTable").rows[0][1].value == "sat"
     # [CLS] is in both; a word that A lacks has no partner.
-    window.workspace.go(Place(token=1))
+    window.workspace.selection.go(Place(token=1))
     settle()
     assert set(column(window, "predictionTable", "A, Probability")) == {None}
     assert "A has no such token" in text(window, "predictionHint")
@@ -179,12 +179,12 @@ def test_classes(
         if widget.objectName() in ("labelGrid", "answerPlot") and widget.isVisible()
     ]
     assert [widget.objectName() for widget in shown] == [plot]
-    window.workspace.go(Place(token=4))
+    window.workspace.selection.go(Place(token=4))
     settle()
     classes = find(window, QTableView, "classTable")
     assert [index.row() for index in classes.selectionModel().selectedRows()] == [4]
     classes.selectRow(6)
-    assert window.workspace.token == 6
+    assert window.workspace.selection.token == 6
     # Beside itself as run A nothing differs.
     window.keep_run()
     settle()
@@ -206,12 +206,12 @@ def test_nothing_of_a_run_that_is_gone_is_kept(
 ) -> None:
     run(MASKED, trained_folder)
     find(window, QTabWidget, "runViews").setCurrentIndex(0)
-    before = window.workspace.watched
+    before = window.workspace.runs.watched
     window.set_sentence("a cat", None)
     window.run()
     settle()
     view = find(window, PredictionsView)
-    assert window.workspace.watched is not before
+    assert window.workspace.runs.watched is not before
     assert find(view, RunRequest).result is None
     assert view._words._lens._b is None
     assert view._classes._b is None

@@ -85,10 +85,10 @@ def test_what_is_told_and_taken_along_are_the_weights(shown: MainWindow, settle:
 
 def test_both_of_two_runs_and_their_difference(shown: MainWindow, settle: Settle) -> None:
     box(shown).click()
-    shown.workspace.keep_run()
+    shown.workspace.runs.keep()
     run(shown, settle, A)
     assert [chart.is_root for chart in every(shown)] == [True] * 4
-    shown.workspace.compare("difference")
+    shown.workspace.runs.compare("difference")
     settle()
     for chart in (heads(shown), head(shown)):
         assert (chart.is_root, chart.is_signed) == (True, True)

@@ -40,10 +40,10 @@ def test_one_word_in_both_sentences(sight: Sight) -> None:
     words = choice(sight, "sameWords")
     assert [words.itemText(n) for n in range(words.count())] == ["bank (2 ↔ 13)", "river (5 ↔ 10)"]
     choose(sight, "sameWords", 1)
-    assert sight.workspace.token == 5
+    assert sight.workspace.selection.token == 5
     assert line(sight).values == token_pair_path(run, 5, 10)
     # A token of the second sentence is as good.
-    sight.workspace.go(Place(token=13))
+    sight.workspace.selection.go(Place(token=13))
     sight.draw()
     assert line(sight).values == token_pair_path(run, 2, 13)
 
@@ -52,7 +52,7 @@ def test_another_token_of_the_same_text_means_the_same_word(sight: Sight) -> Non
     run = made_up("a bank or another bank", "no bank")
     sight.run(run)
     press(sight, "sameWord")
-    sight.workspace.go(Place(token=5))  # has no partner of its own
+    sight.workspace.selection.go(Place(token=5))  # has no partner of its own
     sight.draw()
     assert line(sight).values == token_pair_path(run, 2, 8)
 

@@ -52,7 +52,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     window.run()
     qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
     bring_view(window, "Similarity")
-    window.workspace.go(Place("encoder.layer.2.attention", token=5))
+    window.workspace.selection.go(Place("encoder.layer.2.attention", token=5))
     qtbot.waitUntil(lambda: is_drawn(window))
     states = demo_run(text, pair).hidden_states
     chart = find(window, PairGrid, "similarityGrid").chart
@@ -74,7 +74,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     # A click on a layer selects its module, and the grid shows what that gave.
     find(window, LinePlot, "pairPath").clicked.emit(path.lines[0].places[6])
     qtbot.waitUntil(lambda: is_drawn(window))
-    assert window.workspace.place == Place("encoder.layer.5", 5)
+    assert window.workspace.selection.place == Place("encoder.layer.5", 5)
     assert find(window, QSlider, "stateChoice").value() == 6
 
 
@@ -84,7 +84,7 @@ def test_the_last_state_comes_first_and_the_selected_module_leads(sight: Sight) 
     assert slider(sight).value() == LAYERS
     assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[LAYERS]))
     for path, state in (("layer.1.attention", 2), ("embeddings", 0), ("pooler", 0), ("layer.0", 1)):
-        sight.workspace.go(Place(path))
+        sight.workspace.selection.go(Place(path))
         sight.draw()
         assert slider(sight).value() == state, path
         assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[state]))
@@ -95,12 +95,12 @@ def test_the_slider_selects_the_module(sight: Sight) -> None:
     sight.run(run)
     slider(sight).setValue(2)
     sight.draw()
-    assert sight.workspace.place.path == "layer.1"
+    assert sight.workspace.selection.place.path == "layer.1"
     assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[2]))
     assert find(sight.view, QLabel, "stateName").text() == "layer 1"
     slider(sight).setValue(0)
     sight.draw()
-    assert sight.workspace.place.path == "embeddings"
+    assert sight.workspace.selection.place.path == "embeddings"
     assert find(sight.view, QLabel, "stateName").text() == "embeddings"
 
 
@@ -111,7 +111,7 @@ def test_a_layer_that_gives_all_states_lets_the_slider_choose(sight: Sight) -> N
     for state in (2, 1):
         slider(sight).setValue(state)
         sight.draw()
-        assert sight.workspace.place.path == "layer.0"
+        assert sight.workspace.selection.place.path == "layer.0"
         assert slider(sight).value() == state
         assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[state]))
 
@@ -119,10 +119,10 @@ def test_a_layer_that_gives_all_states_lets_the_slider_choose(sight: Sight) -> N
 def test_a_state_of_which_no_module_is_known_can_be_chosen(sight: Sight) -> None:
     run = replace(made_up(TEXT), state_paths=())
     sight.run(run)
-    sight.workspace.go(Place("layer.1"))
+    sight.workspace.selection.go(Place("layer.1"))
     slider(sight).setValue(1)
     sight.draw()
-    assert sight.workspace.place.path == "layer.1"
+    assert sight.workspace.selection.place.path == "layer.1"
     assert np.array_equal(grid(sight).values, cosine_matrix(run.hidden_states[1]))
 
 
@@ -145,7 +145,7 @@ def test_a_click_on_a_cell_shows_its_two_tokens(sight: Sight) -> None:
         sight.draw()
 
     click(2, 5)
-    assert sight.workspace.token == 5
+    assert sight.workspace.selection.token == 5
     assert choice(sight, "otherToken").currentText() == "bank (2)"
     assert line(sight).label == "river (5) – bank (2)"
     assert line(sight).values == token_pair_path(run, 5, 2)
@@ -166,7 +166,7 @@ def test_the_most_similar_token_is_the_first_choice(sight: Sight) -> None:
     choose(sight, "otherToken", 6)
     assert line(sight).values == token_pair_path(run, 1, 6)
     # To select the other one swaps the two.
-    sight.workspace.go(Place(token=6))
+    sight.workspace.selection.go(Place(token=6))
     sight.draw()
     assert line(sight).values == token_pair_path(run, 6, 1)
 
@@ -175,7 +175,7 @@ def test_run_a_beside_it(sight: Sight) -> None:
     a, b = made_up(TEXT), made_up(OTHER, seed=1)
     sight.keep(a)
     sight.run(b)
-    sight.workspace.go(Place(token=3))
+    sight.workspace.selection.go(Place(token=3))
     choose(sight, "otherToken", 8)
     plot = find(sight.view, PairGrid, "similarityGrid")
     (panel,) = [p for p in sight.view.findChildren(ChartPanel) if p.plot is plot]
@@ -194,7 +194,7 @@ def test_run_a_beside_it(sight: Sight) -> None:
 def test_the_difference_is_of_the_same_tokens(sight: Sight) -> None:
     a, b = made_up(TEXT), made_up(OTHER, seed=1)
     sight.keep(a)
-    sight.workspace.compare("difference")
+    sight.workspace.runs.compare("difference")
     sight.run(b)
     mine, other = (cosine_matrix(run.hidden_states[-1]) for run in (b, a))
     values = grid(sight).values
@@ -205,7 +205,7 @@ def test_the_difference_is_of_the_same_tokens(sight: Sight) -> None:
     assert np.isnan(values[:, [2, 6]]).all()
     assert np.isfinite(np.delete(np.delete(values, [2, 6], 0), [2, 6], 1)).all()
     assert not find(sight.view, QCheckBox, "wholeRange").isEnabled()
-    sight.workspace.go(Place(token=6))
+    sight.workspace.selection.go(Place(token=6))
     sight.draw()
     assert messages(sight) == ["A has no such tokens."]
 
@@ -214,7 +214,7 @@ def test_how_runs_are_compared_does_not_change_the_other_token(sight: Sight) -> 
     sight.keep(made_up(TEXT))
     sight.run(made_up(OTHER, seed=1))
     choose(sight, "otherToken", 5)
-    sight.workspace.compare("difference")
+    sight.workspace.runs.compare("difference")
     sight.draw()
     assert choice(sight, "otherToken").currentIndex() == 5
 

@@ -41,23 +41,23 @@ def test_run_a_gets_a_plot_when_there_is_one_to_show(demo_window: MainWindow, qt
     views = find(window, RunViews)
 
     def run(text: str) -> None:
-        before = workspace.watched
+        before = workspace.runs.watched
         window.set_sentence(text, None)
         window.run()
         qtbot.waitUntil(
-            lambda: workspace.watched is not before and is_drawn(window), timeout=60_000
+            lambda: workspace.runs.watched is not before and is_drawn(window), timeout=60_000
         )
 
     run("a dog")
     assert len(views.findChildren(GridPlot)) == 1
-    workspace.keep_run()
+    workspace.runs.keep()
     run("a cat sat")
     norms = next(p for p in views.findChildren(ChartPanel) if p.plot.objectName() == "tokenHeatmap")
     assert [chart is not None for chart in norms.charts] == [True, True]
     (a,) = (plot for plot in norms.findChildren(GridPlot) if plot is not norms.plot)
     assert a.isVisible()
     assert a.theme == DARK
-    workspace.drop_run()
+    workspace.runs.drop()
     qtbot.waitUntil(lambda: is_drawn(window))
     assert [chart is not None for chart in norms.charts] == [True]
     assert not a.isVisible()

@@ -10,10 +10,12 @@ A, B = "the cat sat on the mat", "the cat sat on the old mat"
 
 
 def run(window: MainWindow, text: str, qtbot: QtBot) -> None:
-    before = window.workspace.run
+    before = window.workspace.runs.run
     window.set_sentence(text, None)
     window.run()
-    qtbot.waitUntil(lambda: window.workspace.run is not before and is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(
+        lambda: window.workspace.runs.run is not before and is_drawn(window), timeout=60_000
+    )
 
 
 def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:

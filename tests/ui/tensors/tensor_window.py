@@ -24,7 +24,7 @@ def open_named(window: MainWindow, worker: Worker, qtbot: QtBot, name: str) -> N
 def choose(window: MainWindow, worker: Worker, qtbot: QtBot, tensor: str) -> None:
     """Select a tensor's module, and the tensor in the list."""
     module, _, name = tensor.rpartition(".")
-    window.workspace.select(module)
+    window.workspace.selection.select(module)
     table = find(window, QTableView, "tensorTable")
     model = table.model()
     row = next(n for n in range(model.rowCount()) if model.index(n, 0).data() == name)

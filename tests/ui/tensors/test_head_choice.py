@@ -25,27 +25,27 @@ def test_the_head_is_the_windows_own(
 ) -> None:
     window, workspace = tiny_window, tiny_window.workspace
     every = load_file(tiny_bert_folder / "model.safetensors")
-    workspace.go(Place(head=1))
+    workspace.selection.go(Place(head=1))
     choose(window, worker, qtbot, QUERY)
     choice = find(window, QComboBox, "headChoice")
     model = find(window, QTableView, "valuesTable").model()
     assert choice.currentText() == "head 1"
     assert model.index(0, 0).data() == cell_text(every[QUERY][8, 0].item())
-    workspace.go(Place(head=3))
+    workspace.selection.go(Place(head=3))
     assert choice.currentText() == "head 3"
     assert model.index(0, 0).data() == cell_text(every[QUERY][24, 0].item())
     choice.setCurrentText("head 2")
-    assert workspace.head == 2
+    assert workspace.selection.head == 2
     # Whole tensors are seen until there is another head: which one is selected stays.
     choice.setCurrentText("all heads")
-    assert workspace.head == 2
+    assert workspace.selection.head == 2
     choose(window, worker, qtbot, QUERY.replace("query", "key"))
     assert choice.currentText() == "all heads"
     assert model.rowCount() == 32
     # What is out of sight is right when it comes back, and asks for nothing meanwhile.
     tabs = find(window, QTabWidget, "detailTabs")
     tabs.setCurrentIndex(0)
-    workspace.go(Place(head=0))
+    workspace.selection.go(Place(head=0))
     assert not worker.busy
     tabs.setCurrentIndex(2)
     rest(worker, qtbot)

@@ -119,21 +119,21 @@ def test_a_head_is_a_slice_in_every_view_and_stays_chosen_in_the_next_layer(
     assert chart is not None
     assert len(chart.lines[0].values) == 8
     # The same tensor in another layer, the same head of it.
-    window.workspace.select("encoder.layer.0.attention.self.query")
+    window.workspace.selection.select("encoder.layer.0.attention.self.query")
     rest(worker, qtbot)
     chart = find(window, SpectrumPlot, "spectrumPlot").chart
     assert chart is not None
     other = every["encoder.layer.0.attention.self.query.weight"][16:24].astype(float)
     assert chart.lines[0].values[0] == pytest.approx(np.linalg.norm(other, 2))
     # Where there is no such tensor, nothing is shown.
-    window.workspace.select("embeddings.dropout")
+    window.workspace.selection.select("embeddings.dropout")
     assert find(window, Inspector).isHidden()
 
 
 def test_a_view_can_be_chosen_before_the_values_came(
     tiny_window: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
-    tiny_window.workspace.select(QUERY.rpartition(".")[0])
+    tiny_window.workspace.selection.select(QUERY.rpartition(".")[0])
     find(tiny_window, QTableView, "tensorTable").selectRow(0)
     view(tiny_window, worker, qtbot, HEATMAP)
     assert find(tiny_window, QToolButton, f"tensorView{HEATMAP}").isChecked()

@@ -210,9 +210,9 @@ def test_an_error_of_ours_is_told_once(
     opened: Open, tiny_bert_folder: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = opened(tiny_bert_folder)
-    window.workspace.failed.disconnect()
+    window.workspace.scheduler.errored.disconnect()
     errors: list[BaseException] = []
-    window.workspace.failed.connect(errors.append)
+    window.workspace.scheduler.errored.connect(errors.append)
 
     def broken(_self: Counting, _sentence: Sentence, _progress: Progress) -> None:
         raise RuntimeError("broken on purpose")
