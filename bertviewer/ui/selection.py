@@ -59,8 +59,8 @@ class Selection(QObject):
             self.feature = feature
             self.feature_changed.emit()
 
-    def set_tokens(self, count: int, token: int) -> None:
-        """Take over how many tokens the last run has, with this one of them selected."""
+    def set_tokens(self, count: int, token: int | None) -> None:
+        """Take over how many tokens the last run has, with this one of them selected, or none."""
         self.token_count, self.token = count, token
 
     def clear_feature(self) -> None:

@@ -17,9 +17,11 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.place import Place
+from bertviewer.ui.background.draw_queue import DrawQueue
+from bertviewer.ui.runs import Runs
+from bertviewer.ui.selection import Selection
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.token_rows import JOIN_ROLE, TOKEN, TokenRows
-from bertviewer.ui.workspace import Workspace
 
 INDENT = 10  # pixels before a token's text, where its bracket is
 PADDING = 10  # pixels around a number
@@ -29,9 +31,15 @@ TICK = 3  # pixels of a bracket's ends
 class TokenTable(QWidget):
     """Number, text, id and segment of each token, under a line that counts them."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        runs: Runs,
+        draw_queue: DrawQueue,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
-        self._workspace = workspace
+        self._selection, self._runs = selection, runs
         self._rows = TokenRows(self)
         self._summary = QLabel()
         self._summary.setObjectName("tokenSummary")
@@ -54,8 +62,8 @@ class TokenTable(QWidget):
         layout.addWidget(self._table, 1)
 
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
-        workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
-        workspace.selection.token_changed.connect(self._follow)
+        runs.run_changed.connect(lambda: draw_queue.later(self._on_run))
+        selection.token_changed.connect(self._follow)
         self._on_run()
 
     def _add_action(
@@ -68,7 +76,7 @@ class TokenTable(QWidget):
         self._table.addAction(action)
 
     def _on_run(self) -> None:
-        run = self._workspace.runs.run
+        run = self._runs.run
         self._rows.set_run(run)
         self._summary.setText("" if run is None else self._rows.summary())
         self._set_widths()
@@ -84,7 +92,7 @@ class TokenTable(QWidget):
             self._table.setColumnWidth(column, width + PADDING)
 
     def _follow(self) -> None:
-        token = self._workspace.selection.token
+        token = self._selection.token
         if token is None or not 0 <= token < self._rows.rowCount():
             self._table.clearSelection()
             self._table.setCurrentIndex(QModelIndex())
@@ -93,8 +101,8 @@ class TokenTable(QWidget):
 
     def _on_current(self, current: QModelIndex) -> None:
         self._table.scrollTo(current)
-        if current.isValid() and current.row() != self._workspace.selection.token:
-            self._workspace.selection.go(Place(token=current.row()))
+        if current.isValid() and current.row() != self._selection.token:
+            self._selection.go(Place(token=current.row()))
 
     def _copy(self) -> None:
         selected = [index.row() for index in self._table.selectionModel().selectedRows()]

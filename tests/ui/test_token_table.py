@@ -4,21 +4,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QLabel, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
-from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
+from bertviewer.core.activations.activation_run import Sentence, Token
+from bertviewer.core.run.capture import Capture
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
 from bertviewer.ui.appearance import APPEARANCES, apply_appearance
+from bertviewer.ui.background.draw_queue import DrawQueue
+from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.token_rows import ID, JOIN_ROLE, NUMBER, TOKEN, TokenRows
 from bertviewer.ui.token_table import INDENT, TICK, TokenTable
-from bertviewer.ui.workspace import Workspace
+from bertviewer.ui.watched_run import WatchedRun
 from tests.core.analysis.runs import run_of
 from tests.ui.finding import find
 
@@ -26,24 +29,27 @@ S1 = Sentence("this is a 12212121 test sentence")
 Role = Qt.ItemDataRole
 
 
-class AtOnce:
-    """DrawQueue that do not wait for the event loop."""
+class AtOnce(DrawQueue):
+    """Does not wait for the event loop."""
 
     def later(self, work: Callable[[], None]) -> None:
         work()
 
 
 class Selected(Selection):
-    """What the table needs of the workspace."""
+    """A selection, and a run of which it is."""
 
-    run_changed = Signal()
-    run: ActivationRun | None = None
-    turns = AtOnce()
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs = Runs(self)
 
     def set_run(self, tokens: Sequence[Token] | None, token: int | None = None) -> None:
-        self.run = None if tokens is None else run_of(tokens)
-        self.token = token
-        self.run_changed.emit()
+        self.set_tokens(len(tokens or ()), token)
+        if tokens is None:
+            self.runs.clear()
+        else:
+            self.runs.set_run(WatchedRun(run_of(tokens), cast(Capture, None)))
+        self.runs.run_changed.emit()
 
 
 Make = Callable[[], tuple[Selected, TokenTable, QTableView]]
@@ -53,7 +59,7 @@ Make = Callable[[], tuple[Selected, TokenTable, QTableView]]
 def make(qtbot: QtBot) -> Make:
     def make() -> tuple[Selected, TokenTable, QTableView]:
         selected = Selected()
-        panel = TokenTable(cast("Workspace", selected))
+        panel = TokenTable(selected, selected.runs, AtOnce(selected))
         panel.resize(260, 300)
         qtbot.addWidget(panel)
         return selected, panel, find(panel, QTableView, "tokenTable")
@@ -164,14 +170,14 @@ class TestTable:
         selected, panel, table = make()
         panel.show()
         selected.set_run(self.TOKENS, 1)
-        told: list[int | None] = []
-        selected.token_changed.connect(lambda: told.append(selected.token))
+        heard: list[int | None] = []
+        selected.token_changed.connect(lambda: heard.append(selected.token))
         place = table.visualRect(table.model().index(4, ID)).center()
         qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
         qtbot.keyClick(table, Qt.Key.Key_Down)
         qtbot.keyClick(table, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
         qtbot.keyClick(table, Qt.Key.Key_Up)
-        assert told == [4, 5, 39, 38]
+        assert heard == [4, 5, 39, 38]
         assert len(table.selectionModel().selectedRows()) == 1
 
     def test_a_token_that_the_run_lacks_selects_nothing(self, make: Make) -> None:

@@ -26,7 +26,7 @@ class RunPanel(QWidget):
         self._views.setCornerWidget(KeepButton(workspace))
         columns = QSplitter(Qt.Orientation.Horizontal)
         columns.addWidget(self._views)
-        columns.addWidget(TokenTable(workspace))
+        columns.addWidget(TokenTable(workspace.selection, workspace.runs, workspace.draw_queue))
         columns.setChildrenCollapsible(False)
         columns.setStretchFactor(0, 1)
         columns.setSizes([1080, 260])
