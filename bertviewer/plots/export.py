@@ -5,6 +5,8 @@ Files have the plot as it is on the screen, with what is marked, but in the colo
 
 import re
 from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -74,3 +76,25 @@ def _unwrapped(drawing: bytes) -> bytes:
         return drawing
     # As large as the page: a size without a unit would be in pixels.
     return _SIZE.sub(rb"\1pt\2pt", b64decode(found[1]), count=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureKind:
+    """A kind of file that a plot can be written to: its name, and what gives its bytes."""
+
+    name: str
+    content: Callable[[Drawing], bytes]
+
+    @property
+    def suffix(self) -> str:
+        """How such a file's name ends."""
+        return f".{self.name.lower()}"
+
+    @property
+    def file_filter(self) -> str:
+        """What a dialog for files offers it as."""
+        return f"{self.name} (*{self.suffix})"
+
+
+PICTURES = (PictureKind("PNG", png), PictureKind("SVG", svg), PictureKind("PDF", pdf))
+"""All of them; the first where a name says nothing."""

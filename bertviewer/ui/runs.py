@@ -1,11 +1,15 @@
 """The runs that the window shows: the last one, one kept beside it, and what was checked."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.charts.comparison import Comparison
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.check_step import Check
 from bertviewer.ui.watched_run import WatchedRun
+
+if TYPE_CHECKING:
+    from bertviewer.charts.comparison import Comparison  # and with it numpy
 
 
 class Runs(QObject):
@@ -61,7 +65,7 @@ class Runs(QObject):
         self.kept = None
         self.comparison_changed.emit()
 
-    def compare(self, comparison: Comparison) -> None:
+    def compare(self, comparison: "Comparison") -> None:
         """Choose how the last run is compared with run A."""
         self.comparison = comparison
         self.comparison_changed.emit()

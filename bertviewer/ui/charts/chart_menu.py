@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtGui import QImage
@@ -18,12 +19,6 @@ from bertviewer.plots.paper import Drawing
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
-
-PICTURES: dict[str, Callable[[Drawing], bytes]] = {
-    ".png": export.png,
-    ".svg": export.svg,
-    ".pdf": export.pdf,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +74,12 @@ def save(parent: QWidget, path: Path, content: Callable[[], bytes], workspace: W
 
 def save_picture(plot: Drawing, path: Path, workspace: Workspace) -> None:
     """Write the plot's picture; the file's name says of what kind, PNG if it says nothing."""
-    if path.suffix.lower() not in PICTURES:
-        path = path.with_name(f"{path.name}.png")
-    save(plot, path, lambda: PICTURES[path.suffix.lower()](plot), workspace)
+    suffix = path.suffix.lower()
+    kind = next((kind for kind in export.PICTURES if kind.suffix == suffix), None)
+    if kind is None:
+        kind = export.PICTURES[0]
+        path = path.with_name(f"{path.name}{kind.suffix}")
+    save(plot, path, partial(kind.content, plot), workspace)
 
 
 def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) -> None:
@@ -98,16 +96,17 @@ def _copy_data(_plot: Drawing, chart: Chart, _title: str, _workspace: Workspace)
 
 
 def _choose_picture(plot: Drawing, chart: Chart, title: str, workspace: Workspace) -> None:
-    name, kind = QFileDialog.getSaveFileName(
+    name, chosen = QFileDialog.getSaveFileName(
         plot,
         translate("chart_menu", "Save the picture"),
-        _proposal(plot, chart, title, ".png"),
-        "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)",
+        _proposal(plot, chart, title, export.PICTURES[0].suffix),
+        ";;".join(kind.file_filter for kind in export.PICTURES),
     )
     if name:
         path = Path(name)
-        suffix = f".{kind[:3].lower()}"
-        path = path if path.suffix else path.with_name(f"{path.name}{suffix}")
+        if not path.suffix:
+            suffixes = {kind.file_filter: kind.suffix for kind in export.PICTURES}
+            path = path.with_name(f"{path.name}{suffixes.get(chosen, '')}")
         save_picture(plot, path, workspace)
 
 

@@ -1,18 +1,41 @@
 """Asks for the model that the open one is compared with, and shows what came of it."""
 
+from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
+from bertviewer.core.progress import Progress
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui import tasks
 from bertviewer.ui.dialogs import MODEL_FILES, show_error
 from bertviewer.ui.weights_consent import WeightsConsent
 from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.core.comparing.comparison import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How two models differ, and where they lie."""
+
+    comparison: "Comparison"
+    sources: tuple[ModelSource, ModelSource]
+
+
+def compare(left: ModelSource, right: ModelSource, progress: Progress) -> Compared:
+    """Open two models once more, which takes no weights, and compare them."""
+    from bertviewer.core.closer_look.comparing import compare_models
+    from bertviewer.core.loading import opening
+
+    ours, theirs = (opening.open_model(source, progress) for source in (left, right))
+    comparison = compare_models(ours, theirs, progress)
+    return Compared(comparison, (ours.source, theirs.source))
 
 
 class Comparing(QObject):
@@ -54,10 +77,10 @@ class Comparing(QObject):
     def _compare(self, right: ModelSource) -> None:
         left = self._workspace.source
         assert left is not None  # only an open model is compared
-        task = partial(tasks.compare, left, right)
+        task = partial(compare, left, right)
         self._workspace.scheduler.start("compare", task, partial(self._show, left))
 
-    def _show(self, left: ModelSource, compared: tasks.Compared) -> None:
+    def _show(self, left: ModelSource, compared: Compared) -> None:
         from bertviewer.ui.comparing.window import ComparisonWindow
 
         self._workspace.guard(*compared.sources)

@@ -1,11 +1,8 @@
 """Says that a model's weights are still on the hub, and downloads them."""
 
-from functools import partial
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
-from bertviewer.ui import tasks
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -48,7 +45,7 @@ class HubBar(QWidget):
     def _on_download(self) -> None:
         if (remote := self._workspace.remote) is not None:
             arrived = self._workspace.weights_arrived
-            task = partial(tasks.fetch_weights, remote)
+            task = remote.fetch
             self._workspace.scheduler.start(DOWNLOAD, task, lambda _: arrived.emit())
 
     def _update(self) -> None:

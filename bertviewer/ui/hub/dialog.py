@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.hub.cache import CachedModel
+from bertviewer.core.progress import Progress
 from bertviewer.core.source.hub_name import HubName, parse_hub_name
-from bertviewer.ui import tasks
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.facts import plain_label
 from bertviewer.ui.hub.cached_table import CachedTableModel
@@ -78,7 +78,7 @@ class HubDialog(QDialog):
         buttons.rejected.connect(self.reject)
         self._explain()
         self._open.setEnabled(False)
-        self._worker.start(tasks.cached_models, self._on_models, self._on_failed)
+        self._worker.start(_cached_models, self._on_models, self._on_failed)
         self._heading.setText(self.tr("Looking for models on this disk …"))
         self._name.setFocus()
 
@@ -137,3 +137,12 @@ class HubDialog(QDialog):
     def _say(self, text: str, role: QPalette.ColorRole) -> None:
         self._message.setText(text)
         self._message.setForegroundRole(role)
+
+
+def _cached_models(progress: Progress) -> tuple[CachedModel, ...]:
+    """List the models of the hub that are on this disk."""
+    from bertviewer.core.hub import cache
+    from bertviewer.core.hub.connection import cache_folder
+
+    progress(0, 0, "Looking for models")
+    return cache.cached_models(cache_folder())

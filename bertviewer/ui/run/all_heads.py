@@ -11,8 +11,8 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.plots.grid_plot import PairGrid
-from bertviewer.ui import tasks
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.run import tasks
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate

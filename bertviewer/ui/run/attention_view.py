@@ -8,9 +8,9 @@ from bertviewer.charts.attentions import Attended, heads_chart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.ui import tasks
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run import tasks
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, remembered

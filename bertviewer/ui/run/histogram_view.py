@@ -12,9 +12,9 @@ from bertviewer.charts.statistics_table import statistics_table
 from bertviewer.core.activations.activation_run import ModuleActivation
 from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui import tasks
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
+from bertviewer.ui.run import tasks
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import translate

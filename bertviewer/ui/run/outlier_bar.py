@@ -12,8 +12,8 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.core.text.text_direction import isolated
-from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import Request
+from bertviewer.ui.run import tasks
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace

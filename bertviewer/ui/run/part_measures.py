@@ -6,7 +6,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.layers import Measured
-from bertviewer.ui import tasks
+from bertviewer.ui.run import tasks
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
 from bertviewer.ui.watched_run import WatchedRun

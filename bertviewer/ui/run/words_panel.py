@@ -18,10 +18,10 @@ from bertviewer.core.analysis.prediction_data import (
 )
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.families.reading import MASKS
-from bertviewer.ui import tasks
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label
+from bertviewer.ui.run import tasks
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View

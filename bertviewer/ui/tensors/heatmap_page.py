@@ -8,10 +8,10 @@ from bertviewer.charts.tensor_charts import map_chart
 from bertviewer.core.tensors.reduction import TensorMap
 from bertviewer.core.weights.reading import Span
 from bertviewer.plots.zoom_plot import ZoomPlot
-from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.tensors import tasks
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate

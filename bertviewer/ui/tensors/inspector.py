@@ -11,8 +11,8 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.tensors.heads import HeadLayout, head_layout
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import TensorValues
-from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import Request
+from bertviewer.ui.tensors import tasks
 from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.title import TensorTitle

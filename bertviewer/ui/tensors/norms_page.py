@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.tensors.survey_data import Survey
-from bertviewer.ui import tasks
 from bertviewer.ui.background.requests import ModelTask
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
+from bertviewer.ui.tensors import tasks
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import check_writable
-from bertviewer.ui import tasks
 from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.tensors import tasks
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 

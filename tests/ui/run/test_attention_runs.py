@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.ui import tasks
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run import tasks
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,

@@ -10,8 +10,8 @@ from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
 from bertviewer.plots.grid_plot import GridPlot, PairGrid
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.ui import tasks
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run import tasks
 from tests.plots.looking import click, pixel
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (

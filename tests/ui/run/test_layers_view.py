@@ -16,9 +16,9 @@ from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui import tasks
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run import tasks
 from bertviewer.ui.run.part_measures import PartMeasures
 from bertviewer.ui.tasks import Ran
 from bertviewer.ui.watched_run import WatchedRun

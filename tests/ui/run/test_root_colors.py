@@ -14,8 +14,8 @@ from bertviewer.core.errors import UserError
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.ui import tasks
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run import tasks
 from bertviewer.ui.run.root_colors import RootColors
 from tests.plots.looking import color, pixel
 from tests.ui.finding import find

@@ -17,10 +17,9 @@ from bertviewer.core.progress import Progress
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.plots.line_plot import SpectrumPlot
-from bertviewer.ui import tasks
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.tensors import spectrum_page
+from bertviewer.ui.tensors import spectrum_page, tasks
 from bertviewer.ui.tensors.notice import Notice
 from tests.ui.finding import find
 from tests.ui.tensors.tensor_window import (

@@ -1,0 +1,99 @@
+"""What the views of a run have computed by the worker.
+
+What they need is imported inside them: nothing of it has to be there for the window to come.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bertviewer.charts.attentions import Attended, HeadFigures
+    from bertviewer.charts.layers import Measured
+    from bertviewer.core.activations.activation_run import ActivationRun
+    from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.analysis.histogram_data import Histogram, Range
+    from bertviewer.core.analysis.outliers import Level, OutlierFeature
+    from bertviewer.core.analysis.prediction_data import Predictions
+    from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.progress import Progress
+    from bertviewer.ui.watched_run import WatchedRun
+
+
+def measure_tokens(
+    paths: Sequence[str], model: LoadedModel, watched: WatchedRun, progress: Progress
+) -> Measured:
+    """Measure what modules gave in a run token by token; the hidden states need no replay."""
+    from bertviewer.core.analysis.part_tokens import state_statistics
+    from bertviewer.core.closer_look.outputs import call_statistics
+
+    found = {}
+    for number, path in enumerate(paths):
+        progress(number, len(paths), path)
+        if (measured := state_statistics(watched.run, path)) is not None:
+            found[path] = measured
+    others = [path for path in paths if path not in found]
+    return found | call_statistics(model, watched.run, watched.kept, others, progress)
+
+
+def find_outliers(
+    run: ActivationRun, _model: LoadedModel, progress: Progress
+) -> tuple[tuple[OutlierFeature, ...], tuple[Level | None, ...]]:
+    """Find the outlier features of a run's hidden states, and the levels of these states."""
+    from bertviewer.core.analysis.outliers import outlier_features, state_levels
+
+    progress(0, 0, "Looking for outlier features")
+    return outlier_features(run), state_levels(run)
+
+
+def attention(
+    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
+) -> Attended:
+    """Calculate what the heads of an attention look at."""
+    from bertviewer.charts.attentions import Attended
+    from bertviewer.core.closer_look.attention import attention_of
+
+    run = watched.run
+    maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
+    return Attended(run, maps, layer)
+
+
+def head_figures(
+    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
+) -> HeadFigures:
+    """Calculate an attention, and keep just a figure or two of each head."""
+    from bertviewer.charts.attentions import HeadFigures
+
+    maps = attention(layer, model, watched, progress).maps
+    return HeadFigures(maps.entropies, maps.distances)
+
+
+def histogram(
+    path: str,
+    bounds: Range | None,
+    model: LoadedModel,
+    watched: WatchedRun,
+    progress: Progress,
+) -> Histogram | None:
+    """Count what a module gave in bins between these bounds; ``None`` if it was not called."""
+    from bertviewer.core.closer_look.outputs import histogram_of
+
+    if watched.run.activation(path) is None:
+        return None
+    return histogram_of(model, watched.run, watched.kept, path, progress, range=bounds)
+
+
+def predictions(
+    positions: Mapping[WatchedRun, int],
+    model: LoadedModel,
+    watched: WatchedRun,
+    progress: Progress,
+) -> Predictions | None:
+    """Find what a model predicts at a run's position; ``None`` if the run has none."""
+    from bertviewer.core.closer_look.predictions import predictions_at
+
+    if watched not in positions:
+        return None
+    return predictions_at(model, watched.run, watched.kept, positions[watched], progress)

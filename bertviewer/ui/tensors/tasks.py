@@ -1,0 +1,87 @@
+"""What the views of a tensor have computed by the worker.
+
+What they need is imported inside them: nothing of it has to be there for the window to come.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bertviewer.core.system import libraries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from bertviewer.core.activations.statistics import Statistics
+    from bertviewer.core.analysis.histogram_data import Histogram
+    from bertviewer.core.architecture.tensor_info import TensorInfo
+    from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.progress import Progress
+    from bertviewer.core.source.model_source import ModelSource
+    from bertviewer.core.tensors.matrix import Matrix
+    from bertviewer.core.tensors.reduction import TensorMap
+    from bertviewer.core.tensors.spectrum import Spectrum
+    from bertviewer.core.tensors.survey_data import Survey
+    from bertviewer.core.tensors.token_index import TokenIndex
+    from bertviewer.core.tensors.values import TensorValues
+    from bertviewer.core.weights.reading import Span
+
+
+def tensor_values(name: str, model: LoadedModel, progress: Progress) -> TensorValues | None:
+    """Find where a tensor's values are; ``None`` for a model without weights."""
+    from bertviewer.core.closer_look import tensor_values as finding
+
+    return finding.tensor_values(model, name, progress)
+
+
+def token_rows(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
+    """Find which tokens a tensor's rows stand for, if they do."""
+    libraries.load(progress)
+    from bertviewer.core.closer_look import token_rows as row_names
+
+    return row_names.token_rows(model, tensor, progress)
+
+
+def survey(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Survey:
+    """Measure a tensor and the norms of its rows and columns."""
+    libraries.load(progress)
+    from bertviewer.core.closer_look import survey as module
+
+    return module.survey(matrix, progress, "Measuring")
+
+
+def distribution(
+    matrix: Matrix, model: LoadedModel, progress: Progress
+) -> tuple[Statistics, Histogram]:
+    """Measure a tensor, and count its elements in bins."""
+    from bertviewer.core.closer_look.survey import matrix_histogram
+
+    statistics = survey(matrix, model, progress).statistics
+    return statistics, matrix_histogram(matrix, statistics, progress, "Counting")
+
+
+def tensor_map(
+    matrix: Matrix, rows: Span, columns: Span, _model: LoadedModel, progress: Progress
+) -> TensorMap:
+    """Reduce a region of a tensor to as many blocks as can be seen."""
+    from bertviewer.core.tensors import reduction
+
+    return reduction.tensor_map(matrix, rows, columns, progress, "Drawing")
+
+
+def singular_values(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Spectrum:
+    """Calculate the singular values of a tensor."""
+    libraries.load(progress)
+    from bertviewer.core.closer_look import singular_values as module
+
+    return module.singular_values(matrix, progress, "Singular values")
+
+
+def save_tensor(
+    matrix: Matrix, path: Path, models: Iterable[ModelSource], progress: Progress
+) -> Path:
+    """Write a tensor as .npy or CSV, over no file of ``models``; the path comes back."""
+    from bertviewer.core.tensors import saving
+
+    return saving.save(matrix, path, models, progress)
