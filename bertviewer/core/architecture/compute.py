@@ -54,9 +54,9 @@ class Compute:
         variables: for every letter that could be changed, the one that formulas follow then: its
             own, or another's where the model was only run with both in proportion. Formulas say
             nothing of other proportions, nor of other values of a letter that is not in it.
-        domain: the conditions under which all formulas hold, as of ``core.domains``; ``None`` for
-            everywhere. It says nothing of the sentence: formulas hold for each that the model
-            takes.
+        domain: the conditions under which all formulas hold, as of ``expressions.domains``;
+            ``None`` for everywhere. It says nothing of the sentence: formulas hold for each that
+            the model takes.
         reason: why there is nothing, one line; empty where there is.
     """
 

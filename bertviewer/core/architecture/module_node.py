@@ -27,7 +27,7 @@ class ModuleNode:
     ``share`` is the part of the model's total. ``attributes`` are the module's own plain values
     (``in_features``, ``eps``, ``p`` …). ``count_formula`` is an expression that Python evaluates
     with the symbols as integers, ``domain`` the conditions under which it holds, as of
-    ``core.domains``, ``None`` for everywhere. ``forward_formula`` is Typst mathematics, or
+    ``expressions.domains``, ``None`` for everywhere. ``forward_formula`` is Typst mathematics, or
     ``None``; ``formula_from`` says whether it is that of the class's ``role``, or read off the
     module's ``flow``.
     ``class_module`` is the Python module that defines the class, empty where it is not known.

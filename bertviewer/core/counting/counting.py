@@ -45,8 +45,8 @@ class Derivation:
         counts: each module's number of elements, a tied tensor counted at its first name, as an
             expression of ``evaluation`` with the letters as integers; the plain number where there
             is no proof. A module's is the sum of those of its children and its own tensors.
-        domains: the conditions under which a module's formula holds, as of ``core.domains``; a
-            module without an entry has none.
+        domains: the conditions under which a module's formula holds, as of
+            ``expressions.domains``; a module without an entry has none.
         unproven: the modules whose count is a plain number for want of a proof, and why.
     """
 

@@ -21,7 +21,7 @@ class ForwardSignature:
 
     Attributes:
         model: whose it is.
-        values: how many sentences, tokens and target's tokens, by the letters of ``meta_inputs``.
+        values: how many sentences, tokens and target's tokens, by the letters of ``texts``.
     """
 
     model: nn.Module
