@@ -15,7 +15,7 @@ from bertviewer.core.architecture.compute import Compute
 from bertviewer.core.backend import torch
 from bertviewer.core.costs.forward_pass import read_forward
 from bertviewer.core.counting.counting import Derivation
-from bertviewer.core.counting.dimensions import Build
+from bertviewer.core.counting.variants import Build
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
 
 CONFIGURATIONS = 10

@@ -11,7 +11,7 @@ from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.counting.counting import derive
-from bertviewer.core.counting.dimensions import goes_by_layer
+from bertviewer.core.counting.variants import goes_by_layer
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.expressions.letters import is_depth

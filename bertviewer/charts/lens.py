@@ -12,7 +12,7 @@ from bertviewer.charts.token_paths import state_places
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.prediction_data import Predictions
-from bertviewer.core.families.reading import MASKS
+from bertviewer.core.families.special_tokens import MASKS
 
 LensFigure = Literal["probability", "rank"]
 

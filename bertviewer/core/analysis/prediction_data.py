@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.families.reading import MASKS
+from bertviewer.core.families.special_tokens import MASKS
 
 # Their heads score classes, of which there may be as many as there are words.
 _WITHOUT_VOCABULARY = frozenset({"base", "token-classification", "sequence-classification"})

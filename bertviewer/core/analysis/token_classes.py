@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bertviewer.core.activations.activation_run import ActivationRun, Token
-from bertviewer.core.families.reading import MASKS, SEPARATORS, STARTS
+from bertviewer.core.families.special_tokens import MASKS, SEPARATORS, STARTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import affine, softmax
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +180,12 @@ def check_cache(cache: Any, length: int) -> None:
     After a call that began with an empty one it holds as many positions as were read.
 
     Raises:
-        NoFormulaError: it holds others.
+        NoRecomputationError: it holds others.
     """
     if cache is not None and cache.get_seq_length() != length:
-        raise NoFormulaError("the recomputation does not know keys and values of earlier calls")
+        raise NoRecomputationError(
+            "the recomputation does not know keys and values of earlier calls"
+        )
 
 
 def in_heads(module: Evaluator, x: Tensor, projection: Projection, heads: int) -> Tensor:

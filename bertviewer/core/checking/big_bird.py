@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, check_cache, head_count, separate
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.checking.stacks import run, use_crosses, visible
 from bertviewer.core.checking.task_models import base_of
 
@@ -74,9 +74,9 @@ def _read_sparse(
     length, size = hidden_states.shape[1], int(module.config["block_size"])
     heads = head_count(module, "num_attention_heads")
     if to_mask is None or from_mask is None:
-        raise NoFormulaError("the recomputation needs to know what is padding")
+        raise NoRecomputationError("the recomputation needs to know what is padding")
     if not bool(to_mask[..., :-size].all()):
-        raise NoFormulaError("the recomputation knows padding in the last block only")
+        raise NoRecomputationError("the recomputation knows padding in the last block only")
     counts = _counts(length // size, int(module.config["num_random_blocks"]))
     counts = counts.repeat_interleave(size, 0).repeat_interleave(size, 1)
     bias = counts.to(hidden_states.dtype).log()[None, None]
@@ -136,7 +136,9 @@ def attention_block(
 def encoder(module: Evaluator, hidden_states: Tensor, **given: Any) -> Any:
     """The stack."""
     if use_crosses(module) and given.get("encoder_hidden_states") is not None:
-        raise NoFormulaError("the recomputation does not know BigBird as a decoder of an encoder")
+        raise NoRecomputationError(
+            "the recomputation does not know BigBird as a decoder of an encoder"
+        )
     states = run(module.below("layer"), hidden_states, **given)
     return {"last_hidden_state": states[-1], "hidden_states": states}
 
@@ -152,7 +154,7 @@ def model(
 ) -> dict[str, Any]:
     """BERT; a long sequence is filled up to whole blocks first, and cut off again at the end."""
     if input_ids is None or inputs_embeds is not None or position_ids is not None:
-        raise NoFormulaError("the recomputation needs ids, and positions that count from 0")
+        raise NoRecomputationError("the recomputation needs ids, and positions that count from 0")
     length = input_ids.shape[1]
     real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     given: dict[str, Any]
@@ -196,7 +198,7 @@ def question_answering(
     The question ends with the first separator. The first token stays: it stands for no answer.
     """
     if question_lengths is not None:
-        raise NoFormulaError("the recomputation finds the question by its separator")
+        raise NoRecomputationError("the recomputation finds the question by its separator")
     ends = (input_ids == module.setting_value("sep_token_id")).int().argmax(-1, keepdim=True)
     places = torch.arange(input_ids.shape[1])[None]
     asked = (places <= ends) & (places > 0)

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Recomputation
 from bertviewer.core.checking.primitives import ACTIVATIONS
 from bertviewer.core.families.layer import Network
 from bertviewer.core.families.module_kind import ModuleKind
@@ -65,7 +65,9 @@ def feed_forward(module: Evaluator, x: Tensor) -> Tensor:
     """A feed-forward network of which the family says how it is made."""
     made = module.description
     if not isinstance(made, Network):
-        raise NoFormulaError(f"{module.node.class_name} is no network that a family describes")
+        raise NoRecomputationError(
+            f"{module.node.class_name} is no network that a family describes"
+        )
     return network(module, made, x)
 
 
@@ -83,14 +85,14 @@ def activation(module: Evaluator, name: str) -> Recomputation:
     """Return a network's activation: a child, or a function that torch's layers only note.
 
     Raises:
-        NoFormulaError: the function is none that is known.
+        NoRecomputationError: the function is none that is known.
     """
     if module.has(name):
         return module.below(name)
     noted = {1: "relu", 2: "gelu"}.get(int(module.attribute("activation_relu_or_gelu") or 0))
     told = noted or str(module.config.get("activation"))
     if told not in ACTIVATIONS:
-        raise NoFormulaError(f"the recomputation does not know the activation {told!r}")
+        raise NoRecomputationError(f"the recomputation does not know the activation {told!r}")
     function: Recomputation = ACTIVATIONS[told]
     return lambda x: module.round(function(x))
 

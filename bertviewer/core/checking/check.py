@@ -9,11 +9,11 @@ from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.evaluator import NoFormulaError
-from bertviewer.core.checking.flow_proof import FlowProof, flow_proof
+from bertviewer.core.checking.clean_proof import CleanProof, flow_proof
+from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.checking.layer_steps import LAYERS
+from bertviewer.core.checking.other_attention import second_pass
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
-from bertviewer.core.checking.second_pass import second_pass
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions, kind_of
@@ -85,7 +85,7 @@ def check_run(
         kept = [path for path in chosen if path not in capture.refused]
         steps, reasons = _by_formula(checker, kept, nodes, (other, way), progress)
         left = [path for path in reasons if path in capture.calls]
-        proven = flow_proof(model, on_cpu, left, progress) if left else FlowProof({}, {})
+        proven = flow_proof(model, on_cpu, left, progress) if left else CleanProof({}, {})
     steps |= proven.steps
     reasons |= dict.fromkeys(capture.refused, _too_large(capture))
     for path in proven.reasons:
@@ -115,7 +115,7 @@ def _by_formula(
             if path in other.calls:
                 found += tuple(checker.again(path, other, way))
             steps[path] = found
-        except NoFormulaError as error:
+        except NoRecomputationError as error:
             reasons[path] = str(error)
         except _BUILT_OTHERWISE:
             # What Python or torch says of it means nothing to who reads the check.

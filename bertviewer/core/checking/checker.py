@@ -13,7 +13,7 @@ from bertviewer.core.checking.arithmetic import EXACT, Arithmetic, rounded
 from bertviewer.core.checking.attention import ATTENTIONS, AttentionForm
 from bertviewer.core.checking.attention_maths import Attention
 from bertviewer.core.checking.comparison import Comparison, compare
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Setting
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Setting
 from bertviewer.core.checking.layer_steps import (
     LAYERS,
     NEXT,
@@ -87,11 +87,11 @@ class Checker:
         """Yield the steps of the module at ``path``, of each of its calls.
 
         Raises:
-            NoFormulaError: it cannot be checked; the error says why.
+            NoRecomputationError: it cannot be checked; the error says why.
         """
         calls = self._capture.calls.get(path)
         if calls is None:
-            raise NoFormulaError("it was not called in this run")
+            raise NoRecomputationError("it was not called in this run")
         kind = self._evaluator(path, EXACT).kind
         for number, call in enumerate(calls):
             place = self._place(path, number, call)
@@ -163,7 +163,7 @@ class Checker:
     def _needed(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Comparison:
         comparison = self._compare(place, exact, rough, actual)
         if comparison is None:
-            raise NoFormulaError("it gives no finite number that can be compared")
+            raise NoRecomputationError("it gives no finite number that can be compared")
         return comparison
 
     def _results(self, place: _Place, form: AttentionForm) -> _Attended:
@@ -271,10 +271,10 @@ def repeated(module: nn.Module, call: Call) -> Call:
     """Call a module again whose output was changed in place after it, as a projection of DeBERTa's.
 
     Raises:
-        NoFormulaError: what it took was changed as well.
+        NoRecomputationError: what it took was changed as well.
     """
     if not call.is_repeatable:
-        raise NoFormulaError("a tensor that it took was changed in place after it")
+        raise NoRecomputationError("a tensor that it took was changed in place after it")
     device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
     args, kwargs = mapped((call.args, call.kwargs), lambda tensor: tensor.to(device))
     with torch.no_grad():

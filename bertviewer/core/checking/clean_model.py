@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from bertviewer.core.building.building import build_on_meta
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.loading.weighting import without_caches
-from bertviewer.core.run.attention_type import settle
+from bertviewer.core.loading.weight_loading import without_caches
+from bertviewer.core.run.big_bird_attention import choose_attention
 
 
 def clean_model(model: LoadedModel, inputs: Mapping[str, Any]) -> nn.Module:
@@ -33,7 +33,7 @@ def clean_model(model: LoadedModel, inputs: Mapping[str, Any]) -> nn.Module:
     if used != getattr(getattr(clean, "config", None), "_attn_implementation", None):
         built.set_attn_implementation(used)
     clean.eval()
-    settle(clean, inputs)
+    choose_attention(clean, inputs)
     return without_caches(clean)
 
 

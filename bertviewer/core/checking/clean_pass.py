@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
 from bertviewer.core.checking.comparison import Comparison
-from bertviewer.core.checking.evaluator import NoFormulaError
+from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
 from bertviewer.core.errors import Cancelled
-from bertviewer.core.flow.carrying_out import CallRecord, CarryingOut
+from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow
 from bertviewer.core.flow.forwards import replacing
 from bertviewer.core.flow.nested_tensors import mapped, mapped_in, named_in, tensors_in
 from bertviewer.core.progress import Progress
@@ -71,7 +71,7 @@ class CleanPass:
         self._wanted = wanted
         self._find = find
         self._progress = progress
-        self._carrying = CarryingOut()
+        self._shadow = Float64Shadow()
         self._frame: _Frame | None = None
         self._times: dict[str, int] = {}
         self.proofs: dict[str, list[Proven]] = {}
@@ -91,7 +91,7 @@ class CleanPass:
             torch.no_grad(),
             torch.random.fork_rng(devices=[]),
             replacing(stand_ins),
-            self._carrying,
+            self._shadow,
         ):
             self._model(**inputs)
 
@@ -138,14 +138,14 @@ class CleanPass:
 
     def _work(self, frame: _Frame | None) -> None:
         """Let a frame go on, or none: what is done from now on is its doing."""
-        self._carrying.record = None
+        self._shadow.record = None
         before = None if self._frame is None else self._frame.drawn
         if self._frame and before is not None and not before.equal(torch.random.get_rng_state()):
             self._frame.record.fail(_RANDOM)
         self._frame = frame
         if frame is not None:
             frame.drawn = torch.random.get_rng_state()
-            self._carrying.record = frame.record
+            self._shadow.record = frame.record
 
     def _failed(self, frame: _Frame | None, error: Exception, given: Any) -> Any:
         """Note that a module failed, and return what the run gave in its place."""
@@ -153,7 +153,7 @@ class CleanPass:
         if frame is not None:
             frame.proof.steps.clear()
             frame.proof.reason = _NO_MEMORY if is_want_of_memory(error) else _FAILED
-        return _as_output(mapped(given, self._carrying.give))
+        return _as_output(mapped(given, self._shadow.give))
 
     def _compare_inputs(self, frame: _Frame, path: str, clean: Any, given: Any) -> None:
         triples = []
@@ -163,10 +163,10 @@ class CleanPass:
             if ours is None or runs is None:
                 triples.append(Triple(ours, ours, runs))
                 continue
-            is_given = self._carrying.is_given(ours)
+            is_given = self._shadow.is_given(ours)
             if is_given is None or (is_given and torch.equal(ours, runs)):
                 continue
-            triples.append(Triple(self._carrying.exact(ours), ours, runs))
+            triples.append(Triple(self._shadow.exact(ours), ours, runs))
         below = path.removeprefix(f"{frame.path}.") if frame.path else path
         self._note(frame, f"input of {below}", triples)
 
@@ -175,7 +175,7 @@ class CleanPass:
         triples = []
         for name in {**names[0], **names[1]}:
             ours, runs = (each.get(name) for each in names)
-            exact = None if ours is None else self._carrying.exact(ours)
+            exact = None if ours is None else self._shadow.exact(ours)
             triples.append(Triple(exact, ours, runs))
         self._note(frame, "output", triples)
         if not frame.proof.steps:
@@ -187,7 +187,7 @@ class CleanPass:
     def _note(self, frame: _Frame, step: str, triples: list[Triple]) -> None:
         try:
             found = compare_each(triples, frame.taken, frame.record.coarsest)
-        except NoFormulaError as error:
+        except NoRecomputationError as error:
             frame.record.fail(str(error))
         else:
             frame.proof.steps += [] if found is None else [(step, found)]
@@ -204,7 +204,7 @@ class CleanPass:
                 return tensor
             # One tensor under two names stays one.
             if id(other) not in known:
-                known[id(other)] = self._carrying.give(other)
+                known[id(other)] = self._shadow.give(other)
             return known[id(other)]
 
         return mapped_in(clean, change)

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 
 
 def summed(
@@ -78,7 +78,9 @@ def rotation(
     rope = module.config.get("rope_parameters") or {}
     rope = rope if layer_type is None else rope[layer_type]
     if rope.get("rope_type", "default") != "default":
-        raise NoFormulaError(f"the recomputation does not know {rope['rope_type']!r} positions")
+        raise NoRecomputationError(
+            f"the recomputation does not know {rope['rope_type']!r} positions"
+        )
     return angles(module, x, position_ids, float(rope.get("rope_theta", 10_000.0)))
 
 

@@ -17,7 +17,7 @@ Recomputation = Callable[..., Any]
 """Takes an ``Evaluator`` and what the module's ``forward`` takes; gives what that gives."""
 
 
-class NoFormulaError(Exception):
+class NoRecomputationError(Exception):
     """A module has no recomputation, or is built otherwise than its class says; tells why."""
 
 
@@ -53,7 +53,7 @@ class Evaluator:
         """Recompute what the module gives for these arguments.
 
         Raises:
-            NoFormulaError: there is no recomputation for its class.
+            NoRecomputationError: there is no recomputation for its class.
         """
         recompute = self.setting.find(self)
         return self.setting.arithmetic.round(recompute(self, *args, **kwargs))
@@ -63,12 +63,12 @@ class Evaluator:
         """The module as the architecture has it.
 
         Raises:
-            NoFormulaError: it has no such module.
+            NoRecomputationError: it has no such module.
         """
         try:
             return self.setting.nodes[self.path]
         except KeyError:
-            raise NoFormulaError(f"there is no module {self.path!r}") from None
+            raise NoRecomputationError(f"there is no module {self.path!r}") from None
 
     @property
     def description(self) -> Description | None:
@@ -103,12 +103,12 @@ class Evaluator:
         """Return the first of these modules that there is.
 
         Raises:
-            NoFormulaError: there is none of them.
+            NoRecomputationError: there is none of them.
         """
         for name in names:
             if self.has(name):
                 return self.below(name)
-        raise NoFormulaError(f"{self.node.class_name} has none of {', '.join(names)}")
+        raise NoRecomputationError(f"{self.node.class_name} has none of {', '.join(names)}")
 
     def attribute(self, name: str) -> Scalar:
         """Return a plain value of the module, ``None`` if it has none of that name."""
@@ -118,23 +118,23 @@ class Evaluator:
         """Return a plain value of the module that must be a number.
 
         Raises:
-            NoFormulaError: it is none.
+            NoRecomputationError: it is none.
         """
         value = self.attribute(name)
         if not isinstance(value, int | float):
-            raise NoFormulaError(f"{self.node.class_name} has no number {name}")
+            raise NoRecomputationError(f"{self.node.class_name} has no number {name}")
         return value
 
     def setting_value(self, *keys: str) -> Any:
         """Return the configuration's value of the first of these keys that it has.
 
         Raises:
-            NoFormulaError: it has none of them.
+            NoRecomputationError: it has none of them.
         """
         for key in keys:
             if self.config.get(key) is not None:
                 return self.config[key]
-        raise NoFormulaError(f"the configuration has none of {', '.join(keys)}")
+        raise NoRecomputationError(f"the configuration has none of {', '.join(keys)}")
 
     def tensor(self, name: str) -> Tensor | None:
         """Return the module's own tensor of that name as it is now, ``None`` if there is none."""
@@ -146,11 +146,11 @@ class Evaluator:
         """Return a tensor that must be there.
 
         Raises:
-            NoFormulaError: it is not.
+            NoRecomputationError: it is not.
         """
         value = self.tensor(name)
         if value is None:
-            raise NoFormulaError(f"{self.node.class_name} has no tensor {name}")
+            raise NoRecomputationError(f"{self.node.class_name} has no tensor {name}")
         return value
 
     def rows(self, places: Tensor, name: str = "weight") -> Tensor:
@@ -158,7 +158,7 @@ class Evaluator:
         module: nn.Module = self.setting.module.get_submodule(self.path)
         table = getattr(module, name, None)
         if not isinstance(table, Tensor):
-            raise NoFormulaError(f"{self.node.class_name} has no tensor {name}")
+            raise NoRecomputationError(f"{self.node.class_name} has no tensor {name}")
         taken: Tensor = self.setting.arithmetic.take(table.detach()[places.to(table.device)])
         return taken
 

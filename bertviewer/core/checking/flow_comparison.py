@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.comparison import Comparison, compare
-from bertviewer.core.checking.evaluator import NoFormulaError
+from bertviewer.core.checking.evaluator import NoRecomputationError
 
 FEW_CHOICES = 100
 """One whole number in so many may differ: two that were nearly equal, and the other was chosen."""
@@ -42,7 +42,7 @@ def compare_each(
         coarsest: the dtype that rounded the most on the way.
 
     Raises:
-        NoFormulaError: the bound would be so wide that nothing is proven.
+        NoRecomputationError: the bound would be so wide that nothing is proven.
     """
     found = [it for triple in triples if (it := _compared(triple, inputs, coarsest)) is not None]
     return max(found, key=_badness, default=None)
@@ -73,7 +73,7 @@ def _compared(
     exact, rough, actual = (_endless(it, limit) for it in (exact, rough, actual))
     found = compare(exact, rough, actual, floats, stored)
     if found is not None and _is_too_wide(found, (actual, *floats), stored):
-        raise NoFormulaError("rounding alone changes it by so much that nothing is proven")
+        raise NoRecomputationError("rounding alone changes it by so much that nothing is proven")
     return found
 
 

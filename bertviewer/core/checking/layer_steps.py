@@ -8,7 +8,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import Arithmetic
 from bertviewer.core.checking.blocks import activation
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.checking.layers import (
     arguments,
     described,
@@ -54,7 +54,7 @@ class Seen:
     def _call(self, name: str) -> Call:
         call = self.layer if not name else self.find(name)
         if call is None:
-            raise NoFormulaError(f"{name} was not captured")
+            raise NoRecomputationError(f"{name} was not captured")
         return call
 
 
@@ -125,7 +125,9 @@ def _network(module: Evaluator, made: Layer, *, before: bool) -> Iterator[Step]:
         holder = module.below(at) if at else module
         parts = own or holder.description
         if not isinstance(parts, Network):
-            raise NoFormulaError(f"{holder.node.class_name} is no network that a family describes")
+            raise NoRecomputationError(
+                f"{holder.node.class_name} is no network that a family describes"
+            )
         first, second = (f"{at}.{name}" if at else name for name in (parts.first, parts.second))
         yield Formula(
             "intermediate",

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.blocks import network
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.families.layer import SELF, Halves, Layer, SubLayer
 
 
@@ -31,10 +31,10 @@ def described(module: Evaluator) -> Layer:
     """Return how a layer is made.
 
     Raises:
-        NoFormulaError: no family says so.
+        NoRecomputationError: no family says so.
     """
     if not isinstance(module.description, Layer):
-        raise NoFormulaError(f"{module.node.class_name} is no layer that a family describes")
+        raise NoRecomputationError(f"{module.node.class_name} is no layer that a family describes")
     return module.description
 
 

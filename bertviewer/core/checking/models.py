@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.embeddings import sinusoids, sum_of_embeddings
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.checking.stacks import run, visible
 
 Result = dict[str, Any]
@@ -112,7 +112,7 @@ def encoder_decoder(
 ) -> Result:
     """BART and T5: the decoder looks at the encoder's last hidden state."""
     if decoder_input_ids is None or encoder_outputs is not None:
-        raise NoFormulaError("the recomputation needs the ids of both sides")
+        raise NoRecomputationError("the recomputation needs the ids of both sides")
     encoded = module.below("encoder")(input_ids=input_ids, attention_mask=attention_mask)
     memory = encoded["last_hidden_state"]
     decoded = module.below("decoder")(

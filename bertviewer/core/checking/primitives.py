@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking import arithmetic
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Recomputation
 
 
 def linear(module: Evaluator, x: Tensor) -> Tensor:
@@ -25,7 +25,9 @@ def conv1d(module: Evaluator, x: Tensor) -> Tensor:
 def embedding(module: Evaluator, ids: Tensor) -> Tensor:
     """Y = W[ids]."""
     if module.attribute("max_norm") is not None:
-        raise NoFormulaError("this table shortens its rows (max_norm), which the formula does not")
+        raise NoRecomputationError(
+            "this table shortens its rows (max_norm), which the formula does not"
+        )
     return module.rows(ids)
 
 
@@ -127,9 +129,9 @@ def activation_named(module: Evaluator, key: str) -> Any:
     """Return the activation that the configuration names, as a function.
 
     Raises:
-        NoFormulaError: it is none that is known.
+        NoRecomputationError: it is none that is known.
     """
     name = str(module.setting_value(key))
     if name not in ACTIVATIONS:
-        raise NoFormulaError(f"the recomputation does not know the activation {name!r}")
+        raise NoRecomputationError(f"the recomputation does not know the activation {name!r}")
     return ACTIVATIONS[name]

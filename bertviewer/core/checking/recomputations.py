@@ -23,7 +23,7 @@ from bertviewer.core.checking import (
     task_models,
 )
 from bertviewer.core.checking.attention import ATTENTIONS
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError, Recomputation
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Recomputation
 from bertviewer.core.families.module_kind import ModuleKind
 
 RECOMPUTATIONS: Mapping[ModuleKind | None, Recomputation] = {
@@ -162,10 +162,10 @@ def recomputation(module: Evaluator) -> Recomputation:
     """Return the recomputation of a module's kind.
 
     Raises:
-        NoFormulaError: there is none; the error says why.
+        NoRecomputationError: there is none; the error says why.
     """
     kind = module.kind
     if kind in RECOMPUTATIONS:
         return RECOMPUTATIONS[kind]
     name = module.node.class_name
-    raise NoFormulaError(EXCEPTIONS.get(kind, f"no recomputation is known for {name}"))
+    raise NoRecomputationError(EXCEPTIONS.get(kind, f"no recomputation is known for {name}"))

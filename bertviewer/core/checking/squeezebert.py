@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import affine, softmax
 from bertviewer.core.checking.attention_maths import Attention, Projection, head_count
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.checking.normalisation import layer_norm
 
 
@@ -36,7 +36,7 @@ def _projection(module: Evaluator) -> Projection:
     groups = int(module.number("groups"))
     is_pointwise = weight.dim() == 3 and weight.shape[-1] == 1 and not _moves(module)
     if not is_pointwise or weight.shape[1] * groups != module.number("in_channels"):
-        raise NoFormulaError("the recomputation knows convolutions of single positions only")
+        raise NoRecomputationError("the recomputation knows convolutions of single positions only")
     blocks = weight[..., 0].chunk(groups)
     whole: Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
     return Projection(whole, module.tensor("bias"))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.arithmetic import relu
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.checking.models import Result, encoder_decoder
 from bertviewer.core.families.module_kind import ModuleKind
 
@@ -64,7 +64,7 @@ def sequence_classification(
         return base | {"logits": module.below("score")(chosen)}
     if module.has("classification_head"):
         if input_ids is None:
-            raise NoFormulaError("the recomputation needs the ids to find the last token")
+            raise NoRecomputationError("the recomputation needs the ids to find the last token")
         ends = (input_ids[0] == module.setting_value("eos_token_id")).nonzero()
         return base | {"logits": module.below("classification_head")(x[:, int(ends[-1])])}
     if module.has("pre_classifier"):
@@ -83,7 +83,7 @@ def _pooled(module: Evaluator, x: Tensor, given: Mapping[str, Any]) -> Tensor:
     """Return the vector of the first token, or the mean of all: ModernBERT's choice."""
     pooling = module.setting_value("classifier_pooling")
     if pooling not in ("cls", "mean"):
-        raise NoFormulaError(f"the recomputation does not know the pooling {pooling!r}")
+        raise NoRecomputationError(f"the recomputation does not know the pooling {pooling!r}")
     if pooling == "cls":
         return x[:, 0]
     mask = given.get("attention_mask")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, Projection
-from bertviewer.core.checking.evaluator import Evaluator, NoFormulaError
+from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 
 
 def read(
@@ -23,9 +23,9 @@ def read(
     """Read the three weights, stacked in one tensor or apart."""
     del need_weights, is_causal  # the last is a hint beside the mask
     if not average_attn_weights or query.dim() != 3:
-        raise NoFormulaError("the recomputation knows batches and mean weights only")
+        raise NoRecomputationError("the recomputation knows batches and mean weights only")
     if module.tensor("bias_k") is not None or module.attribute("add_zero_attn"):
-        raise NoFormulaError("the recomputation does not know added keys")
+        raise NoRecomputationError("the recomputation does not know added keys")
     heads = int(module.number("num_heads"))
     stacked, bias = module.tensor("in_proj_weight"), module.tensor("in_proj_bias")
     weights = (

@@ -18,16 +18,16 @@ from bertviewer.core.analysis.attention_maps import AttentionMaps, head_distance
 from bertviewer.core.analysis.attention_places import attention_paths, places_of
 from bertviewer.core.checking.arithmetic import rounded
 from bertviewer.core.checking.attention import ATTENTIONS
-from bertviewer.core.checking.evaluator import NoFormulaError, Setting
+from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
+from bertviewer.core.checking.other_attention import EAGER
 from bertviewer.core.checking.recomputations import recomputation
-from bertviewer.core.checking.second_pass import EAGER
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import kind_of
 from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.attention_type import settle
+from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Call, Capture
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.replay import reporting, taken_by
@@ -36,7 +36,7 @@ from bertviewer.core.run.replay import reporting, taken_by
 # called alone.
 _BUILT_OTHERWISE = (
     UserError,
-    NoFormulaError,
+    NoRecomputationError,
     LookupError,
     TypeError,
     ValueError,
@@ -117,7 +117,7 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call)
     """Calculate the probabilities in float32 from what the module took.
 
     Raises:
-        NoFormulaError: the module is built otherwise than its class says.
+        NoRecomputationError: the module is built otherwise than its class says.
     """
     architecture = model.architecture
     parameter = next(iter(attention.parameters()))
@@ -144,7 +144,7 @@ def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progre
         UserError: the model does not run that way.
     """
     module = model.module(random_weights=True)
-    settle(module, kept.inputs)
+    choose_attention(module, kept.inputs)
     parameters = inspect.signature(module.forward).parameters.values()
     takes = any(p.name == "output_attentions" or p.kind == p.VAR_KEYWORD for p in parameters)
     inputs = {**kept.inputs, "output_attentions": True} if takes else kept.inputs

@@ -17,15 +17,14 @@ from bertviewer.core.costs.forward_pass import (
     OUTPUT,
     PRODUCT,
     ForwardPass,
-    kind_of,
+    entry_kind,
     owner_of,
     read_forward,
 )
 from bertviewer.core.costs.peaks import derive_peak
-from bertviewer.core.costs.trials import Trial, find_trials
+from bertviewer.core.costs.trials import ForwardTrial, find_trials
 from bertviewer.core.costs.unexplained import unexplained
 from bertviewer.core.counting.contradictions import Contradictions
-from bertviewer.core.counting.dimensions import Build, ModelShapes, Values, VariantBuilder, owners
 from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.experiments import observe
 from bertviewer.core.counting.fitted import fit_repeats, fit_shapes
@@ -33,6 +32,7 @@ from bertviewer.core.counting.limits import Limits
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import PROOFS, Facts, Formulas, gathered, undisputed
 from bertviewer.core.counting.templates import Shape, count_modules, template_path
+from bertviewer.core.counting.variants import Build, ModelShapes, Values, VariantBuilder, owners
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.expressions.domains import joined
 from bertviewer.core.expressions.letters import LETTERS
@@ -111,7 +111,10 @@ def _input_symbols(
 
 
 def _modules(
-    variants: VariantBuilder, observed: Observations, layers: Sequence[str], trials: Sequence[Trial]
+    variants: VariantBuilder,
+    observed: Observations,
+    layers: Sequence[str],
+    trials: Sequence[ForwardTrial],
 ) -> tuple[dict[str, ModuleCompute], str | None]:
     """Return what is proven of every module at work in the last trial, the real model.
 
@@ -120,7 +123,7 @@ def _modules(
     base, shapes = observed.base, fit_shapes(observed)
     repeats = fit_repeats(observed)
     lengths = {path: base.lengths[path] for path in repeats}
-    products = {name: shape for name, shape in base.shapes.items() if kind_of(name) == PRODUCT}
+    products = {name: shape for name, shape in base.shapes.items() if entry_kind(name) == PRODUCT}
     counts = count_modules(replace(base, shapes=products), shapes, repeats)
     formulas: Formulas = {
         **{path: (factored(count.value, layers),) for path, count in counts.items()},
@@ -136,7 +139,7 @@ def _modules(
     found = {name: formulas.get(template_path(name, lengths)) for name in _facts(real)}
     without = [path for path in real.modules if path in at_work and not found[path]]
     reasons = unexplained(observed, shapes, fitted, lengths, trials, paths=without)
-    ends = {(kind_of(name), owner_of(name)): found[name] for name in found if _is_shown(name)}
+    ends = {(entry_kind(name), owner_of(name)): found[name] for name in found if _is_shown(name)}
     modules = {
         path: ModuleCompute(
             macs=macs[0] if (macs := found[path]) else None,
@@ -181,7 +184,7 @@ def _facts(model: ModelShapes) -> Facts:
 
 
 def _is_shown(name: str) -> bool:
-    return kind_of(name) in (INPUT, OUTPUT)
+    return entry_kind(name) in (INPUT, OUTPUT)
 
 
 def _confirmed(

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.costs.live_memory import LiveMemory, elements
-from bertviewer.core.counting.dimensions import (
+from bertviewer.core.counting.variants import (
     ModelShapes,
     Values,
     blanked,
@@ -63,7 +63,7 @@ class ForwardPass(ModelShapes):
         called_as_often = all(
             self.shapes[name][0] == shape[0]
             for name, shape in other.shapes.items()
-            if kind_of(name) == PRODUCT
+            if entry_kind(name) == PRODUCT
         )
         return called_as_often or self.lengths == other.lengths
 
@@ -172,7 +172,7 @@ def _entry(path: str, name: str, shape: Dimensions) -> str:
     return f"{path}.{name}_{len(shape)}" if path else f"{name}_{len(shape)}"
 
 
-def kind_of(name: str) -> str:
+def entry_kind(name: str) -> str:
     """Return which of the four kinds an entry is of, by its name; empty for a module's path."""
     found = re.search(r"~[a-z]+", name)
     return found[0] if found else ""

@@ -7,12 +7,12 @@ from typing import cast
 
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import ForwardPass
-from bertviewer.core.costs.trials import Trial, find_trials, never_changed
-from bertviewer.core.counting.dimensions import VariantBuilder
+from bertviewer.core.costs.trials import ForwardTrial, find_trials, never_changed
 from bertviewer.core.counting.fitted import fit_shapes
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import PROOFS, holds
 from bertviewer.core.counting.templates import Shape
+from bertviewer.core.counting.variants import VariantBuilder
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, total
 from bertviewer.core.expressions.symbols import is_standard
@@ -23,8 +23,8 @@ def derive_peak(
     variants: VariantBuilder,
     observed: Observations,
     layers: Sequence[str],
-    real: Trial,
-    trials: Sequence[Trial],
+    real: ForwardTrial,
+    trials: Sequence[ForwardTrial],
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return the moments that may be the peak, and what must not be changed for them to hold.
 
@@ -61,7 +61,9 @@ def derive_peak(
     return (texts, never_changed(variants, fewer)) if proven else ((), {})
 
 
-def _proven(moments: Sequence[str], shapes: Mapping[str, Shape], trials: Sequence[Trial]) -> bool:
+def _proven(
+    moments: Sequence[str], shapes: Mapping[str, Shape], trials: Sequence[ForwardTrial]
+) -> bool:
     """Tell whether the moments give the peak, and each storage's shape is right, in all trials.
 
     Sentences of one token do not count: they spare copies, and never are too much for a memory.
@@ -155,7 +157,7 @@ def _divides(one: Monomial, other: Monomial) -> bool:
     return all(power >= 0 for power in powers.values())
 
 
-def _peaks(moments: Sequence[str], trials: Sequence[Trial]) -> bool:
+def _peaks(moments: Sequence[str], trials: Sequence[ForwardTrial]) -> bool:
     """Tell whether the largest of the moments is the real peak in all trials."""
     try:
         return all(

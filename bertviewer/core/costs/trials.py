@@ -3,20 +3,20 @@
 from typing import cast
 
 from bertviewer.core.costs.forward_pass import ForwardPass
-from bertviewer.core.counting.dimensions import Values, VariantBuilder
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import PROOFS
+from bertviewer.core.counting.variants import Values, VariantBuilder
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 
 LONGEST_TOKENS = 1400
 """Proofs go up to the model's longest sentence, and not beyond this many tokens."""
 
-Trial = tuple[ForwardPass, Values]
+ForwardTrial = tuple[ForwardPass, Values]
 """A forward pass that no formula was fitted to, with the letters' values."""
 
 
-def find_trials(variants: VariantBuilder, observed: Observations) -> list[Trial] | None:
+def find_trials(variants: VariantBuilder, observed: Observations) -> list[ForwardTrial] | None:
     """Run what no fit has seen: other configurations, and the shortest and longest sentences.
 
     Returns:
@@ -37,7 +37,7 @@ def find_trials(variants: VariantBuilder, observed: Observations) -> list[Trial]
             if model is not None:
                 fresh.append((model, values))
                 break
-    return cast(list[Trial], fresh)
+    return cast(list[ForwardTrial], fresh)
 
 
 def never_changed(variants: VariantBuilder, observed: Observations) -> dict[str, int]:

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.costs.forward_pass import PRODUCT, ForwardPass, kind_of, owner_of
-from bertviewer.core.counting.dimensions import Values, owners
+from bertviewer.core.costs.forward_pass import PRODUCT, ForwardPass, entry_kind, owner_of
 from bertviewer.core.counting.fitting import moving_letters
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import Formulas
 from bertviewer.core.counting.templates import template_path
+from bertviewer.core.counting.variants import Values, owners
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 
 NOT_ALWAYS = "not each changed model multiplies there, or as often"
@@ -50,7 +50,7 @@ def unexplained(
 def _unfitted(observed: Observations, path: str, fitted: Collection[str]) -> str:
     """Say what moves a product of a module's own that was not explained, "" if there is none."""
     for name, shape in observed.base.shapes.items():
-        if kind_of(name) != PRODUCT or owner_of(name) != path or name in fitted:
+        if entry_kind(name) != PRODUCT or owner_of(name) != path or name in fitted:
             continue
         axes = range(len(shape))
         moving = {letter for axis in axes for letter in _moving(observed, name, axis)}

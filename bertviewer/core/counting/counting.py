@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bertviewer.core.counting.dimensions import Build, ModelShapes, VariantBuilder
 from bertviewer.core.counting.experiments import observe
 from bertviewer.core.counting.explaining import (
     Explanation,
@@ -21,9 +20,10 @@ from bertviewer.core.counting.explaining import (
     with_plain_layers,
 )
 from bertviewer.core.counting.observations import Observations
-from bertviewer.core.counting.others import conditions_of_others
+from bertviewer.core.counting.other_numbers import conditions_of_others
 from bertviewer.core.counting.proving import PROOFS, TENSOR
 from bertviewer.core.counting.sums import ModelFormulas, put_together
+from bertviewer.core.counting.variants import Build, ModelShapes, VariantBuilder
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.letters import LABELS_KEY

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, product
 
-from bertviewer.core.counting.dimensions import ModelShapes, Values, VariantBuilder
 from bertviewer.core.counting.fitting import letters_to_pair
 from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Misfit, Observations, Pair, Points, Variable
 from bertviewer.core.counting.templates import resemblance
+from bertviewer.core.counting.variants import ModelShapes, Values, VariantBuilder
 from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, role_of
 
 __all__ = ["Observations", "fresh_models", "observe"]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from bertviewer.core.counting.contradictions import Contradictions
-from bertviewer.core.counting.dimensions import ModelShapes, Values, VariantBuilder, owners
 from bertviewer.core.counting.evenness import of_shapes
 from bertviewer.core.counting.fitted import fit_repeats, fit_shapes, unfitted, unfitted_reasons
 from bertviewer.core.counting.fresh_models import (
@@ -33,6 +32,7 @@ from bertviewer.core.counting.templates import (
     resemblance,
     template_path,
 )
+from bertviewer.core.counting.variants import ModelShapes, Values, VariantBuilder, owners
 from bertviewer.core.expressions.counts import Count
 from bertviewer.core.expressions.symbols import Symbol
 

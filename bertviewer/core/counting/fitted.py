@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from bertviewer.core.counting.dimensions import owners
 from bertviewer.core.counting.fitting import fit, moving_letters
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import TENSOR
 from bertviewer.core.counting.templates import Shape
+from bertviewer.core.counting.variants import owners
 from bertviewer.core.expressions.polynomials import Polynomial
 
 

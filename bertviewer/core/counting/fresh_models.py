@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import lcm
 
-from bertviewer.core.counting.dimensions import ModelShapes, Values, VariantBuilder
 from bertviewer.core.counting.observations import Observations, Variable
+from bertviewer.core.counting.variants import ModelShapes, Values, VariantBuilder
 
 ATTEMPTS = 12
 """So many sets of fresh values are tried before a model is given up as too particular."""

@@ -14,10 +14,10 @@ from bertviewer.core.counting.challenges import Challenger, Change
 from bertviewer.core.counting.conditions import ratio
 from bertviewer.core.counting.contradictions import Contradictions, halves
 from bertviewer.core.counting.coverage import untried
-from bertviewer.core.counting.dimensions import blanked, owners
 from bertviewer.core.counting.fresh_models import Fresh
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.counting.proving import TENSOR
+from bertviewer.core.counting.variants import blanked, owners
 from bertviewer.core.expressions.domains import letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bertviewer.core.counting.dimensions import ModelShapes, Values
+from bertviewer.core.counting.variants import ModelShapes, Values
 from bertviewer.core.expressions.letters import Role
 from bertviewer.core.expressions.symbols import Symbol, role_of
 

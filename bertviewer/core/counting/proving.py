@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from bertviewer.core.counting.dimensions import Values, owners
 from bertviewer.core.counting.templates import template_path
+from bertviewer.core.counting.variants import Values, owners
 from bertviewer.core.expressions.domains import is_met
 from bertviewer.core.expressions.evaluation import (
     FormulaError,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 
-from bertviewer.core.counting.dimensions import ModelShapes, owners
 from bertviewer.core.counting.explaining import Explanation
 from bertviewer.core.counting.proving import TENSOR, Formulas
+from bertviewer.core.counting.variants import ModelShapes, owners
 from bertviewer.core.expressions.counts import Count, read_count
 from bertviewer.core.expressions.polynomials import Monomial, Polynomial, total
 

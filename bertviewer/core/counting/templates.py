@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bertviewer.core.counting.dimensions import ModelShapes
+from bertviewer.core.counting.variants import ModelShapes
 from bertviewer.core.expressions.counts import Block, Count
 from bertviewer.core.expressions.polynomials import Polynomial, total
 

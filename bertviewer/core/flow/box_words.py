@@ -11,8 +11,8 @@ from bertviewer.core.flow.groups.linears import is_linear, widths_of
 from bertviewer.core.flow.groups.rotary import ROTARY
 from bertviewer.core.flow.groups.routing import EXPERTS, ROUTING
 from bertviewer.core.flow.groups.sums import RESIDUAL
+from bertviewer.core.flow.operation_names import CONVOLUTIONS
 from bertviewer.core.flow.trace import Call
-from bertviewer.core.flow.words import CONVOLUTIONS
 from bertviewer.core.text.special_floats import Scalar
 
 OPEN_GROUPS = (*(ATTENTION, POSITION_BIAS, FEED_FORWARD, GATED, ROUTING, EXPERTS, ROTARY),)

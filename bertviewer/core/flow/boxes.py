@@ -9,9 +9,9 @@ from bertviewer.core.architecture.module_node import Repeat
 from bertviewer.core.flow.graph import ASIDE, LEARNT, Graph
 from bertviewer.core.flow.groups.finding import Groups
 from bertviewer.core.flow.groups.group import Group
+from bertviewer.core.flow.operation_names import ELEMENTWISE
 from bertviewer.core.flow.signatures import signature
 from bertviewer.core.flow.trace import Call
-from bertviewer.core.flow.words import ELEMENTWISE
 
 MOST_BOXES = 40
 """What has more parts is drawn by its children, closed."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bertviewer.core.flow.operation_names import MOVEMENT, SELECTION, SIZED_LIKE, word_of
 from bertviewer.core.flow.trace import Operand, Operation, Ref, Shape, Slice, Trace, Value, Word
-from bertviewer.core.flow.words import MOVEMENT, SELECTION, SIZED_LIKE, word_of
 
 ASIDE, LEARNT, DATA = 0, 1, 2
 """What a value hangs on: masks, positions and buffers alone; parameters too; the model's text."""

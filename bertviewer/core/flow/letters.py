@@ -13,7 +13,7 @@ from torch import nn
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
-from bertviewer.core.counting.dimensions import Build, ModelShapes, Values, VariantBuilder
+from bertviewer.core.counting.variants import Build, ModelShapes, Values, VariantBuilder
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.symbols import Symbol, role_of
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS

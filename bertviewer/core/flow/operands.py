@@ -19,25 +19,25 @@ _TURNS = ("T", "mT", "t", "transpose", "permute", "swapaxes", "swapdims")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class DrawnBoxes:
     """The boxes of a drawing by their ids, and the one around it, in whose box ``holder`` it is."""
 
     graph: Graph
     wiring: Wiring
     ids: Mapping[int | End, str]
-    around: "Drawing | None" = None
+    around: "DrawnBoxes | None" = None
     holder: Box | None = None
 
     def operands(self, box: Box, number: int) -> tuple[Operand, ...]:
         """Return the operands of the one operation of a box, in order."""
         operation = self.graph.trace.operations[number]
-        found = [each for arg in operation.args for each in self._told(arg, box, number)]
+        found = [each for arg in operation.args for each in self._described(arg, box, number)]
         for name, arg in operation.kwargs:
             if name not in _SILENT and arg is not None:
-                found += [replace(each, key=name) for each in self._told(arg, box, number)]
+                found += [replace(each, key=name) for each in self._described(arg, box, number)]
         return tuple(found)
 
-    def _told(self, arg: Taken, box: Box, number: int) -> Iterator[Operand]:
+    def _described(self, arg: Taken, box: Box, number: int) -> Iterator[Operand]:
         if isinstance(arg, Ref):
             found = self._tensor(arg.value, box)
             yield found or Operand(role=self.wiring.role(box, number, arg.value) or "")
@@ -45,7 +45,7 @@ class Drawing:
             items = arg.items if isinstance(arg, Listed) else arg
             if any(isinstance(item, Ref) for item in items):
                 for item in items:
-                    yield from self._told(item, box, number)
+                    yield from self._described(item, box, number)
             else:
                 yield Operand(plain=f"[{', '.join(map(_plain, items))}]")
         else:

@@ -10,7 +10,7 @@ from bertviewer.core.flow.boxes import Box, boxes_in_group, boxes_of
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.finding import find_groups
 from bertviewer.core.flow.macs import macs_of
-from bertviewer.core.flow.operands import Drawing
+from bertviewer.core.flow.operands import DrawnBoxes
 from bertviewer.core.flow.signatures import signature
 from bertviewer.core.flow.trace import Call, Trace
 from bertviewer.core.flow.wiring import End, Wire, Wiring
@@ -79,7 +79,7 @@ class FlowReader:
         }
 
     def _drawn(
-        self, call: Call, boxes: Sequence[Box], prefix: str, around: tuple[Drawing, Box] | None
+        self, call: Call, boxes: Sequence[Box], prefix: str, around: tuple[DrawnBoxes, Box] | None
     ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
         """Return nodes and edges; in a group only what goes from one of its boxes to another.
 
@@ -102,7 +102,7 @@ class FlowReader:
         inner = sorted((it for it in used.values() if isinstance(it, Box)), key=lambda b: b.first)
         ordered: list[Box | End] = [*inputs, *inner, *results]
         ids = {_key(each): f"{prefix}{number}" for number, each in enumerate(ordered)}
-        drawing = Drawing(self.graph, wiring, ids, *(around or ()))
+        drawing = DrawnBoxes(self.graph, wiring, ids, *(around or ()))
         nodes = tuple(
             self._end_node(ids[each], each)
             if isinstance(each, End)
@@ -123,7 +123,7 @@ class FlowReader:
         shape, letters = end.shape, self._letters.get(end.value)
         return Node(identity, end.kind, end.name, end.path, None, end.operation, shape, letters)
 
-    def _box_node(self, box: Box, root: Call, drawing: Drawing) -> Node:
+    def _box_node(self, box: Box, root: Call, drawing: DrawnBoxes) -> Node:
         words, use = self._words, drawing.wiring.use_of(box)
         identity, given, holder = drawing.ids[_key(box)], words.given(box), words.holder(box)
         nodes: tuple[Node, ...] | None = None

@@ -6,9 +6,9 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import FormulaFrom, ModuleNode
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions
+from bertviewer.core.formulas.equal_modules import equal_modules
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.from_flow.from_flow import flow_formula
-from bertviewer.core.formulas.kinds import kinds
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import true_notes
 from bertviewer.core.formulas.roles import role_of
@@ -39,7 +39,7 @@ def maths_of(node: ModuleNode, architecture: Architecture) -> str | None:
 def with_formulas(architecture: Architecture) -> Architecture:
     """Return an architecture with the lines of every module's formula, and where it is from."""
     written: dict[object, tuple[str | None, FormulaFrom | None]] = {}
-    by_path = kinds(architecture)
+    by_path = equal_modules(architecture)
     flows = architecture.flows
     modules = []
     for node in architecture.modules:

@@ -5,10 +5,10 @@ import math
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import has_angle_table, has_positions, scores_with_table
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.linear_purposes import EMBEDDING_USES, use_of
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, number_maths, sized
 from bertviewer.core.formulas.notes import Note, no
-from bertviewer.core.formulas.places import EMBEDDING_USES, use_of
 
 _SOURCE = "Devlin et al. 2019, section 3; Vaswani et al. 2017, section 3.4"
 _VOCABULARY = "Gives each token of the vocabulary its vector."

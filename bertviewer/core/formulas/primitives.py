@@ -3,10 +3,10 @@
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import is_called, works_by_position
 from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.formulas.linear_purposes import DROPOUT_PLACES, LINEAR_USES, use_of
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import indices, sized
 from bertviewer.core.formulas.notes import Note
-from bertviewer.core.formulas.places import DROPOUT_PLACES, LINEAR_USES, use_of
 from bertviewer.core.text.special_floats import Scalar
 
 

@@ -12,7 +12,7 @@ from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.counting.counting import derive
-from bertviewer.core.counting.dimensions import Build
+from bertviewer.core.counting.variants import Build
 from bertviewer.core.expressions.symbols import Symbol, symbols_of
 from bertviewer.core.flow.inputs.texts import TARGET_TOKENS
 from bertviewer.core.flow.letters import derive_letters

@@ -198,7 +198,7 @@ class LoadedModel:
             self._module = self._weighted(progress)
         if device is not None and device != self._device:
             progress(0, 0, "Moving the weights")
-            from bertviewer.core.loading.weighting import move
+            from bertviewer.core.loading.weight_loading import move
 
             move(self._module, self.source.name, device, self._device)
             self._device = device
@@ -262,7 +262,7 @@ class LoadedModel:
             raise UserError(why_not_run(self.source.name))
 
     def _weighted(self, progress: Progress) -> "nn.Module":
-        from bertviewer.core.loading import weighting
+        from bertviewer.core.loading import weight_loading as weighting
 
         if self.remote is not None and self.checkpoint is not None and self.keys is not None:
             self.remote.fetch(progress)

@@ -16,7 +16,7 @@ from bertviewer.core.activations.units import unit_of
 from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.attention_type import settle
+from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Call, Capture
 from bertviewer.core.run.failures import as_user_error
 
@@ -126,7 +126,7 @@ def _on_the_device(model: LoadedModel, kept: Capture, progress: Progress) -> nn.
     """Return the model on the device of the run that ``kept`` was filled by, with its attention."""
     device = next((str(tensor.device) for tensor in tensors_in(kept.inputs)), None)
     module = model.module(random_weights=True, progress=progress, device=device)
-    settle(module, kept.inputs)
+    choose_attention(module, kept.inputs)
     return module
 
 

@@ -17,7 +17,7 @@ from bertviewer.core.building.building import encoder_tasks
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
-from bertviewer.core.run.attention_type import settle
+from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.device import CPU
 from bertviewer.core.run.failures import as_user_error
@@ -74,7 +74,7 @@ def run_sentence(
     module = model.module(random_weights, progress, device)
     inputs = _inputs(module, tokens, config)
     inputs = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in inputs.items()}
-    settle(module, inputs)
+    choose_attention(module, inputs)
     macs = formula_macs(model.architecture, tokens)
     modules = _inspected(module, model.architecture)
     recorder = Recorder(module, progress, modules)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.reading import POSITIONS_AFTER_PADDING
+from bertviewer.core.families.special_tokens import POSITIONS_AFTER_PADDING
 from bertviewer.core.system.small_file import read_small_file
 from bertviewer.core.text import special_floats
 

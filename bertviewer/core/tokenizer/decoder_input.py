@@ -6,7 +6,7 @@ from typing import Any
 
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.reading import DECODER_STARTS, LAST_TOKEN_FIRST
+from bertviewer.core.families.special_tokens import DECODER_STARTS, LAST_TOKEN_FIRST
 
 
 def shifted(

@@ -8,7 +8,12 @@ from typing import Any
 from tokenizers import pre_tokenizers
 
 from bertviewer.core.activations.activation_run import Sentence, Token, TokenizerKind
-from bertviewer.core.families.reading import FRAME_OF_PAIRS, FRAMES, FRAMES_OF_PAIRS, LAST_ROW
+from bertviewer.core.families.special_tokens import (
+    FRAME_OF_PAIRS,
+    FRAMES,
+    FRAMES_OF_PAIRS,
+    LAST_ROW,
+)
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.configuration import position_limit
 from bertviewer.core.tokenizer.pieces import Piece, joined

@@ -8,9 +8,9 @@ from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.attentions import NORMS, Attention, attentions_of
 from bertviewer.core.walk.block import Block, Form, form_of
+from bertviewer.core.walk.closed_modules import ClosedModules
 from bertviewer.core.walk.forms import ENDS, formed, innermost, path_around
 from bertviewer.core.walk.naming import EMBEDDING, Place, name_of, table_of
-from bertviewer.core.walk.opening import Opening
 from bertviewer.core.walk.wires import Wires, is_data
 
 _JOINING = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
@@ -49,7 +49,7 @@ class _Reading:
 
     def __init__(self, flows: Flows, wires: Wires, place: Place, *, has_head: bool) -> None:
         self._flows, self._wires, self._place, self._has_head = flows, wires, place, has_head
-        self._opening = Opening(flows, place)
+        self._opening = ClosedModules(flows, place)
         self._done: set[str] = set()
         self._base = innermost(wires.flow)
         attentions = list(attentions_of(wires))

@@ -17,7 +17,7 @@ from bertviewer.core.analysis.prediction_data import (
     predicts_next,
 )
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.families.reading import MASKS
+from bertviewer.core.families.special_tokens import MASKS
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.facts import plain_label

@@ -337,7 +337,7 @@ def test_torch_is_asked_for_once_a_model_is_new(
 def test_what_loading_finds_out_is_not_taken_for_what_the_names_say(
     folder: Path, building: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bertviewer.core.loading import weighting
+    from bertviewer.core.loading import weight_loading as weighting
 
     load = weighting.pretrained_module
 

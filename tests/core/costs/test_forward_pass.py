@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from bertviewer.core.backend import transformers
-from bertviewer.core.costs.forward_pass import kind_of, owner_of, read_forward
+from bertviewer.core.costs.forward_pass import entry_kind, owner_of, read_forward
 from bertviewer.core.flow import product_mode
 
 SIZES = {"B": 2, "S": 5}
@@ -52,7 +52,9 @@ def test_products_stand_under_the_module_that_does_them() -> None:
     found = read_forward(
         on_meta(Model(dense=nn.Linear(4, 6), out=nn.Linear(6, 4), core=Scores())), SIZES
     )
-    products = {name: shape for name, shape in found.shapes.items() if kind_of(name) == "~product"}
+    products = {
+        name: shape for name, shape in found.shapes.items() if entry_kind(name) == "~product"
+    }
     assert {(owner_of(name), shape) for name, shape in products.items()} == {
         ("dense", (1, 10, 4, 6)),
         ("out", (1, 10, 6, 4)),
@@ -97,8 +99,8 @@ def test_what_goes_in_and_comes_out() -> None:
     assert shapes["~input_2"] == (2, 5)
     assert shapes["~output_3"] == shapes["dense.~output_3"] == (2, 5, 6)
     assert shapes["dense.~input_3"] == (2, 5, 4)
-    assert (owner_of("~input_2"), kind_of("~input_2")) == ("", "~input")
-    assert kind_of("encoder.layer.0") == ""
+    assert (owner_of("~input_2"), entry_kind("~input_2")) == ("", "~input")
+    assert entry_kind("encoder.layer.0") == ""
 
 
 def test_memory_is_free_again_when_nobody_holds_it() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bertviewer.core.counting.counting import Derivation, derive
-from bertviewer.core.counting.dimensions import Build
+from bertviewer.core.counting.variants import Build
 from bertviewer.core.expressions.evaluation import evaluate
 
 # The letters are plain: sympy would read N, E and I as its own functions and constants.

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bertviewer.core.counting.counting import derive
-from bertviewer.core.counting.dimensions import Build
+from bertviewer.core.counting.variants import Build
 from tests.core.counting.test_counting import assert_true_of, builder, config_of
 
 

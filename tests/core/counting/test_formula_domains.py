@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bertviewer.core.counting.counting import Derivation, derive
-from bertviewer.core.counting.dimensions import Build
+from bertviewer.core.counting.variants import Build
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import evaluate
 from tests.core.counting.test_counting import builder, config_of

@@ -6,7 +6,7 @@ import pytest
 
 from bertviewer.core.formulas.catalogue import formula_of, with_formulas
 from bertviewer.core.formulas.distance_buckets import bucket_of, buckets_in_use
-from bertviewer.core.formulas.kinds import kinds
+from bertviewer.core.formulas.equal_modules import equal_modules
 from bertviewer.core.formulas.notes import Note
 from tests.core.formulas import attention_claims, kin_claims, layer_claims, model_claims
 from tests.core.formulas.claims import CLAIMS, Check
@@ -33,7 +33,7 @@ def claim_of(note: str) -> tuple[Check, tuple[str, ...]] | None:
 @pytest.mark.parametrize("one", CASES, ids=str)
 def test_every_note_is_true(one: Case) -> None:
     architecture = one.architecture
-    by_path, done = kinds(architecture), set()
+    by_path, done = equal_modules(architecture), set()
     for node in architecture.modules:
         formula = formula_of(node, architecture)
         for note in () if formula is None else formula.notes:

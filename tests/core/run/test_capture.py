@@ -12,7 +12,7 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.checking.check import check_run
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.evaluator import NoFormulaError
+from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.nested_tensors import tensors_in, versions
 from bertviewer.core.loading.inspection import inspect_module
@@ -176,7 +176,7 @@ def test_what_is_changed_in_place_is_called_again_or_told(inplace: bool) -> None
     assert [step.ok for step in checker.steps("0")] == [True]
     model[0].register_forward_hook(lambda _module, _args, output: output + 0.1)
     assert [step.ok for step in Checker(model, architecture, capture).steps("0")] == [False]
-    with pytest.raises(NoFormulaError, match="took was changed in place"):
+    with pytest.raises(NoRecomputationError, match="took was changed in place"):
         list(checker.steps("1"))
 
 

@@ -15,7 +15,7 @@ from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.activations.text import EMPTY, MAX_CHARACTERS, check_text
 from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.reading import POSITIONS_AFTER_PADDING
+from bertviewer.core.families.special_tokens import POSITIONS_AFTER_PADDING
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.configuration import position_limit

@@ -13,7 +13,7 @@ from transformers.models.pegasus import modeling_pegasus
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.errors import UserError
-from bertviewer.core.families.reading import LAST_TOKEN_FIRST
+from bertviewer.core.families.special_tokens import LAST_TOKEN_FIRST
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.capture import Capture

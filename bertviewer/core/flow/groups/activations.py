@@ -11,8 +11,8 @@ from bertviewer.core.backend import torch
 from bertviewer.core.flow.functions import function_of
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph
 from bertviewer.core.flow.groups.group import Group
+from bertviewer.core.flow.operation_names import ACTIVATIONS, ELEMENTWISE
 from bertviewer.core.flow.trace import Operand, Ref
-from bertviewer.core.flow.words import ACTIVATIONS, ELEMENTWISE
 
 ACTIVATION = "activation"
 

@@ -11,7 +11,7 @@ from bertviewer.core.flow.aside_values import AsideValues, is_causal
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear
-from bertviewer.core.flow.words import ELEMENTWISE
+from bertviewer.core.flow.operation_names import ELEMENTWISE
 from bertviewer.core.text.special_floats import Scalar
 
 ATTENTION, POSITION_BIAS = "attention", "position bias"

@@ -1,8 +1,8 @@
 """Linear layers: a product with a learnt matrix, whatever it is called."""
 
 from bertviewer.core.flow.graph import Graph, Reading
+from bertviewer.core.flow.operation_names import LINEAR
 from bertviewer.core.flow.trace import Shape
-from bertviewer.core.flow.words import LINEAR
 
 _JOINED = ("cat", "stack", "_weight_norm")
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
+from bertviewer.core.flow.operation_names import ELEMENTWISE
 from bertviewer.core.flow.trace import Call
-from bertviewer.core.flow.words import ELEMENTWISE
 from bertviewer.core.text.special_floats import Scalar
 
 ROUTING, EXPERTS = "routing", "experts"

@@ -9,7 +9,7 @@ from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.checking.checker import repeated
 from bertviewer.core.checking.clean_model import clean_model
 from bertviewer.core.checking.clean_pass import CleanPass, Proven
-from bertviewer.core.checking.evaluator import NoFormulaError
+from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.nested_tensors import mapped
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -18,7 +18,7 @@ from bertviewer.core.run.capture import Call, Capture
 
 
 @dataclass(frozen=True, slots=True)
-class FlowProof:
+class CleanProof:
     """By path the steps of the modules that were proven, and why others were not."""
 
     steps: Mapping[str, tuple[CheckStep, ...]]
@@ -30,7 +30,7 @@ _NO_CLEAN = "no clean instance of this model can be built and run beside it"
 
 def flow_proof(
     model: LoadedModel, capture: Capture, paths: Collection[str], progress: Progress
-) -> FlowProof:
+) -> CleanProof:
     """Prove modules of a run by the flow of a clean instance of the same model.
 
     A clean instance has the same classes and configuration, and the running model's parameters. It
@@ -53,13 +53,13 @@ def flow_proof(
     try:
         clean = clean_model(model, inputs)
     except UserError:
-        return FlowProof({}, dict.fromkeys(paths, _NO_CLEAN))
+        return CleanProof({}, dict.fromkeys(paths, _NO_CLEAN))
     changed: dict[str, str] = {}
 
     def find(path: str, number: int) -> Call | None:
         try:
             return _usable(running, capture, path, number)
-        except NoFormulaError as error:
+        except NoRecomputationError as error:
             changed[path] = str(error)
             return None
 
@@ -75,7 +75,7 @@ def flow_proof(
     reasons = {
         path: changed.get(path) or _reason(proving.proofs.get(path), failure) for path in paths
     }
-    return FlowProof(
+    return CleanProof(
         {path: found for path, found in steps.items() if not reasons[path]},
         {path: reason for path, reason in reasons.items() if reason},
     )
@@ -85,7 +85,7 @@ def _usable(running: nn.Module, capture: Capture, path: str, number: int) -> Cal
     """Return a call of the run with what it took and gave as it was then.
 
     Raises:
-        NoFormulaError: that is not known any more.
+        NoRecomputationError: that is not known any more.
     """
     calls = capture.calls.get(path, [])
     if path in capture.refused or number >= len(calls):

@@ -9,7 +9,7 @@ import transformers
 
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.attention_type import settle
+from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.run.replay import replay
 from bertviewer.core.run.running import run_sentence
@@ -59,7 +59,7 @@ def test_full_attention_ends_where_transformers_ends_it(length: int) -> None:
     model = small_model("big_bird").module(True)
     theirs = small_model("big_bird").module(True)
     inputs = {"input_ids": torch.ones(1, length, dtype=torch.long)}
-    settle(model, inputs)
+    choose_attention(model, inputs)
     theirs(**inputs)
     kinds = [type(m.get_submodule(ATTENTION)).__name__ for m in (model, theirs)]
     assert kinds[0] == kinds[1]
@@ -72,7 +72,7 @@ def test_what_is_full_from_the_beginning_stays_so() -> None:
         small_model("big_bird", attention_type="original_full").module(True),
         small_model("big_bird", **changes).module(True),
     ):
-        settle(model, {"input_ids": torch.ones(1, 30, dtype=torch.long)})
+        choose_attention(model, {"input_ids": torch.ones(1, 30, dtype=torch.long)})
         assert type(model.get_submodule(ATTENTION)).__name__ == "BigBirdSelfAttention"
 
 
@@ -83,6 +83,6 @@ def test_an_encoder_decoder_is_settled_in_its_encoder() -> None:
     config = transformers.BigBirdPegasusConfig(**sizes, **heads, **blocks)
     model = transformers.BigBirdPegasusModel(config)
     for length, name in ((7, "SelfAttention"), (8, "BlockSparseAttention"), (3, "SelfAttention")):
-        settle(model, {"input_ids": torch.ones(1, length, dtype=torch.long)})
+        choose_attention(model, {"input_ids": torch.ones(1, length, dtype=torch.long)})
         attention = model.encoder.layers[0].self_attn.self
         assert type(attention).__name__ == f"BigBirdPegasus{name}"

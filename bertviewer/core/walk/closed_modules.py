@@ -8,7 +8,7 @@ from bertviewer.core.walk.naming import Place
 _HOLDING = BLOCKS | frozenset(NORMS)
 
 
-class Opening:
+class ClosedModules:
     """Answers what is in the closed modules of a model, by what they compute."""
 
     def __init__(self, flows: Flows, place: Place) -> None:

@@ -7,18 +7,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bertviewer.core.flow.carrying_out import CallRecord, CarryingOut
+from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow
 
 
 @pytest.fixture
-def carrying() -> Iterator[CarryingOut]:
-    with torch.no_grad(), CarryingOut() as mode:
+def carrying() -> Iterator[Float64Shadow]:
+    with torch.no_grad(), Float64Shadow() as mode:
         mode.record = CallRecord()
         yield mode
 
 
 @pytest.fixture
-def x(carrying: CarryingOut) -> Tensor:
+def x(carrying: Float64Shadow) -> Tensor:
     carrying.record = None
     torch.manual_seed(1)
     given = carrying.give(torch.randn(3, 5, 8))
@@ -70,7 +70,7 @@ FUNCTIONS: list[tuple[Function, Function | None]] = [
 
 @pytest.mark.parametrize(("function", "in_float64"), FUNCTIONS)
 def test_results_are_those_of_float64(
-    carrying: CarryingOut, x: Tensor, function: Function, in_float64: Function | None
+    carrying: Float64Shadow, x: Tensor, function: Function, in_float64: Function | None
 ) -> None:
     y = function(x)
     exact, record = carrying.exact(y), carrying.record
@@ -84,7 +84,7 @@ def test_results_are_those_of_float64(
     assert carrying.is_given(y) is False
 
 
-def test_what_is_decided_is_left_to_the_model(carrying: CarryingOut, x: Tensor) -> None:
+def test_what_is_decided_is_left_to_the_model(carrying: Float64Shadow, x: Tensor) -> None:
     # 1 + 2^-30 is 1 in float32, and so not the larger one.
     pair = torch.stack((x * 0 + 1, x * 0 + 1 + 2.0**-30))
     assert carrying.exact(pair)[1].max() > 1
@@ -96,7 +96,7 @@ def test_what_is_decided_is_left_to_the_model(carrying: CarryingOut, x: Tensor) 
     assert not carrying.exact(pair[1] > 1).any()
 
 
-def test_a_cast_is_a_copy_where_it_is_one_for_the_model(carrying: CarryingOut, x: Tensor) -> None:
+def test_a_cast_is_a_copy_where_it_is_one_for_the_model(carrying: Float64Shadow, x: Tensor) -> None:
     before = carrying.exact(x).clone()
     copy = x.to(torch.bfloat16)
     copy.mul_(2)
@@ -106,7 +106,7 @@ def test_a_cast_is_a_copy_where_it_is_one_for_the_model(carrying: CarryingOut, x
     assert carrying.record.coarsest == torch.bfloat16
 
 
-def test_products_of_groups(carrying: CarryingOut) -> None:
+def test_products_of_groups(carrying: Float64Shadow) -> None:
     rows = carrying.give(torch.randn(7, 16))
     weights = torch.randn(3, 16, 8)
     y = functional.grouped_mm(rows, weights, offs=torch.tensor([2, 2, 7], dtype=torch.int32))
@@ -116,14 +116,14 @@ def test_products_of_groups(carrying: CarryingOut) -> None:
     assert torch.equal(carrying.exact(y), exact)
 
 
-def test_a_models_own_weights_are_not_written_to(carrying: CarryingOut) -> None:
+def test_a_models_own_weights_are_not_written_to(carrying: Float64Shadow) -> None:
     weight = nn.Parameter(torch.ones(3), requires_grad=False)
     assert weight.div_(2) is weight
     weight[0] = 7
     assert weight.tolist() == [1, 1, 1]
 
 
-def test_what_float64_cannot_is_named(carrying: CarryingOut, x: Tensor) -> None:
+def test_what_float64_cannot_is_named(carrying: Float64Shadow, x: Tensor) -> None:
     def only_float32(tensor: Tensor) -> Tensor:
         if torch.overrides.has_torch_function_unary(tensor):
             return torch.overrides.handle_torch_function(only_float32, (tensor,), tensor)
@@ -136,7 +136,7 @@ def test_what_float64_cannot_is_named(carrying: CarryingOut, x: Tensor) -> None:
     assert torch.equal(carrying.exact(y), y.double())
 
 
-def test_what_is_given_is_told_from_what_is_calculated(carrying: CarryingOut, x: Tensor) -> None:
+def test_what_is_given_is_told_from_what_is_calculated(carrying: Float64Shadow, x: Tensor) -> None:
     assert carrying.is_given(x) is True
     assert carrying.is_given(functional.dropout(x, 0.1, training=False)) is True
     assert carrying.is_given(x[:, 0]) is False

@@ -60,7 +60,7 @@ class _Beside:
     is_given: bool = False
 
 
-class CarryingOut(TorchFunctionMode):
+class Float64Shadow(TorchFunctionMode):
     """Follows what the model does inside the ``with`` while it has an ``record`` to note it in.
 
     What the model writes to its own parameters is left out: it did so in the run already, and

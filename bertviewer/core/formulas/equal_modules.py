@@ -8,7 +8,7 @@ LAYER_NUMBER = "layer_idx"
 """The attribute of a module that says in which layer it is. No formula asks for it."""
 
 
-def kinds(architecture: Architecture) -> dict[str, int]:
+def equal_modules(architecture: Architecture) -> dict[str, int]:
     """Return the number of each module's kind by its path.
 
     Two modules are of a kind if they and all below them have the same names, classes, attributes

@@ -11,7 +11,7 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.checking.check import check_module, check_run
 from bertviewer.core.checking.clean_model import clean_model
-from bertviewer.core.checking.flow_proof import FlowProof, flow_proof
+from bertviewer.core.checking.clean_proof import CleanProof, flow_proof
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import no_progress
 from bertviewer.core.run.capture import Capture
@@ -32,7 +32,7 @@ def crosses(check: Check) -> Crosses:
     return {(step.path, step.step) for step in check.crosses}
 
 
-def by_flow_alone(model: LoadedModel, capture: Capture) -> FlowProof:
+def by_flow_alone(model: LoadedModel, capture: Capture) -> CleanProof:
     return flow_proof(model, capture, list(capture.calls), no_progress)
 
 

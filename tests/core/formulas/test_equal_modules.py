@@ -6,7 +6,7 @@ import pytest
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.formulas.catalogue import maths_of, with_formulas
-from bertviewer.core.formulas.kinds import kinds
+from bertviewer.core.formulas.equal_modules import equal_modules
 from tests.core.formulas.formula_models import all_architectures, architecture_of
 
 ARCHITECTURES = all_architectures()
@@ -23,7 +23,7 @@ def test_every_module_gets_the_lines_of_its_own_formula(name: str) -> None:
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_equal_layers_are_of_a_kind_whatever_their_numbers(family: str) -> None:
-    found = kinds(architecture_of(family))
+    found = equal_modules(architecture_of(family))
     first, second = ("h.0", "h.1") if family == "gpt2" else ("encoder.layer.0", "encoder.layer.1")
     assert found[first] == found[second]
     assert len({kind for path, kind in found.items() if path.startswith(first)}) > 5
@@ -41,7 +41,7 @@ def with_attribute(architecture: Architecture, path: str, value: float | bool) -
 
 def test_one_other_attribute_makes_another_kind_of_all_above() -> None:
     changed = with_attribute(architecture_of("bert"), "encoder.layer.1.output.dropout", 0.5)
-    found = kinds(changed)
+    found = equal_modules(changed)
     assert found["encoder.layer.0.output.dropout"] != found["encoder.layer.1.output.dropout"]
     assert found["encoder.layer.0"] != found["encoder.layer.1"]
     assert found["encoder.layer.0.attention"] == found["encoder.layer.1.attention"]
@@ -50,5 +50,5 @@ def test_one_other_attribute_makes_another_kind_of_all_above() -> None:
 def test_equal_numbers_that_are_written_otherwise_are_not_of_a_kind() -> None:
     path = "encoder.layer.1.output.dropout"
     other = with_attribute(architecture_of("bert"), "encoder.layer.0.output.dropout", value=1.0)
-    found = kinds(with_attribute(other, path, value=True))
+    found = equal_modules(with_attribute(other, path, value=True))
     assert found["encoder.layer.0.output.dropout"] != found[path]

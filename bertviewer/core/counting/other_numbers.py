@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from bertviewer.core.counting.dimensions import ModelShapes, VariantBuilder, blanked, owners
 from bertviewer.core.counting.explaining import facts_of
 from bertviewer.core.counting.proving import TENSOR
+from bertviewer.core.counting.variants import ModelShapes, VariantBuilder, blanked, owners
 from bertviewer.core.expressions.symbols import Symbol
 
 Conditions = dict[str, dict[str, None]]

@@ -14,7 +14,7 @@ from torch import nn
 SPARSE, FULL = "block_sparse", "original_full"
 
 
-def settle(model: nn.Module, inputs: Mapping[str, Any]) -> None:
+def choose_attention(model: nn.Module, inputs: Mapping[str, Any]) -> None:
     """Give ``model`` the attention that it uses for ``inputs``; any other model is left alone."""
     inner: Any = next((m for m in model.modules() if hasattr(m, "set_attention_type")), None)
     ids = inputs.get("input_ids")
