@@ -34,7 +34,7 @@ OVERVIEW = (
     "bertviewer.core.loading.rebuilding",
     "bertviewer.report.costs",
 )
-VIEWS = ("bertviewer.ui.run.run_panel", "bertviewer.ui.tensors.inspector")
+VIEW_MODULES = ("bertviewer.ui.run.run_panel", "bertviewer.ui.tensors.inspector")
 REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
 
@@ -88,7 +88,7 @@ def prepare_views() -> None:
 
     Here, in a worker's thread, and not when the window wants its first plot or formula.
     """
-    for name in VIEWS:
+    for name in VIEW_MODULES:
         import_module(name)
     from bertviewer.report import typesetting
 
