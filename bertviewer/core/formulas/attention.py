@@ -6,6 +6,7 @@ from bertviewer.core.formulas.attention_maths import Heads, attention_formula
 from bertviewer.core.formulas.attention_notes import attention_notes
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.text.numerals import count_text
 
@@ -24,7 +25,8 @@ def projected_attention(view: ModuleView) -> Formula:
 
 def albert_attention(view: ModuleView) -> Formula:
     """ALBERT's: projection, residual and layer norm are in the same module."""
-    heads = replace(separate(view, ("query", "key", "value"), "dense"), normed=True)
+    heads = separate(view, ("query", "key", "value"), "dense")
+    heads = replace(heads, norm=norm_of(view, "LayerNorm"))
     return _formula(view, heads, f"{PAPER}; Lan et al. 2020 and their code")
 
 

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import norm_terms
+from bertviewer.core.formulas.norms import Norm
 from bertviewer.core.formulas.notation import (
-    LAYER_NORM,
     RMS_NORM,
     SOFTMAX,
     TOKENS,
@@ -60,7 +59,7 @@ class Heads:
     size: int
     where: str
     output: Affine | None = None
-    normed: bool = False
+    norm: Norm | None = None
     causal: bool = False
     cross: bool = False
     scale: float | None = None
@@ -96,7 +95,7 @@ def attention_formula(
 ) -> Formula:
     """Scaled dot-product attention in several heads (Vaswani et al. 2017, section 3.2)."""
     kind = "cross-attention" if heads.cross else "self-attention"
-    after = ", added to its input and normalised" if heads.normed else ""
+    after = ", added to its input and normalised" if heads.norm else ""
     whom = "the encoder's output" if heads.cross else "the sequence itself"
     manner = "Multi-head" if heads.shared == 1 else "Grouped-query"
     return Formula(
@@ -105,7 +104,7 @@ def attention_formula(
         summary=f"Each position looks at {whom} and takes a weighted mean of what it finds, "
         f"{heads.parallel}.",
         maths=_maths(heads),
-        terms=_terms(heads, view),
+        terms=_terms(heads),
         notes=notes,
         config_keys=_keys(view, heads),
         source=source,
@@ -115,7 +114,7 @@ def attention_formula(
 def _keys(view: ModuleView, heads: Heads) -> tuple[str, ...]:
     choices = ["width", "heads", "key/value heads", "head size"]
     choices += ["attention dropout", "decoder", "scale"]
-    choices += ["epsilon"] if heads.normed or heads.head_norm else []
+    choices += ["epsilon"] if heads.norm or heads.head_norm else []
     choices += ["rotation"] if heads.rotated else []
     choices += ["window"] if heads.window else []
     choices += ["distances"] if heads.distances else []
@@ -140,8 +139,8 @@ def _maths(heads: Heads) -> tuple[str, ...]:
         return tuple(lines)
     lines.append(f"{sized('O', 'S', heads.output.inputs)} = {joined}")
     projected = heads.output.maths("O", "O")
-    if heads.normed:
-        projected = f"{LAYER_NORM}(X + {projected})"
+    if heads.norm:
+        projected = f"{heads.norm.operator}(X + {projected})"
     lines.append(f"{sized('Y', 'S', heads.output.outputs)} = {projected}")
     return tuple(lines)
 
@@ -193,7 +192,7 @@ def _values(heads: Heads) -> str:
     return values
 
 
-def _terms(heads: Heads, view: ModuleView) -> tuple[Term, ...]:
+def _terms(heads: Heads) -> tuple[Term, ...]:
     head = f"[S, {heads.size}]"
     terms = [
         TOKENS,
@@ -240,8 +239,8 @@ def _terms(heads: Heads, view: ModuleView) -> tuple[Term, ...]:
         terms.append(Term("c", text, f"{heads.scale:g}"))
     if heads.output is not None:
         terms += heads.output.terms("the output projection", "O")
-    if heads.normed:
-        terms += norm_terms(view, "LayerNorm")
+    if heads.norm:
+        terms += heads.norm.terms
     return tuple(terms)
 
 

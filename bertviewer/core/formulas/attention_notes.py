@@ -57,9 +57,10 @@ def attention_notes(heads: Heads) -> tuple[str, ...]:
             "Queries come from the decoder, keys and values from the encoder's output: this is "
             "where the decoder reads the source."
         )
-    if heads.normed:
+    if heads.norm:
         notes.append(
-            "This module holds the whole sub-layer: attention, projection, residual and layer norm."
+            "This module holds the whole sub-layer: attention, projection, residual and "
+            f"{heads.norm.name}."
         )
     notes.append(
         Note(

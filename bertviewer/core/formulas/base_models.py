@@ -5,7 +5,8 @@ from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.facts import is_decoder, shares_its_table
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import INTO, LAYER_NORM, TOKENS, indices, sized
+from bertviewer.core.formulas.norms import norm_of
+from bertviewer.core.formulas.notation import INTO, TOKENS, indices, sized
 from bertviewer.core.formulas.notes import Note
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP, stack
 
@@ -58,7 +59,7 @@ def _seen(view: ModuleView) -> str:
 def gpt2_model(view: ModuleView) -> Formula:
     """GPT-2: token and position vectors, blocks, a last layer norm (Radford et al. 2019)."""
     words, places = view.tensors["wte.weight"].shape, view.tensors["wpe.weight"].shape
-    count = len(view.below("h").children)
+    count, norm = len(view.below("h").children), norm_of(view, "ln_f")
     return Formula(
         role="base model",
         title="Decoder-only model",
@@ -68,7 +69,7 @@ def gpt2_model(view: ModuleView) -> Formula:
             f"{sized('x_s', words[1])} = {sized(_table('wte'), *words)}[t_s] + "
             f"{sized(_table('wpe'), *places)}[s], quad X_0 = (x_0, dots, x_(S-1))",
             f'{STEP} = "Block"_l (X_l), quad l = {indices(count)}',
-            f"{sized('Y', 'S', words[1])} = {LAYER_NORM}(X_{count})",
+            f"{sized('Y', 'S', words[1])} = {norm.operator}(X_{count})",
         ),
         terms=(
             TOKENS,
@@ -79,7 +80,7 @@ def gpt2_model(view: ModuleView) -> Formula:
             Term("l", "block, counted from 0", f"{count} blocks"),
         ),
         notes=(
-            "The blocks are pre-norm, so one more layer norm (ln_f) is needed after the last.",
+            f"The blocks are pre-norm, so one more {norm.name} (ln_f) is needed after the last.",
             "If segment ids are given, their vectors are looked up in the token table and added.",
         ),
         config_keys=view.keys("vocabulary", "positions", "width", "layers", "heads"),

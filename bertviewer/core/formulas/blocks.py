@@ -10,14 +10,10 @@ from bertviewer.core.formulas.facts import (
 )
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import norm_of, norm_terms
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, Affine, sized
+from bertviewer.core.formulas.norms import Norm, norm_of
+from bertviewer.core.formulas.notation import TOKENS, Affine, sized
 from bertviewer.core.formulas.notes import Note, no
 
-POST_NORM = (
-    "Post-norm: the layer norm comes after the addition, as in the Transformer of 2017, so the "
-    "residual path itself is normalised in every layer."
-)
 RESIDUAL = (
     "The residual is the sub-layer's own input, added to what the sub-layer makes of it: each "
     "sub-layer only has to learn what to change. The sum needs equal shapes, and gradients pass it "
@@ -50,24 +46,24 @@ ROW_WISE = "Each position goes through it on its own; only attention mixes posit
 
 def add_and_norm(view: ModuleView) -> Formula:
     """The attention's projection with add & norm (Vaswani et al. 2017, section 3.1)."""
-    dense = view.affine("dense")
+    dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
     return Formula(
         role="add & norm",
         title="Output projection, add & norm",
         summary="Mixes the heads' outputs, adds the attention's input (the residual) and "
         "normalises the sum.",
-        maths=(_normed_sum(dense, "Z", "R", "O"),),
+        maths=(_normed_sum(norm, dense, "Z", "R", "O"),),
         terms=(
             TOKENS,
             Term("Z", "the heads' outputs, side by side", f"[S, {dense.inputs}]"),
             Term("R", "residual: the input of the attention", f"[S, {dense.outputs}]"),
             *dense.terms("the output projection", "O"),
-            *norm_terms(view, "LayerNorm"),
+            *norm.terms,
         ),
         notes=(
             *_RESIDUALS,
             RESIDUAL,
-            POST_NORM,
+            post_norm(norm),
             DROPOUT,
         ),
         config_keys=view.keys("width", "epsilon", "dropout"),
@@ -109,26 +105,26 @@ def widened(view: ModuleView, act: str) -> Formula:
 
 def narrowing(view: ModuleView) -> Formula:
     """Second half of the feed-forward network with add & norm (Vaswani et al. 2017, 3.1, 3.3)."""
-    dense = view.affine("dense")
+    dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
     return Formula(
         role="feed-forward, second half",
         title="Feed-forward network, second half, add & norm",
         summary=f"Brings each vector back to {dense.outputs} features, adds the network's input "
         "(the residual) and normalises the sum.",
-        maths=(_normed_sum(dense, "H", "R", "2"),),
+        maths=(_normed_sum(norm, dense, "H", "R", "2"),),
         terms=(
             TOKENS,
             Term("H", "output of the first half", f"[S, {dense.inputs}]"),
             Term("R", "residual: the input of the first half", f"[S, {dense.outputs}]"),
             *dense.terms("the second linear layer", "2"),
-            *norm_terms(view, "LayerNorm"),
+            *norm.terms,
         ),
         notes=(
             Note(f"{_HALVES}the output of the attention block.", no(follows_cross)),
             Note(f"{_HALVES}the output of the cross-attention block.", follows_cross),
             RESIDUAL,
             ROW_WISE,
-            POST_NORM,
+            post_norm(norm),
             DROPOUT,
         ),
         config_keys=view.keys("width", "feed-forward", "epsilon", "dropout"),
@@ -145,7 +141,7 @@ def attention_block(view: ModuleView) -> Formula:
         "The children hold the parts: 'self' is the attention, 'output' the projection with "
         "add & norm."
     )
-    norm = norm_terms(output, "LayerNorm")
+    norm = norm_of(output, "LayerNorm")
     return _block(view, output.affine("dense"), inner, norm, children)
 
 
@@ -156,7 +152,7 @@ def mpnet_attention_block(view: ModuleView) -> Formula:
         "The child 'attn' is the attention with its projection; the norm is this module's own."
     )
     projection = view.below("attn").affine("o")
-    return _block(view, projection, inner, norm_terms(view, "LayerNorm"), children)
+    return _block(view, projection, inner, norm_of(view, "LayerNorm"), children)
 
 
 def pre_norm_attention(view: ModuleView) -> Formula:
@@ -183,18 +179,16 @@ def pre_norm_feed_forward(view: ModuleView) -> Formula:
     return _pre_norm(view, name, width=width, terms=(network,))
 
 
-def _block(
-    view: ModuleView, dense: Affine, inner: str, norm: tuple[Term, ...], children: str
-) -> Formula:
+def _block(view: ModuleView, dense: Affine, inner: str, norm: Norm, children: str) -> Formula:
     cross = "Cross" in inner
     return Formula(
         role="attention block",
         title="Attention block",
         summary="The first sub-layer of a layer: attention, its output projection, the residual "
-        "and a layer norm.",
+        f"and {norm.one}.",
         maths=(
             f"{sized('Z', 'S', dense.inputs)} = {inner}",
-            _normed_sum(dense, "Z", "X", "O"),
+            _normed_sum(norm, dense, "Z", "X", "O"),
         ),
         terms=(
             TOKENS,
@@ -202,9 +196,9 @@ def _block(
             *((Term('X_"enc"', "the encoder's output"),) if cross else ()),
             Term("Z", "the heads' outputs, side by side", f"[S, {dense.inputs}]"),
             *dense.terms("the output projection", "O"),
-            *norm,
+            *norm.terms,
         ),
-        notes=(children, RESIDUAL, POST_NORM),
+        notes=(children, RESIDUAL, post_norm(norm)),
         config_keys=view.keys("width", "heads", "epsilon"),
         source="Vaswani et al. 2017, sections 3.1 and 3.2",
     )
@@ -238,6 +232,14 @@ def _pre_norm(
     )
 
 
+def post_norm(norm: Norm) -> str:
+    """Return the note on a norm that stands after the residual."""
+    return (
+        f"Post-norm: the {norm.name} comes after the addition, as in the Transformer of 2017, so "
+        "the residual path itself is normalised in every layer."
+    )
+
+
 def widens(layer: Affine) -> str:
     """Return the word for what a network's first layer does to a vector's size."""
     return "Widens" if layer.outputs > layer.inputs else "Maps"
@@ -248,7 +250,7 @@ def activation_terms(operator: str) -> tuple[Term, ...]:
     return (Term(operator, ACTIVATION_MEANINGS[operator]),)
 
 
-def _normed_sum(dense: Affine, argument: str, residual: str, index: str) -> str:
+def _normed_sum(norm: Norm, dense: Affine, argument: str, residual: str, index: str) -> str:
     inner = dense.maths(sized(argument, "S", dense.inputs), index)
     total = f"{inner} + {sized(residual, 'S', dense.outputs)}"
-    return f"{sized('Y', 'S', dense.outputs)} = {LAYER_NORM}({total})"
+    return f"{sized('Y', 'S', dense.outputs)} = {norm.operator}({total})"

@@ -4,13 +4,10 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.facts import child_drops
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import norm_terms
-from bertviewer.core.formulas.notation import INTO, LAYER_NORM, sized
+from bertviewer.core.formulas.norms import Norm, norm_of
+from bertviewer.core.formulas.notation import INTO, sized
 from bertviewer.core.formulas.notes import Note
 
-DROPOUT_LAST = Note(
-    "Dropout follows the layer norm in training; in evaluation it does nothing.", child_drops
-)
 _WORD = Term("t_s", "token id at position s")
 
 
@@ -40,17 +37,18 @@ def embeddings(view: ModuleView) -> Formula:
         widening = view.affine("embed_proj")
         summed, wide = widening.maths("e_s", INTO), widening.outputs
         terms += widening.terms("the widening", INTO)
-    terms += norm_terms(view, "LayerNorm")
+    norm = norm_of(view, "LayerNorm")
+    terms += norm.terms
     return Formula(
         role="embeddings",
         title="Embeddings",
         summary=_summary(types is not None, places is not None),
         maths=(
             f"{sized('e_s', width)} = {' + '.join(parts)}{shift}",
-            f"{sized('y_s', wide)} = {LAYER_NORM}({summed})",
+            f"{sized('y_s', wide)} = {norm.operator}({summed})",
         ),
         terms=tuple(terms),
-        notes=_notes(types, places, offset),
+        notes=(*_notes(types, places, offset), dropout_last(norm)),
         config_keys=view.keys(
             "vocabulary",
             "embedding width",
@@ -63,6 +61,13 @@ def embeddings(view: ModuleView) -> Formula:
             "dropout",
         ),
         source="Devlin et al. 2019, section 3 and figure 2",
+    )
+
+
+def dropout_last(norm: Norm) -> Note:
+    """Return the note on the dropout behind a norm."""
+    return Note(
+        f"Dropout follows the {norm.name} in training; in evaluation it does nothing.", child_drops
     )
 
 
@@ -112,5 +117,4 @@ def _notes(
         )
     if places and not types:
         notes.append("This model has no segments: two sentences are told apart by the separator.")
-    notes.append(DROPOUT_LAST)
     return tuple(notes)

@@ -103,7 +103,7 @@ def attention_block(view: ModuleView) -> Formula:
     return Formula(
         role="attention block",
         title="Attention block, pre-norm",
-        summary="The first sub-layer of a layer: a layer norm, attention, its output projection "
+        summary=f"The first sub-layer of a layer: {norm.one}, attention, its output projection "
         "and the residual.",
         maths=(
             f"{sized('Z', 'S', dense.inputs)} = {name}({norm.operator}(X){more})",

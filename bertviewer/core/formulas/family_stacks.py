@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.formulas.embeddings import DROPOUT_LAST
+from bertviewer.core.formulas.embeddings import dropout_last
 from bertviewer.core.formulas.facts import has_two_kinds_of_layers, has_windows
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import Norm, norm_of
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, indices, sized
+from bertviewer.core.formulas.notation import TOKENS, indices, sized
 from bertviewer.core.formulas.notes import Note, no
 from bertviewer.core.formulas.stacks import LAYER_TERM, STEP
 from bertviewer.core.text.numerals import count_text
@@ -171,7 +171,7 @@ def modernbert_embeddings(view: ModuleView) -> Formula:
         role="embeddings",
         title="Embeddings",
         summary="Turns token ids into vectors: looks up a vector for each token and normalises it.",
-        maths=(f"{sized('y_s', words[1])} = {LAYER_NORM}({sized(_WORD, *words)}[t_s])",),
+        maths=(f"{sized('y_s', words[1])} = {norm.operator}({sized(_WORD, *words)}[t_s])",),
         terms=(
             Term("t_s", "token id at position s"),
             Term(_WORD, "one row for each vocabulary entry", shape_text(words)),
@@ -180,7 +180,7 @@ def modernbert_embeddings(view: ModuleView) -> Formula:
         notes=(
             "There are no position vectors and no segments: attention turns queries and keys by "
             "their position instead.",
-            DROPOUT_LAST,
+            dropout_last(norm),
         ),
         config_keys=view.keys("vocabulary", "width", "padding", "epsilon", "embedding dropout"),
         source="Warner et al. 2024, section 2.1",

@@ -7,8 +7,8 @@ from bertviewer.core.formulas.blocks import activation_terms
 from bertviewer.core.formulas.facts import is_decoder
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.norms import norm_terms
-from bertviewer.core.formulas.notation import LAYER_NORM, TOKENS, sized
+from bertviewer.core.formulas.norms import norm_of
+from bertviewer.core.formulas.notation import TOKENS, sized
 from bertviewer.core.formulas.notes import Note, no
 
 MASKED_LM = "Devlin et al. 2019, section 3.1, task 1"
@@ -57,6 +57,7 @@ def pooler(view: ModuleView) -> Formula:
 def transform(view: ModuleView) -> Formula:
     """Linear layer, activation and layer norm before the vocabulary's scores."""
     dense = view.affine("dense")
+    norm = norm_of(view, "LayerNorm", "norm")
     names = ("transform_act_fn", "activation", "act")
     act = operator_of(view, next(name for name in names if name in view.children))
     return Formula(
@@ -64,7 +65,7 @@ def transform(view: ModuleView) -> Formula:
         title="Prediction head's transform",
         summary="Prepares each position's vector for the prediction of its token.",
         maths=(
-            f"{sized('T', 'S', dense.outputs)} = {LAYER_NORM}({act}("
+            f"{sized('T', 'S', dense.outputs)} = {norm.operator}({act}("
             f"{dense.maths(sized('X', 'S', dense.inputs))}))",
         ),
         terms=(
@@ -72,7 +73,7 @@ def transform(view: ModuleView) -> Formula:
             Term("X", "last hidden state", f"[S, {dense.inputs}]"),
             *dense.terms("the transform"),
             *activation_terms(act),
-            *norm_terms(view, "LayerNorm", "norm"),
+            *norm.terms,
         ),
         notes=("The paper does not mention this step; it comes from the code published with it.",),
         config_keys=view.keys("width", "embedding width", "activation", "epsilon"),
@@ -292,16 +293,16 @@ def lm_transform(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """Return the lines and terms before the decoder: a child's, or this module's own layers."""
     if "transform" in view.children:
         return ('T = "Transform"(X)',), (Term("T", "output of the head's transform"),)
-    dense = view.affine("dense")
+    dense, norm = view.affine("dense"), norm_of(view, "LayerNorm", "layer_norm")
     # RoBERTa calls the exact GELU itself; ALBERT holds an activation module.
     names = [name for name in ("activation", "transform_act_fn") if name in view.children]
     act = operator_of(view, names[0]) if names else 'op("GELU")'
     line = (
-        f"{sized('T', 'S', dense.outputs)} = {LAYER_NORM}({act}("
+        f"{sized('T', 'S', dense.outputs)} = {norm.operator}({act}("
         f"{dense.maths(sized('X', 'S', dense.inputs), '1')}))"
     )
     return (line,), (
         *dense.terms("the first linear layer", "1"),
         *activation_terms(act),
-        *norm_terms(view, "LayerNorm", "layer_norm"),
+        *norm.terms,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bertviewer.core.families.layer import Halves, Layer
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
-from bertviewer.core.formulas.blocks import DROPOUT, POST_NORM, RESIDUAL
+from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, post_norm
 from bertviewer.core.formulas.feed_forward import Network, network_from, read_network
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -146,9 +146,10 @@ def _steps(layer: _Layer) -> tuple[str, ...]:
 
 
 def _notes(layer: _Layer, width: int) -> tuple[str, ...]:
+    where = PRE_NORM if layer.pre else post_norm(layer.norm)
     return (
         RESIDUAL,
-        *((PRE_NORM if layer.pre else POST_NORM,) if not layer.first_is_bare else (BARE_FIRST,)),
+        BARE_FIRST if layer.first_is_bare else where,
         "Attention carries information between positions; the feed-forward network works on "
         "each position by itself.",
         f"Input and output have the same shape, [S, {width}], so layers can be stacked.",

@@ -8,7 +8,13 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
 from bertviewer.core.text.numerals import number_text
 
-_RMS = (ModuleKind.RMS_NORM, ModuleKind.RMS_NORM_ONE_PLUS)
+_OPERATORS = {
+    ModuleKind.LAYER_NORM: LAYER_NORM,
+    ModuleKind.LAYER_NORM_IN_FLOAT32: LAYER_NORM,
+    ModuleKind.LAYER_NORM_OF_COLUMNS: LAYER_NORM,
+    ModuleKind.RMS_NORM: RMS_NORM,
+    ModuleKind.RMS_NORM_ONE_PLUS: RMS_NORM,
+}
 _MEANINGS = {
     LAYER_NORM: "layer normalisation of each position's vector",
     RMS_NORM: "root-mean-square normalisation of each position's vector",
@@ -28,6 +34,11 @@ class Norm:
         return "layer norm" if self.operator == LAYER_NORM else "RMS norm"
 
     @property
+    def one(self) -> str:
+        """The name with its article."""
+        return f"{'a' if self.operator == LAYER_NORM else 'an'} {self.name}"
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """The term that explains it."""
         value = None if self.epsilon is None else f"epsilon {number_text(self.epsilon, 6)}"
@@ -35,24 +46,26 @@ class Norm:
 
 
 def norm_of(view: ModuleView, *names: str) -> Norm:
-    """Return the first child of these names as a normalisation; a layer norm if there is none."""
-    name = next((name for name in names if name in view.children), None)
-    return Norm(LAYER_NORM) if name is None else norm_at(view, name)
+    """Return the first child of these names as a normalisation.
+
+    Raises:
+        LookupError: there is none of them, or it is no normalisation of a known kind.
+    """
+    name = next((name for name in names if name in view.children), names[0])
+    return norm_at(view, name)
 
 
 def norm_at(view: ModuleView, path: str) -> Norm:
     """Return the normalisation at ``path`` from a module on.
 
     Raises:
-        KeyError: there is no module.
+        LookupError: there is no module, or it is no normalisation of a known kind.
     """
     child = view.below(path)
-    return Norm(RMS_NORM if child.kind in _RMS else LAYER_NORM, epsilon_of(child))
-
-
-def norm_terms(view: ModuleView, *names: str) -> tuple[Term, ...]:
-    """Return the term for the first child of these names."""
-    return norm_of(view, *names).terms
+    operator = None if child.kind is None else _OPERATORS.get(child.kind)
+    if operator is None:
+        raise LookupError(f"{child.node.class_name} is no normalisation of a known kind")
+    return Norm(operator, epsilon_of(child))
 
 
 def epsilon_of(view: ModuleView) -> float | None:

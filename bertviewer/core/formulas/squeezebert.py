@@ -9,7 +9,7 @@ from bertviewer.core.families.family import kind_of
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.attention import head_counts
-from bertviewer.core.formulas.blocks import DROPOUT, POST_NORM, RESIDUAL, activation_terms
+from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, activation_terms, post_norm
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import norm_of
@@ -122,7 +122,7 @@ def convolution_and_norm(view: ModuleView) -> Formula:
             Term(_CONV, "the convolution 'conv1d'"),
             *norm.terms,
         ),
-        notes=(RESIDUAL, POST_NORM, DROPOUT),
+        notes=(RESIDUAL, post_norm(norm), DROPOUT),
         config_keys=view.keys("width", "groups of features", "dropout"),
         source=_SOURCE,
     )
@@ -159,7 +159,7 @@ def layer(view: ModuleView) -> Formula:
         role="layer",
         title="Transformer layer of convolutions, post-norm",
         summary="One layer of the stack: attention and a feed-forward network, each with a "
-        "residual and a layer norm after it.",
+        f"residual and {norm.one} after it.",
         maths=(
             f'{target} = {norm.operator}(X + {_CONV}_O ("Attention"(X)))',
             f"{sized('Y', width, 'S')} = {norm.operator}(Z + {_CONV}_2 ({act}({_CONV}_1 (Z))))",
@@ -174,7 +174,7 @@ def layer(view: ModuleView) -> Formula:
             *activation_terms(act),
             *norm.terms,
         ),
-        notes=(RESIDUAL, POST_NORM, DROPOUT),
+        notes=(RESIDUAL, post_norm(norm), DROPOUT),
         config_keys=view.keys("width", "heads", "feed-forward", "activation"),
         source=_SOURCE,
     )

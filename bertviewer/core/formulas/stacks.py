@@ -6,9 +6,9 @@ from bertviewer.core.formulas.distance_buckets import MPNET_BUCKETS
 from bertviewer.core.formulas.facts import has_positions
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
+from bertviewer.core.formulas.norms import norm_of
 from bertviewer.core.formulas.notation import (
     INTO,
-    LAYER_NORM,
     TOKENS,
     Affine,
     indices,
@@ -118,7 +118,7 @@ def deberta_stack(view: ModuleView) -> Formula:
     rows, width = view.tensors["rel_embeddings.weight"].shape
     table = sized('W_"rel"', rows, width)
     normed = "LayerNorm" in view.children
-    line = f"R = {LAYER_NORM}({table})" if normed else f"R = {table}"
+    line = f"R = {norm_of(view, 'LayerNorm').operator}({table})" if normed else f"R = {table}"
     terms = (
         Term("R", "vectors of the distances, for all layers", f"[{rows}, {width}]"),
         Term('W_"rel"', "learnt: a row for each distance or bucket of them", f"[{rows}, {width}]"),
@@ -139,14 +139,15 @@ def _stack(
     """Return the formula of a stack; ``given`` is what every layer gets besides X."""
     layers = view.below("layer" if "layer" in view.children else "layers")
     count = len(layers.children)
-    normed = bool({"norm", "emb_layer_norm_after"} & set(view.children))
+    names = [name for name in ("norm", "emb_layer_norm_after") if name in view.children]
+    norm = norm_of(view, *names) if names else None
     decoder = any(
         "multihead_attn" in child.path
         for child in view.architecture.modules
         if child.path.startswith(f"{layers.node.path}.")
     )
     more = ', X_"enc"' if decoder else given
-    result = f"{LAYER_NORM}(X_{count})" if normed else f"X_{count}"
+    result = f"{norm.operator}(X_{count})" if norm else f"X_{count}"
     terms = [
         TOKENS,
         LAYER_TERM,
@@ -155,10 +156,10 @@ def _stack(
     if decoder:
         terms.append(Term('X_"enc"', "the encoder's output"))
     last = "nothing follows them"
-    if "emb_layer_norm_after" in view.children:
-        last = "the final layer norm included"
-    elif normed:
-        last = f"the final layer norm follows layer {count - 1}"
+    if norm and "emb_layer_norm_after" in names:
+        last = f"the final {norm.name} included"
+    elif norm:
+        last = f"the final {norm.name} follows layer {count - 1}"
     return Formula(
         role="stack",
         title="Stack of layers",

@@ -4,7 +4,8 @@ from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import LAYER_NORM, Affine, sized
+from bertviewer.core.formulas.norms import norm_of
+from bertviewer.core.formulas.notation import Affine, sized
 
 _POOLED = Term("p", "pooled output: one vector for the sequence")
 _FIRST = Term("x_0", "row of X for the first token")
@@ -15,10 +16,10 @@ def language_scores(view: ModuleView) -> tuple[tuple[str, ...], tuple[Term, ...]
     names = ("vocab_projector", "generator_lm_head", "decoder")
     last = next((n for n in names if view.kind_below(n) is ModuleKind.LINEAR), "")
     if "vocab_transform" in view.children:
-        first = view.affine("vocab_transform")
+        first, norm = view.affine("vocab_transform"), norm_of(view, "vocab_layer_norm")
         act = operator_of(view, "activation")
         inner = first.maths(sized("X", "S", first.inputs), "1")
-        line = f"{sized('T', 'S', first.outputs)} = {LAYER_NORM}({act}({inner}))"
+        line = f"{sized('T', 'S', first.outputs)} = {norm.operator}({act}({inner}))"
         terms = first.terms("the transform", "1")
     elif last:
         line, terms = 'T = "Transform"(X)', (Term("T", "output of the head's transform"),)
