@@ -38,10 +38,10 @@ class Format(Generic[Result]):
 
 
 def _summary_text(model: "LoadedModel", options: argparse.Namespace) -> None:
-    from bertviewer.report import formats
+    from bertviewer.report import summaries
     from bertviewer.report.key_report import key_lines
 
-    text = formats.text(model.architecture, options.depth, options.parameters)
+    text = summaries.text(model.architecture, options.depth, options.parameters)
     lines = () if model.keys is None else ("", *key_lines(model.keys))
     print_text("\n".join((text, *lines)))
 
@@ -55,19 +55,19 @@ def _summary_json(model: "LoadedModel", options: argparse.Namespace) -> None:
 
 
 def _summary_csv(model: "LoadedModel", options: argparse.Namespace) -> None:
-    from bertviewer.report import formats
+    from bertviewer.report import summaries
 
-    print_text(formats.csv(model.architecture, options.depth, options.parameters))
+    print_text(summaries.csv(model.architecture, options.depth, options.parameters))
 
 
 def _summary_markdown(model: "LoadedModel", options: argparse.Namespace) -> None:
-    from bertviewer.report import formats
+    from bertviewer.report import summaries
 
-    print_text(formats.markdown(model.architecture, options.depth, options.parameters))
+    print_text(summaries.markdown(model.architecture, options.depth, options.parameters))
 
 
 def _run_text(run: "ActivationRun", _options: argparse.Namespace) -> None:
-    from bertviewer.report.formats import run_text
+    from bertviewer.report.summaries import run_text
 
     print_text(run_text(run))
 

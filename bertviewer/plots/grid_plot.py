@@ -26,15 +26,15 @@ HALO_OPACITY = 0.35
 
 
 class GridPlot(Plot):
-    """Rows and columns of cells, coloured by their values; see ``GridChart``."""
+    """Rows and columns of cells, coloured by their values, with the ``color_bar`` beside them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, axes={side: LabelAxis(side) for side in ("bottom", "left")})
         self.chart: GridChart | None = None
         self._frames: Frames | None = None
         self._common_title = ""
-        self._bar = ColorBar(self.getPlotItem())
-        self.adopt_menu(self._bar)
+        self.color_bar = ColorBar(self.getPlotItem())
+        self.adopt_menu(self.color_bar)
 
     def share(self, side: Side | None, title: str = "") -> None:
         """Have a neighbour or none; ``title`` is what the values of both are.
@@ -52,14 +52,14 @@ class GridPlot(Plot):
         """Return how many pixels of the width are not the cells', as far as it is not the same."""
         item = self.getPlotItem()
         left = float(item.layout.getContentsMargins()[0] + item.getAxis("left").maximumWidth())
-        return left + (self._bar.room if self._bar.isVisible() else 0.0)
+        return left + (self.color_bar.room if self.color_bar.isVisible() else 0.0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Give the colour bar's labels their room; Qt calls it."""
         super().resizeEvent(event)
         # There is no bar yet while pyqtgraph makes the widget.
-        if event is not None and hasattr(self, "_bar"):
-            self._bar.fit(self.height())
+        if event is not None and hasattr(self, "color_bar"):
+            self.color_bar.fit(self.height())
 
     def show_chart(self, chart: GridChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
@@ -69,7 +69,7 @@ class GridPlot(Plot):
 
     def levels(self) -> Levels:
         """Return the values of the colours' two ends."""
-        return self._bar.levels
+        return self.color_bar.levels
 
     def place_at(self, position: QPointF) -> Place | None:
         """Return what the cell at a position in the scene stands for."""
@@ -89,7 +89,7 @@ class GridPlot(Plot):
         # Labels with no title beside them do not stand at the very edge.
         margins = item.layout.getContentsMargins()
         item.layout.setContentsMargins(4 if self.neighbour == "left" else 1, *margins[1:])
-        self._bar.setVisible(chart is not None and self.neighbour != "right")
+        self.color_bar.setVisible(chart is not None and self.neighbour != "right")
         if chart is None:
             for side in ("bottom", "left"):
                 item.getAxis(side).set_labels(())
@@ -99,8 +99,8 @@ class GridPlot(Plot):
         table = color_table(theme, chart.is_signed)
         scale = ColorScale(levels, table, chart.is_signed, chart.is_root)
         title = self._common_title if self.neighbour == "left" else chart.value_title
-        self._bar.show_scale(scale, title, theme.foreground, self.pen(theme.muted))
-        self._bar.fit(self.height())
+        self.color_bar.show_scale(scale, title, theme.foreground, self.pen(theme.muted))
+        self.color_bar.fit(self.height())
         item.addItem(Cells(chart.values, scale))
         self._draw_dividers(chart)
         self._frames = Frames(QRectF(0, 0, columns, rows), theme)

@@ -77,7 +77,7 @@ class Legend(pg.GraphicsObject):  # type: ignore[misc]
     def __init__(self, box: pg.ViewBox) -> None:
         super().__init__(box)
         self.setZValue(100)
-        self._entries: tuple[Entry, ...] = ()
+        self.entries: tuple[Entry, ...] = ()
         self._spots: list[_Spot] = []
         self._spacing = WIDE
         self._color, self._background = QColor(), QColor()
@@ -86,14 +86,14 @@ class Legend(pg.GraphicsObject):  # type: ignore[misc]
 
     def set_entries(self, entries: Sequence[Entry], theme: PlotTheme, font: QFont) -> None:
         """Show other names; ``arrange()`` has to follow."""
-        self._entries = tuple(entries)
+        self.entries = tuple(entries)
         self._color, self._background = QColor(theme.foreground), QColor(theme.background)
         self._font = QFont(font)
         self._font.setPointSize(POINTS)
 
     def labels(self) -> tuple[str, ...]:
         """Return the names in full."""
-        return tuple(entry.label for entry in self._entries)
+        return tuple(entry.label for entry in self.entries)
 
     def rows(self) -> list[list[str]]:
         """Return the names row by row, as they are cut."""
@@ -139,7 +139,7 @@ class Legend(pg.GraphicsObject):  # type: ignore[misc]
         longest = min(longest, width - spacing.sample - 2 * spacing.gap)
         x, row, spots = float(spacing.gap), 0, []
         texts = _cut(self.labels(), metrics, longest)
-        for entry, text in zip(self._entries, texts, strict=True):
+        for entry, text in zip(self.entries, texts, strict=True):
             needed = metrics.horizontalAdvance(text) + 1
             if x > spacing.gap and x + spacing.sample + needed > width:
                 x, row = float(spacing.gap), row + 1

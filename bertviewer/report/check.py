@@ -7,7 +7,7 @@ from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.formulas.roles import role_of
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.report.check_summary import reasons, summarise
-from bertviewer.report.formats import check_verdict, deviation, told_by_flow
+from bertviewer.report.summaries import by_flow_note, check_verdict, deviation
 
 MOST_CROSSES = 20
 
@@ -23,7 +23,7 @@ def check_data(run: ActivationRun) -> dict[str, Any] | None:
     layer = next((m.path for m in run.modules if _is_layer(m.class_name) and check.at(m.path)), "")
     return {
         "verdict": check_verdict(check),
-        "by_flow": told_by_flow(check),
+        "by_flow": by_flow_note(check),
         "ok": bool(check.steps) and not check.crosses,
         "kinds": [
             [

@@ -1,4 +1,8 @@
-"""The report as plain data: what the PDF shows is this, through a template."""
+"""The report as plain data: what the PDF shows is this, through a template.
+
+A new section is a key in the data of ``build_document`` and what shows it in
+``resources/report/report.typ``; a picture in it is drawn in ``draw_run``.
+"""
 
 import json
 import re
@@ -26,8 +30,8 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import plot_pdf
 from bertviewer.report.check import check_data
 from bertviewer.report.costs import cost_data, memory_rows, terms_data
-from bertviewer.report.formats import RUN_FIGURES, number, provenance, tokenizer_note, totals
 from bertviewer.report.random_words import random_words
+from bertviewer.report.summaries import RUN_FIGURES, number, provenance, tokenizer_note, totals
 from bertviewer.report.walk import walk_data
 
 SCHEMA = "bertviewer.report/1"

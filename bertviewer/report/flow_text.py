@@ -7,7 +7,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.errors import UserError
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.report.formats import aligned
+from bertviewer.report.summaries import aligned
 
 _HEADER = ("", "Step", "Computes", "Takes", "Gives", "Multiply-adds")
 

@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.report.formats import check_verdict, told_by_flow
+from bertviewer.report.summaries import by_flow_note, check_verdict
 from bertviewer.ui.check_table import CheckTableModel
-from bertviewer.ui.facts import heading_label, plain_label
+from bertviewer.ui.labels import heading_label, plain_label
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.workspace import Workspace
 
@@ -92,7 +92,7 @@ class CheckPanel(QWidget):
 
     def _tell(self, check: Check) -> None:
         lines = [check_verdict(check)] if check.steps else []
-        lines += filter(None, [told_by_flow(check)])
+        lines += filter(None, [by_flow_note(check)])
         lines += [
             self.tr("Not checked: {0}: {1}.").format(
                 left.path or self.tr("the model itself"), left.reason

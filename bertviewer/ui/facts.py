@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QPalette
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QWidget
+
+from bertviewer.ui.labels import blank_page, heading_label, muted, plain_label
 
 Fact = tuple[str, str | QWidget]
 """A name, and a text or a widget."""
@@ -101,7 +102,7 @@ class FactsView(QScrollArea):
                 grid.addWidget(label, number, 0, 1, 2)
                 self._labels.append((label, None))
                 continue
-            name = _muted(plain_label(line.name)) if line.name else None
+            name = muted(plain_label(line.name)) if line.name else None
             value = plain_label(line.value) if isinstance(line.value, str) else line.value
             if name is not None:
                 grid.addWidget(name, number, 0, Qt.AlignmentFlag.AlignTop)
@@ -124,52 +125,3 @@ class FactsView(QScrollArea):
                 self._grid.replaceWidget(value, line.value)
                 self._drop(value)
                 self._labels[number] = name, line.value
-
-
-def blank_page() -> QWidget:
-    """Return an empty page in the colour that text is read on."""
-    page = QWidget()
-    page.setBackgroundRole(QPalette.ColorRole.Base)
-    page.setAutoFillBackground(True)
-    return page
-
-
-def plain_label(text: str) -> QLabel:
-    """Return a label that shows ``text`` literally, wraps it and lets it be selected."""
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setText(text)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(
-        Qt.TextInteractionFlag.TextSelectableByMouse
-        | Qt.TextInteractionFlag.TextSelectableByKeyboard
-    )
-    label.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    return label
-
-
-def at_the_left(widget: QWidget) -> QWidget:
-    """Return a widget as wide as there is room, with ``widget`` as wide as it needs to be."""
-    page = QWidget()
-    layout = QHBoxLayout(page)
-    layout.setContentsMargins(0, 2, 0, 0)
-    layout.addWidget(widget)
-    layout.addStretch(1)
-    return page
-
-
-def heading_label(text: str, points: float = 0.0) -> QLabel:
-    """Return a bold label, with room above it; ``points`` are added to the font's size."""
-    label = plain_label(text)
-    font = QFont(label.font())
-    font.setBold(True)
-    font.setPointSizeF(font.pointSizeF() + points)
-    label.setFont(font)
-    label.setContentsMargins(0, 10 if not points else 0, 0, 2)
-    return label
-
-
-def _muted(label: QLabel) -> QLabel:
-    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-    label.setWordWrap(False)
-    return label

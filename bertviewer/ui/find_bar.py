@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QPalette, QShowEvent, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QTextEdit, QWidget
 
-from bertviewer.ui.facts import plain_label
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.labels import plain_label
 
 OTHERS, CURRENT = 70, 190  # of 255: how much of the selection's colour lies on a match
 

@@ -7,8 +7,8 @@ from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.made_of import made_of
 from bertviewer.ui.check_panel import CheckPanel
-from bertviewer.ui.facts import blank_page, heading_label, plain_label
 from bertviewer.ui.formula_view import FormulaView
+from bertviewer.ui.labels import blank_page, heading_label, plain_label
 from bertviewer.ui.workspace import Workspace
 
 

@@ -15,7 +15,8 @@ from bertviewer.core.text.numerals import count_text, number_text
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
-from bertviewer.ui.facts import Fact, FactGroup, FactsView, at_the_left
+from bertviewer.ui.facts import Fact, FactGroup, FactsView
+from bertviewer.ui.labels import at_the_left
 from bertviewer.ui.workspace import Workspace
 
 

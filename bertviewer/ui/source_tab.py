@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from bertviewer.core.source_code import SourceCode, source_of
 from bertviewer.core.system import libraries
-from bertviewer.ui.facts import blank_page, heading_label, plain_label
 from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.labels import blank_page, heading_label, plain_label
 from bertviewer.ui.source_view import SourceView
 from bertviewer.ui.workspace import Workspace
 
@@ -24,6 +24,7 @@ class SourceTab(QWidget):
         self._shown: tuple[str, str] | None = None
         self._name = heading_label("", points=2)
         self._place = plain_label("")
+        self._place.setObjectName("sourcePlace")
         self._place.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._view = SourceView()
         self._view.setAccessibleName(self.tr("Source"))

@@ -198,9 +198,9 @@ def write_modules(
 ) -> Path:
     """Write all modules as CSV, over no file of ``models``; the path comes back."""
     from bertviewer.core.saving.files import save
-    from bertviewer.report import formats
+    from bertviewer.report import summaries
 
     progress(0, 0, "Writing the modules")
-    text = formats.csv(architecture, depth=None, with_parameters=False)
+    text = summaries.csv(architecture, depth=None, with_parameters=False)
     save(path, text.encode(), models)
     return path

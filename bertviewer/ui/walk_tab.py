@@ -16,7 +16,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.grouping import Relation
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.walk_table import (
     ElasticColumns,

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WatchedRun:
-    """``kept`` belongs to the worker's thread: tasks take it, and nobody else looks into it."""
+    """``capture`` belongs to the worker's thread: tasks take it, and nobody else looks into it."""
 
     run: ActivationRun
-    kept: "Capture"
+    capture: "Capture"
 
 
 Found = TypeVar("Found")

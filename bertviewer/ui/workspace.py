@@ -93,7 +93,7 @@ class Workspace(QObject):
         """Check what the module at ``path`` gave in the last run."""
         if self._model is None or self.runs.watched is None:
             return
-        task = partial(tasks.check_module, self._model, self.runs.watched.kept, path)
+        task = partial(tasks.check_module, self._model, self.runs.watched.capture, path)
         self.scheduler.start("check", task, partial(self.runs.set_check, self.runs.watched, path))
 
     def export(self, path: Path, drawn: "DrawnRun | None") -> None:

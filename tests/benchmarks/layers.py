@@ -16,7 +16,7 @@ from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.source.tasks import find_task
-from bertviewer.report import formats
+from bertviewer.report import summaries
 from bertviewer.ui.application import configure
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
@@ -53,9 +53,9 @@ def layers(rounds: int = ROUNDS) -> dict[str, float]:
     architecture = inspect_module(module, source, config.to_dict())
     figures |= _on_screen(architecture, rounds)
     for name, write in (
-        ("text", formats.text),
-        ("csv", formats.csv),
-        ("markdown", formats.markdown),
+        ("text", summaries.text),
+        ("csv", summaries.csv),
+        ("markdown", summaries.markdown),
     ):
         summary = partial(write, architecture, None, with_parameters=False)
         figures[f"summary as {name}"] = _timed(summary, rounds)

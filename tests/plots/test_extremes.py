@@ -114,7 +114,7 @@ def test_cells_have_the_colours_of_both_ends(
     shown = GridChart(values, ("r",), ("a", "b", "c"), value_title="x", is_root=is_root)
     plot.show_chart(shown)
     assert (color(plot, 0.5, 0.5), color(plot, 2.5, 0.5)) == (LOWEST, HIGHEST)
-    texts = [text for _, text in plot._bar.getAxis("right").labels(150)]
+    texts = [text for _, text in plot.color_bar.getAxis("right").labels(150)]
     assert len(set(texts)) == len(texts) > 1
     assert all("e" in text or text == "0" for text in texts)
     assert export.pdf(plot)

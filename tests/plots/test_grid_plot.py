@@ -189,7 +189,7 @@ def test_a_neighbour_has_the_title_or_the_bar(plot: GridPlot) -> None:
         plot.share(side, "Norm")
         plot.show_chart(chart)
         lay_out(plot, 640, 320)
-        item, bar = plot.getPlotItem(), plot._bar
+        item, bar = plot.getPlotItem(), plot.color_bar
         title = bar.getAxis("right").title
         return item.getAxis("left").title, bar.isVisible(), title, item.vb.width()
 

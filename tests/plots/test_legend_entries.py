@@ -36,7 +36,7 @@ def test_several_things_in_two_runs_are_named_once(plot: LinePlot) -> None:
 def test_a_run_is_told_by_its_lines_and_a_thing_by_its_colour(plot: LinePlot) -> None:
     plot.set_theme(DARK)
     plot.show_chart(overlaid(chart(BANK, RIVER), chart(BANK, RIVER)))
-    b, a, bank, river = plot.legend._entries
+    b, a, bank, river = plot.legend.entries
     assert b.pen.color().name() == a.pen.color().name() == DARK.foreground
     assert (b.brush.color().name(), a.brush.color().name()) == (DARK.foreground, DARK.background)
     assert (b.pen.style(), a.pen.style()) == (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine)
@@ -60,4 +60,4 @@ def test_one_run_has_a_name_for_each_line(plot: LinePlot) -> None:
 def test_without_symbols_there_are_none_in_the_legend(plot: LinePlot) -> None:
     long = [Line(name, tuple(map(float, range(101)))) for name in "ab"]
     plot.show_chart(overlaid(chart(*long), chart(*long)))
-    assert {entry.symbol for entry in plot.legend._entries} == {""}
+    assert {entry.symbol for entry in plot.legend.entries} == {""}

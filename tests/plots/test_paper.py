@@ -64,7 +64,7 @@ def test_one_of_two_is_whole_on_paper(heatmap: GridPlot, width: int) -> None:
         heatmap.share(side, "Norm")
         heatmap.show_chart(chart)
         lay_out(heatmap, width, 300)
-        cells, bar = heatmap.getPlotItem().vb.width(), heatmap._bar
+        cells, bar = heatmap.getPlotItem().vb.width(), heatmap.color_bar
         before = bar.isVisible(), heatmap.getPlotItem().getAxis("left").title
         page = page_of(export.pdf(heatmap))
         turned = " ".join(page.extract_text(orientations=(90, 270)).split())

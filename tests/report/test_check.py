@@ -10,7 +10,7 @@ from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.report.check import MOST_CROSSES, check_data
 from bertviewer.report.document import build_document, draw_run
-from bertviewer.report.formats import run_text
+from bertviewer.report.summaries import run_text
 from bertviewer.report.typesetting import report_pdf
 from tests.report.reading import Report
 

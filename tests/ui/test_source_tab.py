@@ -5,6 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette, QTextCursor
 from PySide6.QtWidgets import (
     QApplication,
+    QLabel,
     QLineEdit,
     QTabWidget,
     QTreeView,
@@ -81,7 +82,7 @@ def test_the_selected_modules_class_is_shown(demo_window: MainWindow, qtbot: QtB
     (expected,) = source_of("transformers.models.bert.modeling_bert", "BertSelfAttention")
     assert view.toPlainText() == expected.text.rstrip("\n")
     assert view.line_number(0) == expected.first_line
-    texts = [label.text() for label in page.findChildren(type(page._place))]
+    texts = [label.text() for label in page.findChildren(QLabel)]
     assert "BertSelfAttention" in texts
     assert any(f"{expected.path}, line {expected.first_line}" in text for text in texts)
     assert any(f"transformers {expected.version}" in text for text in texts)
@@ -110,7 +111,7 @@ def test_a_missing_source_is_one_plain_line(
     monkeypatch.setattr("bertviewer.ui.source_tab.source_of", lambda *_: ())
     page, view = source_tab(demo_window)
     assert view.toPlainText() == ""
-    assert page._place.text() == (
+    assert find(page, QLabel, "sourcePlace").text() == (
         "The source of transformers.models.bert.modeling_bert.BertModel is not at hand."
     )
 

@@ -104,6 +104,7 @@ class Scheduler(QObject):
         self.activity_changed.emit()
 
     def _on_busy(self, busy: bool) -> None:
-        # Requests come before anything that nobody waits for.
+        # Requests come before anything that nobody waits for. The worker is free: what is still
+        # drawn in turns of the window's thread, as after a run, does not hold them up.
         if not busy and not self.requests.start():
             self.idle.emit()

@@ -23,7 +23,7 @@ from bertviewer.plots.theme import PlotTheme
 from bertviewer.ui.charts.chart_menu import fill_menu
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.weights.keys import KeyReport
 from bertviewer.report.key_report import key_lines
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tips import plain_tip
 
 SIZE = (820, 560)

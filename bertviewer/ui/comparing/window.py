@@ -27,7 +27,7 @@ from bertviewer.ui.comparing.tensors_model import (
     TensorsModel,
     state_name,
 )
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 from bertviewer.ui.workspace import Workspace
@@ -69,14 +69,14 @@ class ComparisonWindow(QDialog):
             (self.tr("Left"), comparison.left, comparison.left_parameters),
             (self.tr("Right"), comparison.right, comparison.right_parameters),
         ):
-            layout.addWidget(plain_label(f"{side}: {self._told(source, parameters)}"))
+            layout.addWidget(plain_label(f"{side}: {self._described(source, parameters)}"))
         layout.addSpacing(4)
         layout.addWidget(tabs, 1)
         self._filter()
         # Qt itself would give it two thirds of the screen at most.
         self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
 
-    def _told(self, source: SourceInfo, parameters: int) -> str:
+    def _described(self, source: SourceInfo, parameters: int) -> str:
         text = self.tr("{0} · {1} · {2:,} parameters").format(source.name, source.task, parameters)
         if source.weights != "pretrained":
             is_pickle = source.kind == "pickle"

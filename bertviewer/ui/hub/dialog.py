@@ -17,8 +17,8 @@ from bertviewer.core.hub.cache import CachedModel
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.hub_name import HubName, parse_hub_name
 from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.facts import plain_label
 from bertviewer.ui.hub.cached_table import CachedTableModel
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tables import make_table
 
 

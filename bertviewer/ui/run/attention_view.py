@@ -9,7 +9,7 @@ from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.run import tasks
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice

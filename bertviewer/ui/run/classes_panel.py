@@ -13,7 +13,7 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 

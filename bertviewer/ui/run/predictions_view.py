@@ -15,7 +15,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import count_text
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.words_panel import WordsPanel

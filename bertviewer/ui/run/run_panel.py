@@ -5,7 +5,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from bertviewer.plots.theme import PlotTheme
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.run.compare_bar import CompareBar, KeepButton
 from bertviewer.ui.run.notes import run_notes
 from bertviewer.ui.run.views import RunViews

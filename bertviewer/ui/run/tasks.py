@@ -35,7 +35,7 @@ def measure_tokens(
         if (measured := state_statistics(watched.run, path)) is not None:
             found[path] = measured
     others = [path for path in paths if path not in found]
-    return found | call_statistics(model, watched.run, watched.kept, others, progress)
+    return found | call_statistics(model, watched.run, watched.capture, others, progress)
 
 
 def find_outliers(
@@ -56,7 +56,7 @@ def attention(
     from bertviewer.core.closer_look.attention import attention_of
 
     run = watched.run
-    maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
+    maps = attention_of(model, run, watched.capture, layer.path, progress, call=layer.call)
     return Attended(run, maps, layer)
 
 
@@ -82,7 +82,7 @@ def histogram(
 
     if watched.run.activation(path) is None:
         return None
-    return histogram_of(model, watched.run, watched.kept, path, progress, range=bounds)
+    return histogram_of(model, watched.run, watched.capture, path, progress, range=bounds)
 
 
 def predictions(
@@ -96,4 +96,4 @@ def predictions(
 
     if watched not in positions:
         return None
-    return predictions_at(model, watched.run, watched.kept, positions[watched], progress)
+    return predictions_at(model, watched.run, watched.capture, positions[watched], progress)

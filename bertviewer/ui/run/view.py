@@ -11,7 +11,7 @@ class View(QWidget):
     """A view of the last run, and of run A where there is one.
 
     A subclass shows them in ``refresh()``, which is called while the view is in sight and what it
-    shows has changed; there is a run then. What it takes long to compute, it requests.
+    shows has changed, also before there is a run. What takes long to compute, it requests.
     """
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:

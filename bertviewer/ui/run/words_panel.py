@@ -20,7 +20,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.families.special_tokens import MASKS
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.run import tasks
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.run_request import RunRequest

@@ -38,7 +38,7 @@ class NormsPage(ComputedPage):
         self._axis.setAccessibleName(self.tr("Norms of rows or of columns"))
         self._axis.addItem(self.tr("of each row"), True)
         self._axis.addItem(self.tr("of each column"), False)
-        self._told = ElidedLabel()
+        self._described = ElidedLabel()
         save = QPushButton(self.tr("Save as CSV…"))
         save.setObjectName("saveNorms")
         save.clicked.connect(lambda: choose_data(self, self._model, "norms.csv", workspace))
@@ -46,7 +46,7 @@ class NormsPage(ComputedPage):
         line.setContentsMargins(0, 1, 0, 3)
         line.setSpacing(10)
         line.addWidget(self._axis)
-        line.addWidget(self._told, 1)
+        line.addWidget(self._described, 1)
         line.addWidget(save)
         self._table = table = make_table(self._model, "normsTable", self.tr("Norms"))
         self._bars = ShareBarDelegate(self)  # views do not own their delegates
@@ -78,7 +78,7 @@ class NormsPage(ComputedPage):
         norms = result.row_norms if is_rows else result.column_norms
         self._model.show_norms(part, norms, is_rows)
         self._table.setColumnHidden(NAME, not self._model.has_names)
-        self._told.setText(
+        self._described.setText(
             self.tr("double click: to the row") if is_rows else self.tr("click on a title: sort")
         )
 

@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 
 WIDTH = 220  # pixels of the bar
 

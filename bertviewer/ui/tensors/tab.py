@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QAbstractItemView, QLabel, QSplitter, QVBoxLayout,
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.text.numerals import count_text
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.tensor_table import TensorTableModel

@@ -38,14 +38,14 @@ class ValuesPage(TensorPage):
         self._dress_table()
         self._go_to = GoTo()
         self._go_to.setFixedWidth(GO_TO)
-        self._told = ElidedLabel()
-        self._told.setObjectName("cellValue")
-        self._told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._described = ElidedLabel()
+        self._described.setObjectName("cellValue")
+        self._described.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         line = QHBoxLayout()
         line.setContentsMargins(8, 3, 8, 3)
         line.setSpacing(10)
         line.addWidget(self._go_to)
-        line.addWidget(self._told, 1)
+        line.addWidget(self._described, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -60,8 +60,8 @@ class ValuesPage(TensorPage):
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.entered.connect(self._tell)
         table.selectionModel().currentChanged.connect(self._tell)
-        self._model.modelReset.connect(self._told.clear)
-        self._model.failed.connect(self._told.setText)
+        self._model.modelReset.connect(self._described.clear)
+        self._model.failed.connect(self._described.setText)
         self._go_to.chosen.connect(self.go_to)
         self._go_to.missed.connect(self._on_missed)
 
@@ -83,7 +83,7 @@ class ValuesPage(TensorPage):
         down.setValue(scrolled[0] if is_alike else 0)
         right.setValue(scrolled[1] if is_alike else 0)
         if max(part.matrix.shape) > MOST:
-            self._told.setText(
+            self._described.setText(
                 self.tr("The first {0} rows and columns are shown; a file can have all").format(
                     f"{MOST:,}"
                 )
@@ -102,7 +102,7 @@ class ValuesPage(TensorPage):
         place = row - part.matrix.row_span[0]
         if not 0 <= place < self._model.rowCount():
             first, stop = part.matrix.row_span
-            self._told.setText(
+            self._described.setText(
                 self.tr("There is no row {0} here: they go from {1} to {2}").format(
                     row, first, stop - 1
                 )
@@ -124,19 +124,19 @@ class ValuesPage(TensorPage):
         columns = chosen.left(), chosen.right() + 1
         count = (rows[1] - rows[0]) * (columns[1] - columns[0])
         if count > MOST_COPIED:
-            self._told.setText(
+            self._described.setText(
                 self.tr("{0} cells are too many to copy: save them as a file").format(f"{count:,}")
             )
             return
         try:
             block = part.matrix.block(rows, columns).tolist()
         except UserError as error:
-            self._told.setText(str(error))
+            self._described.setText(str(error))
             return
         text = "\n".join("\t".join(map(repr, row)) for row in block)
         QApplication.clipboard().setText(text)
         told = count_text(count, self.tr("Copied 1 value"), self.tr("Copied {0} values"))
-        self._told.setText(told)
+        self._described.setText(told)
 
     def _dress_table(self) -> None:
         table = self._table
@@ -170,7 +170,7 @@ class ValuesPage(TensorPage):
         place = ", ".join(map(str, part.matrix.index(index.row(), index.column())))
         name = part.row_name(index.row())
         where = f"{name}  [{place}]" if name else f"[{place}]"
-        self._told.setText(f"{where} = {exact_text(value)}")
+        self._described.setText(f"{where} = {exact_text(value)}")
 
     def _on_missed(self, text: str) -> None:
         part = self._model.part
@@ -178,4 +178,4 @@ class ValuesPage(TensorPage):
         words = (
             self.tr("No token begins with {0}") if has_tokens else self.tr("There is no row {0}")
         )
-        self._told.setText(words.format(text))
+        self._described.setText(words.format(text))

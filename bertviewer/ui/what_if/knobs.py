@@ -19,7 +19,7 @@ from bertviewer.core.expressions.symbols import Symbol, is_standard
 from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.what_if.knob_spin import MAX_VALUE, KnobSpin
 

@@ -13,7 +13,7 @@ from bertviewer.core.architecture.memory_use import FLOPS_PER_MAC
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
-from bertviewer.ui.facts import blank_page, heading_label, plain_label
+from bertviewer.ui.labels import blank_page, heading_label, plain_label
 from bertviewer.ui.what_if.figures import FigureLine, FigureTable
 from bertviewer.ui.what_if.parts import Part, PartBars
 from bertviewer.ui.what_if.shapes import TensorShapes

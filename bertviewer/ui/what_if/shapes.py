@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Outcome
-from bertviewer.ui.facts import heading_label
+from bertviewer.ui.labels import heading_label
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
 
 _ROWS_IN_SIGHT = 10

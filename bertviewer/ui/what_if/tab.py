@@ -19,7 +19,7 @@ from bertviewer.core.what_if.presets import preset_sizes
 from bertviewer.core.what_if.rules import ScenarioError
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Multiple, Sheet
-from bertviewer.ui.facts import plain_label
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.what_if.knobs import KnobPanel
 from bertviewer.ui.what_if.results import ResultsView
 from bertviewer.ui.what_if.texts import problems_text

@@ -18,7 +18,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.weights.finding import find_checkpoint
 from bertviewer.core.weights.stored import Checkpoint, StoredTensor
-from bertviewer.report import formats
+from bertviewer.report import summaries
 
 SIZES = {
     "vocab_size": 90,
@@ -157,7 +157,7 @@ def test_the_guess_is_told(tmp_path: Path) -> None:
         "bare.safetensors has no config.json: the sizes are those of its tensors. No tensor tells "
         "the rest, so it is guessed: 2 heads of 64 columns, the activation gelu, epsilon 1e−12."
     )
-    assert note in formats.text(architecture, None, False)
+    assert note in summaries.text(architecture, None, False)
     assert note_of({NOTE_KEY: 3}) == note_of({}) == ""
 
 

@@ -65,7 +65,9 @@ def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
             else module
             for module in whole.modules
         )
-        ran.workspace._on_run(Ran(WatchedRun(replace(whole, modules=modules), watched.kept), None))
+        ran.workspace._on_run(
+            Ran(WatchedRun(replace(whole, modules=modules), watched.capture), None)
+        )
         settle(ran, worker, qtbot)
         return titles(ran)[0]
 
@@ -213,7 +215,7 @@ def test_runs_that_are_gone_are_not_kept(ran: MainWindow, worker: Worker, qtbot:
     choose(ran, "tokenClassChoice", "each class")
     settle(ran, worker, qtbot)
     assert ran.workspace.runs.watched is not None
-    gone = weakref.ref(ran.workspace.runs.watched.kept)
+    gone = weakref.ref(ran.workspace.runs.watched.capture)
     find(ran, QTabWidget, "runViews").setCurrentIndex(1)
     run(ran, worker, qtbot, "a dog")
     gc.collect()

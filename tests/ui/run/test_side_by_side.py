@@ -91,8 +91,8 @@ def test_two_grids_share_the_title_and_the_bar(
         compared.resize(wanted)
         rest((a, b))
         assert (left_title(a), left_title(b)) == (title, "")
-        assert (a._bar.isVisible(), b._bar.isVisible()) == (False, True)
-        assert not b._bar.getAxis("right").title.startswith("B")
+        assert (a.color_bar.isVisible(), b.color_bar.isVisible()) == (False, True)
+        assert not b.color_bar.getAxis("right").title.startswith("B")
         assert cells(a) == pytest.approx(cells(b), abs=2)
     for run_name, plot in (("A", a), ("B", b)):
         page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
@@ -100,11 +100,11 @@ def test_two_grids_share_the_title_and_the_bar(
         assert title in turned
         assert f"{run_name} ·" in turned
     rest((a, b))
-    assert (a._bar.isVisible(), b._bar.isVisible()) == (False, True)
+    assert (a.color_bar.isVisible(), b.color_bar.isVisible()) == (False, True)
     assert cells(a) == pytest.approx(cells(b), abs=2)
     find(compared, QToolButton, "difference").click()
     settle(compared, worker, qtbot)
-    assert b._bar.isVisible()
+    assert b.color_bar.isVisible()
     assert left_title(b) == title
 
 
@@ -129,13 +129,13 @@ def test_only_what_means_the_same_is_shared(qtbot: QtBot) -> None:
     )
     for mine, other in others:
         row.show_charts(of_b, of_a)
-        assert (a._bar.isVisible(), left_title(b)) == (False, "")
+        assert (a.color_bar.isVisible(), left_title(b)) == (False, "")
         row.show_charts(other, mine)
-        assert (a._bar.isVisible(), b._bar.isVisible()) == (True, True)
+        assert (a.color_bar.isVisible(), b.color_bar.isVisible()) == (True, True)
         assert (left_title(a), left_title(b)) == (mine.y_title, "Layer")
     row.show_charts(of_b, of_a)
     row.show_charts(chart, None)
-    assert (b._bar.isVisible(), left_title(b)) == (True, "Layer")
+    assert (b.color_bar.isVisible(), left_title(b)) == (True, "Layer")
     assert not a.isVisible()
 
 

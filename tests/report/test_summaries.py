@@ -17,7 +17,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.report.formats import (
+from bertviewer.report.summaries import (
     csv,
     markdown,
     number,

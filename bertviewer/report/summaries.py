@@ -127,7 +127,7 @@ def check_verdict(check: Check) -> str:
     )
 
 
-def told_by_flow(check: Check) -> str:
+def by_flow_note(check: Check) -> str:
     """Return one line that says what has no formula of its own, "" if all has."""
     count = check.by_flow
     if not count:
@@ -155,7 +155,7 @@ def _check_lines(run: ActivationRun, check: Check) -> list[str]:
     ]
     header = ("Check", "Steps", "Crosses", "Worst |Δ|", "Tolerance")
     lines = [aligned(header, rows, right=range(1, 5))] if rows else []
-    lines += ["", check_verdict(check), *filter(None, [told_by_flow(check)])]
+    lines += ["", check_verdict(check), *filter(None, [by_flow_note(check)])]
     lines += [
         f"✗ {step.path or '(the model itself)'}: {step.step}: |Δ| {deviation(step.max_abs_error)}, "
         f"tolerance {deviation(step.tolerance)}{' (flow)' if step.proof == 'flow' else ''}"
