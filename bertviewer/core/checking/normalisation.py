@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from bertviewer.core.checking.evaluator import Evaluator
-from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.families.module_kind import EPSILONS, ModuleKind
 
 
 def layer_norm(module: Evaluator, x: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ def _scaled(module: Evaluator, x: Tensor) -> Tensor:
 
 
 def _epsilon(module: Evaluator) -> float:
-    for name in ("variance_epsilon", "eps", "epsilon"):
+    for name in EPSILONS:
         value = module.attribute(name)
         if isinstance(value, float):
             return value

@@ -2,6 +2,9 @@
 
 from enum import Enum, auto
 
+EPSILONS = ("eps", "variance_epsilon", "epsilon")
+"""The attributes in which classes of norms keep the constant under the root."""
+
 
 class ModuleKind(Enum):
     """A way to compute something; classes of the same kind differ in nothing but their name."""

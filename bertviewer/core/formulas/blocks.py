@@ -1,12 +1,10 @@
 """The halves of a layer: attention and feed-forward network, each with its add & norm."""
 
-from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import ACTIVATION_MEANINGS, operator_of
 from bertviewer.core.formulas.facts import (
     drops_out,
     follows_cross,
     has_projected_embeddings,
-    is_cross,
 )
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
@@ -31,14 +29,14 @@ _HALVES = (
     "was given: "
 )
 _RESIDUALS = (
-    Note(f"{_GIVEN}the output of the layer's self-attention block.", is_cross),
+    Note(f"{_GIVEN}the output of the layer's self-attention block.", lambda view: view.is_cross),
     Note(
         f"{_GIVEN}the output of the layer before, or of the embeddings.",
-        lambda view: not is_cross(view) and not has_projected_embeddings(view),
+        lambda view: not view.is_cross and not has_projected_embeddings(view),
     ),
     Note(
         f"{_GIVEN}the output of the layer before, or of embeddings_project.",
-        lambda view: not is_cross(view) and has_projected_embeddings(view),
+        lambda view: not view.is_cross and has_projected_embeddings(view),
     ),
 )
 ROW_WISE = "Each position goes through it on its own; only attention mixes positions."
@@ -135,8 +133,7 @@ def narrowing(view: ModuleView) -> Formula:
 def attention_block(view: ModuleView) -> Formula:
     """Self-attention with its projection and add & norm (Vaswani et al. 2017, section 3.1)."""
     output = view.below("output")
-    cross = view.is_cross or view.kind_below("self") is ModuleKind.BERT_CROSS_ATTENTION
-    inner = '"CrossAttention"(X, X_"enc")' if cross else '"SelfAttention"(X)'
+    inner = '"CrossAttention"(X, X_"enc")' if view.is_cross else '"SelfAttention"(X)'
     children = (
         "The children hold the parts: 'self' is the attention, 'output' the projection with "
         "add & norm."

@@ -101,11 +101,6 @@ def has_two_kinds_of_layers(view: ModuleView) -> bool:
     return len(set(view.config.get("layer_types") or ())) > 1
 
 
-def is_cross(view: ModuleView) -> bool:
-    """Tell whether the module is a part of a cross-attention."""
-    return "crossattention" in view.node.path.split(".")
-
-
 def has_projected_embeddings(view: ModuleView) -> bool:
     """Tell whether the embeddings are mapped to the model's width before the first layer."""
     return any(node.name == "embeddings_project" for node in view.architecture.modules)

@@ -133,8 +133,9 @@ class ModuleView:
     @property
     def is_cross(self) -> bool:
         """Whether the node is, or belongs to, a layer's attention to an encoder (BERT's kin)."""
-        names = self.node.path.split(".")
-        return "Cross" in self.node.class_name or "crossattention" in names
+        kinds = (self.kind, self.kind_below("self"))
+        in_cross = "crossattention" in self.node.path.split(".")
+        return in_cross or ModuleKind.BERT_CROSS_ATTENTION in kinds
 
     @property
     def description(self) -> Description | None:

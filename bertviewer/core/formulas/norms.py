@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.families.module_kind import EPSILONS, ModuleKind
 from bertviewer.core.formulas.formula import Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
@@ -69,6 +69,6 @@ def norm_at(view: ModuleView, path: str) -> Norm:
 
 
 def epsilon_of(view: ModuleView) -> float | None:
-    """Return the constant under the root, by either of the names that it goes by."""
-    value = view.attribute("eps", "variance_epsilon")
+    """Return the constant under the root, by any of the names that it goes by."""
+    value = view.attribute(*EPSILONS)
     return value if isinstance(value, float) else None
