@@ -14,7 +14,7 @@ from bertviewer.charts.levels import levels_of
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
 
-Comparison = Literal["overlay", "difference"]
+ComparisonMode = Literal["overlay", "difference"]
 """How two runs are shown: over or beside one another, or what B has more than A."""
 Pairs = Sequence[tuple[int, int]]
 """Index in A, index in B of what is the same in both."""
@@ -197,7 +197,7 @@ class Partners:
 def arranged(
     b: Chart,
     a: Chart | None,
-    comparison: Comparison,
+    comparison: ComparisonMode,
     partners: Partners,
     translate: Translate = english,
 ) -> list[Chart]:

@@ -14,7 +14,7 @@ import typst
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
-from bertviewer.plots.paper import Drawing, alone, lay_out, on_paper, plot_pdf
+from bertviewer.plots.paper import ChartWidget, alone, lay_out, on_paper, plot_pdf
 from bertviewer.plots.theme import LIGHT
 
 _PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
@@ -25,7 +25,7 @@ _PAGE = """
 """
 
 
-def png(plot: Drawing, scale: float = 2) -> bytes:
+def png(plot: ChartWidget, scale: float = 2) -> bytes:
     """Return a PNG with ``scale`` times as many pixels either way as the plot has."""
     with alone(plot), on_paper(plot, scale):
         size = plot.size()
@@ -44,13 +44,13 @@ def png(plot: Drawing, scale: float = 2) -> bytes:
     return bytes(buffer.data().data())
 
 
-def pdf(plot: Drawing) -> bytes:
+def pdf(plot: ChartWidget) -> bytes:
     """Return a PDF of one page as large as the plot: lines and letters, to enlarge at will."""
     with alone(plot):
         return plot_pdf(plot, plot.width(), plot.height())
 
 
-def svg(plot: Drawing) -> bytes:
+def svg(plot: ChartWidget) -> bytes:
     """Return an SVG; its letters are outlines, which look the same everywhere.
 
     It is the PDF set by Typst: Qt's own SVGs draw pens of a fixed width as wide ribbons.
@@ -83,7 +83,7 @@ class PictureKind:
     """A kind of file that a plot can be written to: its name, and what gives its bytes."""
 
     name: str
-    content: Callable[[Drawing], bytes]
+    content: Callable[[ChartWidget], bytes]
 
     @property
     def suffix(self) -> str:

@@ -17,12 +17,12 @@ from bertviewer.plots.theme import LIGHT, PlotTheme
 POINTS_PER_PIXEL = 0.75
 DOTS_PER_INCH = 96
 
-Drawing = Plot | HeadGrid
+ChartWidget = Plot | HeadGrid
 """A widget that shows a chart, and can draw it anywhere."""
 
 
 @contextmanager
-def on_paper(plot: Drawing, scale: float = 1) -> Iterator[None]:
+def on_paper(plot: ChartWidget, scale: float = 1) -> Iterator[None]:
     """Let a plot have the colours for paper meanwhile, and lines so many pixels for each one."""
     theme = plot.theme
     try:
@@ -33,7 +33,7 @@ def on_paper(plot: Drawing, scale: float = 1) -> Iterator[None]:
 
 
 @contextmanager
-def alone(plot: Drawing) -> Iterator[None]:
+def alone(plot: ChartWidget) -> Iterator[None]:
     """Let a plot have a title and a bar of colours of its own meanwhile, if a neighbour has them.
 
     It is as much wider as these are: its cells stay as large as they are on the screen.
@@ -54,13 +54,13 @@ def alone(plot: Drawing) -> Iterator[None]:
         plot.resize(size)
 
 
-def _dress(plot: Drawing, theme: PlotTheme, scale: float | None) -> None:
+def _dress(plot: ChartWidget, theme: PlotTheme, scale: float | None) -> None:
     if isinstance(plot, Plot):
         plot.paper_scale = scale
     plot.set_theme(theme)
 
 
-def lay_out(plot: Drawing, width: int, height: int) -> None:
+def lay_out(plot: ChartWidget, width: int, height: int) -> None:
     """Give a plot that may never have been shown its size, and let it arrange itself."""
     plot.resize(width, height)
     # A plot lays itself out when it is first shown; grabbing does the same without a window.
@@ -69,7 +69,7 @@ def lay_out(plot: Drawing, width: int, height: int) -> None:
     QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
 
 
-def plot_pdf(plot: Drawing, width: int, height: int) -> bytes:
+def plot_pdf(plot: ChartWidget, width: int, height: int) -> bytes:
     """Draw ``plot`` in the colours for paper at ``width`` × ``height`` pixels; return the PDF.
 
     The plot is resized for it, so it should be one made for paper.

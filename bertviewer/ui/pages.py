@@ -53,7 +53,7 @@ class Pages(QObject, Generic[PageType]):
         at_once: frozenset[State] = frozenset(),
     ) -> None:
         super().__init__(parent)
-        self.places = tuple(_place() for _ in kinds)
+        self.slots = tuple(_slot() for _ in kinds)
         """Where each page will be: a widget for each, in order."""
         self._kinds = kinds
         self._workspace = workspace
@@ -80,7 +80,7 @@ class Pages(QObject, Generic[PageType]):
         """Return a page, built if this is the first that is seen of it."""
         if number not in self._built:
             page = self._built[number] = self._kinds[number].build(self._workspace)
-            room = self.places[number].layout()
+            room = self.slots[number].layout()
             assert room is not None
             room.addWidget(page)
             if self._theme is not None:
@@ -145,12 +145,12 @@ class PageTabs(QTabWidget, Generic[PageType]):
         super().__init__(parent)
         self.setDocumentMode(True)
         self.pages = Pages(kinds, workspace, refresh, self, at_once)
-        for kind, place in zip(kinds, self.pages.places, strict=True):
+        for kind, place in zip(kinds, self.pages.slots, strict=True):
             self.addTab(place, translate(context, kind.title))
         self.currentChanged.connect(self.pages.show)
 
 
-def _place() -> QWidget:
+def _slot() -> QWidget:
     place = QWidget()
     QVBoxLayout(place).setContentsMargins(0, 0, 0, 0)
     return place

@@ -9,7 +9,7 @@ from bertviewer.core.activations.check_step import Check
 from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
-    from bertviewer.charts.comparison import Comparison  # and with it numpy
+    from bertviewer.charts.comparison import ComparisonMode  # and with it numpy
 
 
 class Runs(QObject):
@@ -26,7 +26,7 @@ class Runs(QObject):
         super().__init__(parent)
         self.watched: WatchedRun | None = None  # the last run
         self.kept: WatchedRun | None = None  # run A, to compare the last one with
-        self.comparison: Comparison = "overlay"  # how, if there is a run A
+        self.comparison: ComparisonMode = "overlay"  # how, if there is a run A
         self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
 
     @property
@@ -65,7 +65,7 @@ class Runs(QObject):
         self.kept = None
         self.comparison_changed.emit()
 
-    def compare(self, comparison: "Comparison") -> None:
+    def compare(self, comparison: "ComparisonMode") -> None:
         """Choose how the last run is compared with run A."""
         self.comparison = comparison
         self.comparison_changed.emit()

@@ -27,7 +27,7 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.paper import Drawing, lay_out
+from bertviewer.plots.paper import ChartWidget, lay_out
 from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.looking import colors_of, numbers
 
@@ -43,15 +43,15 @@ HEADS = HeadsChart(np.tile(np.eye(3), (12, 1, 1)), ("0.25",) * 12, ("a", "b", "c
 HISTOGRAM = HistogramChart((0.0, 1.0, 2.0), (Bars("B", (3, 4), nan_count=2),), "Value")
 SIZE = (560, 340)
 
-Show = Callable[[Chart], Drawing]
+Show = Callable[[Chart], ChartWidget]
 
 
 @pytest.fixture
 def show(window: QWidget) -> Show:
     """Return what shows a chart in the dark, as in a window."""
 
-    def show(chart: Chart) -> Drawing:
-        plot: Drawing
+    def show(chart: Chart) -> ChartWidget:
+        plot: ChartWidget
         if isinstance(chart, LineChart):
             plot = LinePlot(window)
             plot.show_chart(chart)
@@ -158,7 +158,7 @@ def test_an_svg_has_paths_and_looks_like_the_png(show: Show, chart: Chart, words
 @EVERY
 @pytest.mark.parametrize("write", [export.png, export.pdf, export.svg])
 def test_the_plot_on_the_screen_stays(
-    show: Show, chart: Chart, words: set[str], write: Callable[[Drawing], bytes]
+    show: Show, chart: Chart, words: set[str], write: Callable[[ChartWidget], bytes]
 ) -> None:
     plot = show(chart)
     plot.mark(Place(token=1, head=1))

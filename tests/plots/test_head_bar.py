@@ -16,7 +16,7 @@ from bertviewer.plots.color_scale import ColorScale, color_table
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_bar import BEFORE, HeadBar
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.paper import Drawing, lay_out
+from bertviewer.plots.paper import ChartWidget, lay_out
 from bertviewer.plots.theme import LIGHT
 from tests.plots.looking import HIGHEST, LOWEST, numbers
 
@@ -57,7 +57,7 @@ def test_roots_move_nothing(qapp: object) -> None:
     assert drawn((0.0, 3e-6), False)[1] > rooms.pop()
 
 
-def heads(window: QWidget) -> Drawing:
+def heads(window: QWidget) -> ChartWidget:
     grid = HeadGrid(window)
     values = np.linspace(0.0, 0.9, 32, dtype=np.float64).reshape(2, 4, 4)
     names = tuple("abcd")
@@ -65,7 +65,7 @@ def heads(window: QWidget) -> Drawing:
     return grid
 
 
-def head(window: QWidget) -> Drawing:
+def head(window: QWidget) -> ChartWidget:
     plot = GridPlot(window)
     values = np.linspace(0.0, 0.9, 16).reshape(4, 4)
     names = tuple("abcd")

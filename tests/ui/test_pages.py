@@ -52,7 +52,7 @@ def test_a_page_is_built_when_it_is_first_seen_and_refreshed_in_sight_only(
         PageKind("second", Counted),
     )
     pages = Pages(kinds, workspace, Counted.refresh, workspace, at_once=frozenset({"row"}))
-    for place in pages.places:
+    for place in pages.slots:
         qtbot.addWidget(place)
     assert not pages.all_built
     workspace.selection.row_changed.emit()

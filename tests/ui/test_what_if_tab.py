@@ -27,7 +27,7 @@ from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenari
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.what_if.figures import FigureTable
+from bertviewer.ui.what_if.figures import FigureGrid
 from bertviewer.ui.what_if.tab import WhatIfTab
 from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find, is_drawn, show_tab
@@ -76,7 +76,7 @@ def spin(tab: QWidget, letter: str) -> QSpinBox:
 
 
 def figures(tab: QWidget, name: str = "whatIfModelFigures") -> dict[str, tuple[str, ...]]:
-    return {line[0]: line[1:] for line in find(tab, FigureTable, name).texts()}
+    return {line[0]: line[1:] for line in find(tab, FigureGrid, name).texts()}
 
 
 def message(tab: QWidget) -> str:

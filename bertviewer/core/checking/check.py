@@ -9,10 +9,10 @@ from bertviewer.core.activations.check_step import Check, CheckStep, Unchecked
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.clean_proof import CleanProof, flow_proof
+from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
 from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.checking.layer_steps import LAYERS
-from bertviewer.core.checking.other_attention import second_pass
+from bertviewer.core.checking.other_attention import other_attention
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES
@@ -35,8 +35,8 @@ _BLOCKS = frozenset(
 )
 """Parts of a layer that are checked with the heads of the attention in them."""
 
-_OTHERWISE = "it is built otherwise, or was called in another way, than"
-_NOT_AGAIN = "attention could not be run a second time, in another way"
+_OTHERWISE = "it is built otherwise, or was called in another implementation, than"
+_NOT_AGAIN = "attention could not be run a second time, in another implementation"
 
 
 def check_run(
@@ -75,17 +75,17 @@ def check_run(
     }
     unchecked: list[Unchecked] = []
     with torch.no_grad():
-        way, other = "", Capture()
+        implementation, other = "", Capture()
         try:
             with as_user_error(module, _NOT_AGAIN):
-                way, second = second_pass(module, capture, attentions, progress)
+                implementation, second = other_attention(module, capture, attentions, progress)
                 other = second.on_cpu()
         except UserError as error:
             unchecked.append(Unchecked("", _not_again(error, module)))
         kept = [path for path in chosen if path not in capture.refused]
-        steps, reasons = _by_formula(checker, kept, nodes, (other, way), progress)
+        steps, reasons = _by_formula(checker, kept, nodes, (other, implementation), progress)
         left = [path for path in reasons if path in capture.calls]
-        proven = flow_proof(model, on_cpu, left, progress) if left else CleanProof({}, {})
+        proven = clean_proof(model, on_cpu, left, progress) if left else CleanProof({}, {})
     steps |= proven.steps
     reasons |= dict.fromkeys(capture.refused, _too_large(capture))
     for path in proven.reasons:
@@ -104,7 +104,7 @@ def _by_formula(
     progress: Progress,
 ) -> tuple[dict[str, tuple[CheckStep, ...]], dict[str, str]]:
     """Return the steps of the modules that have a recomputation, and why others have none."""
-    other, way = second
+    other, implementation = second
     steps: dict[str, tuple[CheckStep, ...]] = {}
     reasons: dict[str, str] = {}
     for number, path in enumerate(chosen):
@@ -113,7 +113,7 @@ def _by_formula(
         try:
             found = tuple(checker.steps(path))
             if path in other.calls:
-                found += tuple(checker.again(path, other, way))
+                found += tuple(checker.again(path, other, implementation))
             steps[path] = found
         except NoRecomputationError as error:
             reasons[path] = str(error)

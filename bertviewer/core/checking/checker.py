@@ -12,7 +12,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.checking.arithmetic import EXACT, Arithmetic, rounded
 from bertviewer.core.checking.attention import ATTENTIONS, AttentionForm
 from bertviewer.core.checking.attention_maths import Attention
-from bertviewer.core.checking.comparison import Comparison, compare
+from bertviewer.core.checking.comparison import Deviation, compare
 from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, Setting
 from bertviewer.core.checking.layer_steps import (
     LAYERS,
@@ -61,7 +61,7 @@ class _Place:
 class _Attended:
     """An attention's steps, and what its single heads are compared with afterwards."""
 
-    found: list[tuple[str, Comparison]]
+    found: list[tuple[str, Deviation]]
     exact: Attention
     mixed: Tensor
 
@@ -81,7 +81,7 @@ class Checker:
         self._architecture = architecture
         self._capture = capture
         self._nodes = {node.path: node for node in architecture.modules}
-        self._known: dict[tuple[str, int], Comparison] = {}
+        self._known: dict[tuple[str, int], Deviation] = {}
 
     def steps(self, path: str) -> Iterator[CheckStep]:
         """Yield the steps of the module at ``path``, of each of its calls.
@@ -95,7 +95,7 @@ class Checker:
         kind = self._evaluator(path, EXACT).kind
         for number, call in enumerate(calls):
             place = self._place(path, number, call)
-            found: Iterable[tuple[str, Comparison]]
+            found: Iterable[tuple[str, Deviation]]
             if kind in ATTENTIONS:
                 found = self._attention(place, ATTENTIONS[kind])
             elif kind in LAYERS:
@@ -143,11 +143,11 @@ class Checker:
             self._module, self._architecture, self._nodes, arithmetic, recomputation, self._classes
         ).evaluator(path)
 
-    def _compare(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Comparison | None:
+    def _compare(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Deviation | None:
         inputs = tensors_in((place.call.args, place.call.kwargs))
         return compare(exact, rough, actual, inputs, place.stored)
 
-    def _output(self, place: _Place) -> Comparison:
+    def _output(self, place: _Place) -> Deviation:
         """Compare the whole of what a module gave; once, though layers ask again."""
         key = (place.path, place.number)
         if key not in self._known:
@@ -160,7 +160,7 @@ class Checker:
                 self._known[key] = self._needed(place, exact, rough, place.call.output)
         return self._known[key]
 
-    def _needed(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Comparison:
+    def _needed(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Deviation:
         comparison = self._compare(place, exact, rough, actual)
         if comparison is None:
             raise NoRecomputationError("it gives no finite number that can be compared")
@@ -188,7 +188,7 @@ class Checker:
             found.append(("weights", weights))
         return _Attended(found, exact, mixed)
 
-    def _attention(self, place: _Place, form: AttentionForm) -> Iterator[tuple[str, Comparison]]:
+    def _attention(self, place: _Place, form: AttentionForm) -> Iterator[tuple[str, Deviation]]:
         attended = self._results(place, form)
         self._known[place.path, place.number] = dict(attended.found)["output"]
         yield from attended.found
@@ -220,7 +220,7 @@ class Checker:
         calls = self._capture.calls.get(path, [])
         return calls[place.number] if place.number < len(calls) else None
 
-    def _layer(self, place: _Place) -> Iterator[tuple[str, Comparison]]:
+    def _layer(self, place: _Place) -> Iterator[tuple[str, Deviation]]:
         def seen(module: Evaluator | None) -> Seen:
             arithmetic = None if module is None else module.setting.arithmetic
             return Seen(place.call, lambda name: self._find(place, name), arithmetic)

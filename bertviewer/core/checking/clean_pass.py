@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from transformers.utils import ModelOutput
 
-from bertviewer.core.checking.comparison import Comparison
+from bertviewer.core.checking.comparison import Deviation
 from bertviewer.core.checking.evaluator import NoRecomputationError
 from bertviewer.core.checking.flow_comparison import Triple, compare_each
 from bertviewer.core.errors import Cancelled
@@ -34,7 +34,7 @@ _NO_MEMORY = "there is not enough memory to run a clean instance of it"
 class Proven:
     """What came of one call of a module: its steps in order, or why there are none."""
 
-    steps: list[tuple[str, Comparison]] = field(default_factory=list)
+    steps: list[tuple[str, Deviation]] = field(default_factory=list)
     reason: str = ""
 
 

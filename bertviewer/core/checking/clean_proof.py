@@ -28,7 +28,7 @@ class CleanProof:
 _NO_CLEAN = "no clean instance of this model can be built and run beside it"
 
 
-def flow_proof(
+def clean_proof(
     model: LoadedModel, capture: Capture, paths: Collection[str], progress: Progress
 ) -> CleanProof:
     """Prove modules of a run by the flow of a clean instance of the same model.

@@ -21,7 +21,7 @@ thousands of times larger than the others (Sun et al. 2024, "Massive Activations
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Deviation:
     """The largest difference, what is allowed, and whether it is within that."""
 
     error: float | None
@@ -31,7 +31,7 @@ class Comparison:
 
 def compare(
     exact: Any, rough: Any, actual: Any, inputs: Iterable[Tensor], stored: torch.dtype
-) -> Comparison | None:
+) -> Deviation | None:
     """Compare a module's result with its recomputations in float64 and in rounded arithmetic.
 
     The difference between the two recomputations is what rounding alone does, so the tolerance
@@ -45,7 +45,7 @@ def compare(
     if not triples:
         return None
     if any(a.shape != b.shape for a, _, b in triples):
-        return Comparison(None, 0.0, False)
+        return Deviation(None, 0.0, False)
     eps = torch.finfo(stored).eps
     # float64 cannot be compared with something finer; float32 shows how the rounding adds up.
     shrink = eps / torch.finfo(torch.float32).eps if stored == torch.float64 else 1.0
@@ -59,7 +59,7 @@ def compare(
         size = size if first is None else max(size, float(_largest(first.double()).max()))
     whole = _compared((error, noise, size), eps)
     if not all(_same_places(a, given) for a, _, given in triples):
-        return Comparison(None, whole.tolerance, False)
+        return Deviation(None, whole.tolerance, False)
     if not any(bool(given.isfinite().any()) for _, _, given in triples):
         return None
     if not apart.numel():
@@ -69,10 +69,10 @@ def compare(
     return max(found, key=lambda one: (not one.ok, one.error))
 
 
-def _compared(largest: Sequence[float], eps: float) -> Comparison:
+def _compared(largest: Sequence[float], eps: float) -> Deviation:
     error, noise, size = largest
     tolerance = max(FACTOR * noise, FLOOR * eps * size)
-    return Comparison(error, tolerance, error <= tolerance)
+    return Deviation(error, tolerance, error <= tolerance)
 
 
 def _figures(exact: Tensor, rough: Tensor, actual: Tensor, shrink: float) -> Tensor:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bertviewer.core.checking.comparison import Comparison, compare
+from bertviewer.core.checking.comparison import Deviation, compare
 from bertviewer.core.checking.evaluator import NoRecomputationError
 
 FEW_CHOICES = 100
@@ -31,7 +31,7 @@ class Triple:
 
 def compare_each(
     triples: Sequence[Triple], inputs: Sequence[Tensor], coarsest: torch.dtype | None
-) -> Comparison | None:
+) -> Deviation | None:
     """Compare tensors that belong together, and return the worst; ``None`` if none can be.
 
     They are not thrown together, as a mask may be 10^38 and what it masks 1.
@@ -48,7 +48,7 @@ def compare_each(
     return max(found, key=_badness, default=None)
 
 
-def _badness(found: Comparison) -> tuple[bool, float]:
+def _badness(found: Deviation) -> tuple[bool, float]:
     if found.error is None:
         return not found.ok, torch.inf
     return not found.ok, found.error / found.tolerance if found.tolerance else found.error
@@ -56,10 +56,10 @@ def _badness(found: Comparison) -> tuple[bool, float]:
 
 def _compared(
     triple: Triple, inputs: Sequence[Tensor], coarsest: torch.dtype | None
-) -> Comparison | None:
+) -> Deviation | None:
     exact, rough, actual = triple.exact, triple.rough, triple.actual
     if exact is None or rough is None or actual is None or exact.shape != actual.shape:
-        return Comparison(None, 0.0, False)
+        return Deviation(None, 0.0, False)
     if not actual.numel():
         return None
     if actual.is_complex():
@@ -77,7 +77,7 @@ def _compared(
     return found
 
 
-def _is_too_wide(found: Comparison, tensors: Sequence[Tensor], stored: torch.dtype) -> bool:
+def _is_too_wide(found: Deviation, tensors: Sequence[Tensor], stored: torch.dtype) -> bool:
     widest = min(WIDEST * torch.finfo(stored).eps, 1.0)
     # What is left of a difference may be small beside what it was made of.
     return all(found.tolerance > widest * _largest(tensor) for tensor in tensors)
@@ -90,14 +90,14 @@ def _largest(tensor: Tensor) -> float:
     return float(sizes.max())
 
 
-def _whole(exact: Tensor, actual: Tensor) -> Comparison | None:
+def _whole(exact: Tensor, actual: Tensor) -> Deviation | None:
     """Compare whole numbers, and what is true or false."""
     differing = int((exact != actual).sum())
     if not differing:
-        return Comparison(0.0, 0.0, True)
+        return Deviation(0.0, 0.0, True)
     if differing <= actual.numel() // FEW_CHOICES:
         return None
-    return Comparison(float((exact.double() - actual.double()).abs().max()), 0.0, False)
+    return Deviation(float((exact.double() - actual.double()).abs().max()), 0.0, False)
 
 
 def _endless(values: Tensor, limit: float) -> Tensor:

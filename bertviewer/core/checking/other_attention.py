@@ -16,7 +16,7 @@ EAGER = "eager"
 SDPA = "sdpa"
 
 
-def second_pass(
+def other_attention(
     module: nn.Module, first: Capture, paths: Mapping[str, ModuleKind | None], progress: Progress
 ) -> tuple[str, Capture]:
     """Return the other way's name, and the calls of the attentions under it.

@@ -52,14 +52,18 @@ def layer(view: ModuleView) -> Formula:
     if not isinstance(made, Layer):
         raise LookupError(f"{view.node.class_name} is no layer that a family describes")
     cross = made.cross if made.cross is not None and view.has(made.cross.path) else None
+    norm = norm_at(view, made.network_norm)
+    is_bare = view.below(made.attention.norm).kind is ModuleKind.IDENTITY
+    if not is_bare and norm_at(view, made.attention.norm).operator != norm.operator:
+        raise LookupError(f"{view.node.class_name} has norms of two kinds")
     found = _Layer(
         network_of(view, made),
-        norm_at(view, made.network_norm),
+        norm,
         pre=made.norms == "before"
         or (made.norms == "chosen" and view.attribute("norm_first") is True),
         cross=cross is not None,
         optional=cross is not None and cross.is_optional,
-        first_is_bare=view.below(made.attention.norm).kind is ModuleKind.IDENTITY,
+        first_is_bare=is_bare,
     )
     return _formula(view, found)
 

@@ -1,4 +1,9 @@
-"""What parts of the window want the worker to compute, and the queue in which that waits."""
+"""What parts of the window want the worker to compute, and the queue in which that waits.
+
+A request waits until no activity of a person is going on (``Scheduler``). What a person starts
+then cancels the worker's job: the request is put back, and begins again when the worker is free.
+A new run gives up what was wanted of the runs before it (``RunRequest``).
+"""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

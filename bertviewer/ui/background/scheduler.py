@@ -1,7 +1,7 @@
 """What the worker does next: what a person asked for first, then what views request."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from PySide6.QtCore import QObject, Signal
 
@@ -9,6 +9,9 @@ from bertviewer.core.progress import Progress
 from bertviewer.ui.background.draw_queue import DrawQueue
 from bertviewer.ui.background.requests import RequestQueue
 from bertviewer.ui.background.worker import Worker
+
+Activity = Literal["", "open", "run", "check", "export", "save", "examine", "compare", "download"]
+"""What a person waits for; empty where nobody does."""
 
 
 class Scheduler(QObject):
@@ -27,11 +30,11 @@ class Scheduler(QObject):
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.activity: str = ""
+        self.activity: Activity = ""
         self.draw_queue = DrawQueue(self)
         self.requests = RequestQueue(worker, self)
         self._worker = worker
-        self._wishes = 0
+        self._started = 0
         self.requests.added.connect(self._start_request)
         self.requests.errored.connect(self.errored)
         worker.progressed.connect(self.progressed)
@@ -39,23 +42,23 @@ class Scheduler(QObject):
 
     def start(
         self,
-        activity: str,
+        activity: Activity,
         task: Callable[[Progress], Any],
         returned: Callable[[Any], None],
         *,
         until_drawn: bool = False,
     ) -> None:
-        """Do what a person waits for; a newer wish takes its place.
+        """Do what a person waits for; a newer one takes its place.
 
         ``until_drawn``: the activity lasts until all that ``returned`` asked to be drawn has been.
         """
-        self._wishes += 1
-        wish = self._wishes
+        self._started += 1
+        number = self._started
         self._set_activity(activity)
 
         def rest() -> None:
-            # A job that was cancelled by a newer wish must not end that one's activity.
-            if wish == self._wishes:
+            # A job that was cancelled by a newer one must not end that one's activity.
+            if number == self._started:
                 self._set_activity("")
 
         def take(result: Any) -> None:
@@ -99,7 +102,7 @@ class Scheduler(QObject):
         if not self.activity and not self.requests.is_running:
             self.requests.start()
 
-    def _set_activity(self, activity: str) -> None:
+    def _set_activity(self, activity: Activity) -> None:
         self.activity = activity
         self.activity_changed.emit()
 

@@ -15,7 +15,7 @@ from bertviewer.charts.table import Tabular, csv_text
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving import files
 from bertviewer.plots import export
-from bertviewer.plots.paper import Drawing
+from bertviewer.plots.paper import ChartWidget
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
@@ -27,7 +27,7 @@ class _Entry:
 
     name: str
     title: str
-    call: Callable[[Drawing, Chart, str, Workspace], None]
+    call: Callable[[ChartWidget, Chart, str, Workspace], None]
 
 
 def _no_title() -> str:
@@ -36,7 +36,7 @@ def _no_title() -> str:
 
 def fill_menu(
     menu: QMenu,
-    plot: Drawing,
+    plot: ChartWidget,
     chart: Callable[[], Chart | None],
     workspace: Workspace,
     title: Callable[[], str] = _no_title,
@@ -72,7 +72,7 @@ def save(parent: QWidget, path: Path, content: Callable[[], bytes], workspace: W
         show_error(parent, str(error))
 
 
-def save_picture(plot: Drawing, path: Path, workspace: Workspace) -> None:
+def save_picture(plot: ChartWidget, path: Path, workspace: Workspace) -> None:
     """Write the plot's picture; the file's name says of what kind, PNG if it says nothing."""
     suffix = path.suffix.lower()
     kind = next((kind for kind in export.PICTURES if kind.suffix == suffix), None)
@@ -87,15 +87,15 @@ def save_data(parent: QWidget, data: Tabular, path: Path, workspace: Workspace) 
     save(parent, path, lambda: csv_text(data).encode(), workspace)
 
 
-def _copy_picture(plot: Drawing, _chart: Chart, _title: str, _workspace: Workspace) -> None:
+def _copy_picture(plot: ChartWidget, _chart: Chart, _title: str, _workspace: Workspace) -> None:
     QApplication.clipboard().setImage(QImage.fromData(export.png(plot)))
 
 
-def _copy_data(_plot: Drawing, chart: Chart, _title: str, _workspace: Workspace) -> None:
+def _copy_data(_plot: ChartWidget, chart: Chart, _title: str, _workspace: Workspace) -> None:
     QApplication.clipboard().setText(csv_text(chart))
 
 
-def _choose_picture(plot: Drawing, chart: Chart, title: str, workspace: Workspace) -> None:
+def _choose_picture(plot: ChartWidget, chart: Chart, title: str, workspace: Workspace) -> None:
     name, chosen = QFileDialog.getSaveFileName(
         plot,
         translate("chart_menu", "Save the picture"),
@@ -110,11 +110,11 @@ def _choose_picture(plot: Drawing, chart: Chart, title: str, workspace: Workspac
         save_picture(plot, path, workspace)
 
 
-def _choose_data(plot: Drawing, chart: Chart, title: str, workspace: Workspace) -> None:
+def _choose_data(plot: ChartWidget, chart: Chart, title: str, workspace: Workspace) -> None:
     choose_data(plot, chart, _proposal(plot, chart, title, ".csv"), workspace)
 
 
-def _proposal(plot: Drawing, chart: Chart, title: str, ending: str) -> str:
+def _proposal(plot: ChartWidget, chart: Chart, title: str, ending: str) -> str:
     # A title in another script leaves the name that the plot has in the program: layerPlot.
     name = re.sub(r"(?=[A-Z])", " ", plot.objectName())
     return file_name(chart, title, ending, name)

@@ -7,7 +7,6 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
-DOWNLOAD = "download"
 """What goes on while the button's wish is carried out."""
 
 
@@ -46,13 +45,13 @@ class HubBar(QWidget):
         if (remote := self._workspace.remote) is not None:
             arrived = self._workspace.weights_arrived
             task = remote.fetch
-            self._workspace.scheduler.start(DOWNLOAD, task, lambda _: arrived.emit())
+            self._workspace.scheduler.start("download", task, lambda _: arrived.emit())
 
     def _update(self) -> None:
         remote = self._workspace.remote
         missing = 0 if remote is None else remote.missing_bytes()
         self.setVisible(missing > 0 or bool(remote and remote.why_no_weights))
-        is_coming = self._workspace.scheduler.activity == DOWNLOAD
+        is_coming = self._workspace.scheduler.activity == "download"
         self._download.setVisible(missing > 0 and not is_coming)
         self._download.setEnabled(not self._workspace.scheduler.activity)
         self._cancel.setVisible(is_coming)
@@ -69,7 +68,7 @@ class HubBar(QWidget):
 
     def _on_progress(self, done: int, total: int, label: str) -> None:
         # A run downloads what it lacks, too; the sentence's own bar tells how far that is.
-        if self.isVisible() and self._workspace.scheduler.activity in (DOWNLOAD, "run"):
+        if self.isVisible() and self._workspace.scheduler.activity in ("download", "run"):
             self._progress.setRange(0, total)
             self._progress.setValue(done)
             self._say(label)

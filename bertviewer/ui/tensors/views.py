@@ -44,7 +44,7 @@ class TensorViews(QWidget):
         self._pages = Pages(PAGES, workspace, self._refresh, self)
         self._pages.built.connect(self._on_built)
         self._stack = QStackedWidget()
-        for widget in (*self._pages.places, self._notice):
+        for widget in (*self._pages.slots, self._notice):
             self._stack.addWidget(widget)
         self._buttons = QButtonGroup(self)
         layout = QVBoxLayout(self)

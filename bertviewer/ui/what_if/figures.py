@@ -21,7 +21,7 @@ class FigureLine:
     is_main: bool = False
 
 
-class FigureTable(QWidget):
+class FigureGrid(QWidget):
     """Lines of figures with numbers below one another; the new ones stand out."""
 
     def __init__(self, real_title: str, value_title: str, parent: QWidget | None = None) -> None:

@@ -14,7 +14,7 @@ from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
 from bertviewer.ui.labels import blank_page, heading_label, plain_label
-from bertviewer.ui.what_if.figures import FigureLine, FigureTable
+from bertviewer.ui.what_if.figures import FigureGrid, FigureLine
 from bertviewer.ui.what_if.parts import Part, PartBars
 from bertviewer.ui.what_if.shapes import TensorShapes
 from bertviewer.ui.what_if.texts import bytes_text, difference_text, domain_text, ratio_text
@@ -35,10 +35,10 @@ class ResultsView(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         page = blank_page()
         self._heading = heading_label("")
-        self._model = FigureTable(self.tr("In the model"), self.tr("What if"))
+        self._model = FigureGrid(self.tr("In the model"), self.tr("What if"))
         self._model.setObjectName("whatIfModelFigures")
         self._row_heading = heading_label("")
-        self._row = FigureTable(self.tr("In the model"), self.tr("What if"))
+        self._row = FigureGrid(self.tr("In the model"), self.tr("What if"))
         self._row.setObjectName("whatIfRowFigures")
         self._note = plain_label("")
         self._note.setObjectName("whatIfNote")

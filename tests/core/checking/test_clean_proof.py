@@ -11,7 +11,7 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.checking.check import check_module, check_run
 from bertviewer.core.checking.clean_model import clean_model
-from bertviewer.core.checking.clean_proof import CleanProof, flow_proof
+from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import no_progress
 from bertviewer.core.run.capture import Capture
@@ -33,7 +33,7 @@ def crosses(check: Check) -> Crosses:
 
 
 def by_flow_alone(model: LoadedModel, capture: Capture) -> CleanProof:
-    return flow_proof(model, capture, list(capture.calls), no_progress)
+    return clean_proof(model, capture, list(capture.calls), no_progress)
 
 
 def crosses_by_flow(family: str, change: Change, **changes: Any) -> Crosses:

@@ -1,5 +1,6 @@
 """A formula names the norm that a module has: a BERT with RMS norms, which nobody has."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -80,3 +81,16 @@ def test_where_there_is_no_norm_none_is_named() -> None:
     view = ModuleView.of(node_at(saga(), "bert.encoder.layer.1.intermediate"), saga(), WITH_SAGA)
     with pytest.raises(LookupError, match="LayerNorm"):
         norm_of(view, "LayerNorm")
+
+
+def test_a_layer_with_norms_of_two_kinds_has_no_formula_of_its_role() -> None:
+    path = "bert.encoder.layer.1"
+    modules = tuple(
+        replace(node, class_name="LayerNorm")
+        if node.path == f"{path}.attention.output.LayerNorm"
+        else node
+        for node in saga().modules
+    )
+    mixed = replace(saga(), modules=modules)
+    assert formula_at(path, saga()).role == "layer"
+    assert formula_at(path, mixed).role != "layer"
