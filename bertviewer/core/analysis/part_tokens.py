@@ -5,9 +5,7 @@ import math
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.row_statistics import measure_rows
 from bertviewer.core.activations.token_statistics import TokenStatistics
-
-_CROSS_ATTENTIONS = frozenset({"crossattention", "EncDecAttention", "encoder_attn"})
-_FROM_ENCODER = frozenset({"key", "value", "k", "v", "k_proj", "v_proj"})
+from bertviewer.core.families.layer import CROSS_ATTENTIONS, KEYS_AND_VALUES
 
 
 def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:
@@ -81,4 +79,4 @@ def _is_beside(path: str, layers: tuple[str, ...], others: tuple[str, ...]) -> b
 
 def _is_from_encoder(path: str) -> bool:
     *above, name = path.split(".")
-    return name in _FROM_ENCODER and not _CROSS_ATTENTIONS.isdisjoint(above)
+    return name in KEYS_AND_VALUES and not CROSS_ATTENTIONS.isdisjoint(above)

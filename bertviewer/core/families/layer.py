@@ -7,6 +7,11 @@ from typing import Literal
 SELF = ""
 """In ``SubLayer.given``: what the sub-layer itself reads."""
 
+CROSS_ATTENTIONS = frozenset({"crossattention", "EncDecAttention", "encoder_attn"})
+"""What families call a layer's attention to an encoder."""
+KEYS_AND_VALUES = frozenset({"key", "value", "k", "v", "k_proj", "v_proj"})
+"""What they call its layers that read the encoder's states."""
+
 
 @dataclass(frozen=True, slots=True)
 class Network:

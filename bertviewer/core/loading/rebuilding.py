@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bertviewer.core.loading.family_tensors import (
+from bertviewer.core.families.checkpoint_tensors import (
     BUFFERS,
     POSITIONS,
     TYPES,
