@@ -35,8 +35,8 @@ _BLOCKS = frozenset(
 )
 """Parts of a layer that are checked with the heads of the attention in them."""
 
-_OTHERWISE = "it is built otherwise, or was called in another implementation, than"
-_NOT_AGAIN = "attention could not be run a second time, in another implementation"
+_OTHERWISE = "it is built otherwise, or was called in another way, than"
+_NOT_AGAIN = "attention could not be run a second time, in another way"
 
 
 def check_run(
