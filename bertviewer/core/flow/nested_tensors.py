@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-_NESTED = (tuple, list, dict)
+_NESTED = (tuple, list, Mapping)
 
 
 def named_in(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
@@ -51,7 +51,7 @@ def memory_of(tensor: Tensor) -> int:
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """Return the tensors in tuples, lists and dicts, in order; faster than torch's own search."""
+    """Return the tensors in tuples, lists and mappings, in order: faster than torch would."""
     if isinstance(value, Tensor):
         return [value]
     found: list[Tensor] = []
@@ -82,7 +82,7 @@ def versions(value: Any) -> tuple[int, ...]:
 
 
 def _collect(value: Any, found: list[Tensor]) -> None:
-    for item in value.values() if isinstance(value, dict) else value:
+    for item in value.values() if isinstance(value, Mapping) else value:
         if isinstance(item, Tensor):
             found.append(item)
         elif isinstance(item, _NESTED):
