@@ -16,12 +16,15 @@ from bertviewer.core.system.system_libraries import INSTALL_HINT
 _HEADLESS = ("offscreen", "minimal")
 _INSTEAD = "use 'bertviewer report MODEL -o FILE.pdf' instead, which needs no display"
 PROBE_SECONDS = 20
-_CONNECT_SECONDS = 1
+CONNECT_SECONDS = 1.0
+"""How long a display is tried before it is said not to answer."""
 
 
 @contextmanager
-def checked_display() -> Iterator[None]:
+def checked_display(seconds: float = CONNECT_SECONDS) -> Iterator[None]:
     """Make sure that a window can open; Qt's application is to be made inside.
+
+    An X server is tried for ``seconds``.
 
     Raises:
         UserError: there is no display, it does not answer, or system libraries are missing.
@@ -35,7 +38,7 @@ def checked_display() -> Iterator[None]:
         raise UserError(f"no display; {_INSTEAD}")
     if display and platform in ("", "xcb") and not os.environ.get("WAYLAND_DISPLAY"):
         _load_xcb_plugin()
-        with _x_connection(display):
+        with x_connection(display, seconds):
             yield
         return
     _probe()
@@ -77,15 +80,18 @@ def _load_xcb_plugin() -> None:
 
 
 @contextmanager
-def _x_connection(display: str) -> Iterator[None]:
-    """Hold a connection to the X server.
+def x_connection(display: str, seconds: float) -> Iterator[None]:
+    """Hold a connection to the X server, which is tried for ``seconds``.
 
     A server without a desktop starts anew when its last client leaves, and turns away who comes
     meanwhile: so it is tried for a while, and held until Qt has a connection of its own.
+
+    Raises:
+        UserError: it does not answer.
     """
     xcb = ctypes.CDLL("libxcb.so.1")
     xcb.xcb_connect.restype = ctypes.c_void_p
-    deadline = time.monotonic() + _CONNECT_SECONDS
+    deadline = time.monotonic() + seconds
     while True:
         connection = ctypes.c_void_p(xcb.xcb_connect(None, None))
         if not xcb.xcb_connection_has_error(connection):

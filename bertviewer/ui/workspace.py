@@ -87,7 +87,7 @@ class Workspace(QObject):
             return
         self._classes.make_all()
         task = partial(tasks.run_sentence, self._model, sentence, random_weights, self.device_wish)
-        self.scheduler.start("run", task, self._on_run, until_drawn=True)
+        self.scheduler.start("run", task, self.show_run, until_drawn=True)
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run."""
@@ -152,7 +152,8 @@ class Workspace(QObject):
         self.runs.run_changed.emit()
         self.selection.row_changed.emit()
 
-    def _on_run(self, ran: tasks.Ran) -> None:
+    def show_run(self, ran: tasks.Ran) -> None:
+        """Show a run in place of the last one; the worker's comes here."""
         from bertviewer.core.analysis.prediction_data import mask_places  # needs numpy
 
         if ran.corrected is not None:

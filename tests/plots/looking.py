@@ -1,6 +1,7 @@
 """How tests look at a plot: its pixels, its colours, and what a mouse over it tells."""
 
 import numpy as np
+import pyqtgraph
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtTest import QTest
@@ -35,9 +36,16 @@ def surface(plot: QWidget) -> QWidget:
     return plot.viewport() if isinstance(plot, Plot) else plot
 
 
+def set_ticks(plot: Plot, side: str) -> list[tuple[float, str]] | None:
+    """Return the places and texts that an axis was given; ``None`` where it finds its own."""
+    # pyqtgraph takes them, and has no way to ask for them.
+    levels = plot.getPlotItem().getAxis(side)._tickLevels
+    return None if levels is None else [tick for level in levels for tick in level]
+
+
 def hover(plot: QWidget, place: QPoint) -> None:
     """Move the mouse there; QTest's own way moves the screen's cursor, and this has no screen."""
-    QTest.qWait(20)  # pyqtgraph drops moves that follow one another too fast
+    pyqtgraph.setConfigOption("mouseRateLimit", 0)  # else it drops moves that follow fast
     event = QMouseEvent(
         QEvent.Type.MouseMove,
         QPointF(place),

@@ -16,7 +16,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.number_axis import power_of
 from bertviewer.plots.plot import Plot
 from tests.plots.lines import chart, curves
-from tests.plots.looking import HIGHEST, LOWEST, color, scene
+from tests.plots.looking import HIGHEST, LOWEST, color, scene, set_ticks
 
 LARGEST = 1.7976931348623157e308
 RANGES = [
@@ -34,9 +34,9 @@ RANGES = [
 
 def labels(plot: Plot, side: str) -> list[str]:
     """Return what stands at an axis of numbers."""
-    axis = plot.getPlotItem().getAxis(side)
-    if axis._tickLevels is not None:
-        return [text for level in axis._tickLevels for _, text in level]
+    ticks, axis = set_ticks(plot, side), plot.getPlotItem().getAxis(side)
+    if ticks is not None:
+        return [text for _, text in ticks]
     size = axis.size().width() if side == "bottom" else axis.size().height()
     ((step, places),) = axis.tickValues(*axis.range, size)
     found: list[str] = axis.tickStrings(places, 1.0, step)

@@ -16,6 +16,7 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.paper import plot_pdf
 from tests.charts.runs import make_run
+from tests.plots.looking import set_ticks
 
 TEXTS = ("one", "another", "third")
 
@@ -171,7 +172,7 @@ def test_numbers_that_are_left_out_leave_round_ones(
     grid.show_chart(GridChart(np.zeros((len(labels), 2)), tuple(labels), ("a", "b")))
     grid.resize(400, 170)
     grid.grab()
-    axis: LabelAxis = grid.getPlotItem().getAxis("left")
-    (shown,) = axis._tickLevels
+    shown = set_ticks(grid, "left")
+    assert shown is not None
     assert tuple(text for _, text in shown) == expected
     assert all(labels[int(place)] == text for place, text in shown)

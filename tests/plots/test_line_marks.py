@@ -8,7 +8,7 @@ from bertviewer.charts.place import Place
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.lines import OUTPUT, PART, chart, curves, lines_in, marked, places, rings
-from tests.plots.looking import colors, pixel, scene
+from tests.plots.looking import colors, pixel, scene, set_ticks
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_nothing_to_show(plot: LinePlot, empty: LineChart | None) -> None:
     assert image.pixelColor(pixel(plot, 0.1, 0.5)).name() == LIGHT.background
     plot.show_chart(chart(OUTPUT, PART))
     assert len(curves(plot)) == 2
-    assert plot.getPlotItem().getAxis("left")._tickLevels is None
+    assert set_ticks(plot, "left") is None
 
 
 def test_marks(plot: LinePlot) -> None:

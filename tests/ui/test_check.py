@@ -1,6 +1,7 @@
 """'Check this step' in the window."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ import torch
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QPushButton, QTableView, QTabWidget, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
+from torch import nn
 
+from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.check_panel import CheckPanel
@@ -96,22 +99,27 @@ def test_a_layer_is_checked_step_by_step_down_to_its_heads(
     ]
 
 
+@pytest.fixture
+def values(opened_demo: LoadedModel) -> Iterator[nn.Module]:
+    """Give the values of layer 2 to be changed; other tests have the same weights."""
+    module = opened_demo.module(random_weights=False)
+    values = module.get_submodule("encoder.layer.2.attention.self.value")
+    before = copy.deepcopy(values.state_dict())
+    yield values
+    values.load_state_dict(before)
+
+
 def test_a_cross_is_told_by_sign_words_and_colour(
-    ready: MainWindow, worker: Worker, qtbot: QtBot
+    ready: MainWindow, worker: Worker, qtbot: QtBot, values: nn.Module
 ) -> None:
     # The layer is called again with the weights of this moment, so these alone break nothing.
-    model = ready.workspace._model
-    assert model is not None
-    # Other tests have the same weights.
-    module = model._module = copy.deepcopy(model.module(False))
-    values = module.get_submodule("encoder.layer.2.attention.self.value")
-    first = torch.nn.functional.one_hot(torch.tensor(0), 384)
     with torch.no_grad():
         values.get_parameter("weight")[0, 0] += 1
     press(ready, worker, qtbot)
     assert {row[3] for row in rows(ready, "checkTable")} == {"✓ equal"}
-    values.register_forward_hook(lambda _module, _args, output: output + first)
-    press(ready, worker, qtbot)
+    first = nn.functional.one_hot(torch.tensor(0), 384)
+    with values.register_forward_hook(lambda _module, _args, output: output + first):
+        press(ready, worker, qtbot)
     wrong = {row[0] for row in rows(ready, "checkTable") if row[3] == "✗ DIFFERENT"}
     assert wrong == {
         "self-attention",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.facts import FactGroup, FactsView
@@ -22,9 +22,9 @@ def view(qtbot: QtBot) -> FactsView:
     return view
 
 
-def shown(view: FactsView, qtbot: QtBot) -> list[str]:
+def shown(view: FactsView) -> list[str]:
     """The texts as a reader meets them: from the top down, from the left to the right."""
-    qtbot.wait(1)  # the labels get their places
+    QApplication.processEvents()  # the labels get their places
     labels = [label for label in view.findChildren(QLabel) if label.isVisible()]
     return [label.text() for label in sorted(labels, key=lambda label: (label.y(), label.x()))]
 
@@ -49,29 +49,29 @@ def words(groups: Sequence[FactGroup]) -> list[str]:
     ],
 )
 def test_groups_in_place_of_those_before(
-    view: FactsView, qtbot: QtBot, before: list[FactGroup], after: list[FactGroup]
+    view: FactsView, before: list[FactGroup], after: list[FactGroup]
 ) -> None:
     view.show_groups(before)
-    assert shown(view, qtbot) == words(before)
+    assert shown(view) == words(before)
     view.show_groups(after)
-    assert shown(view, qtbot) == words(after)
+    assert shown(view) == words(after)
 
 
-def test_lines_above_those_that_come_are_the_same_labels(view: FactsView, qtbot: QtBot) -> None:
+def test_lines_above_those_that_come_are_the_same_labels(view: FactsView) -> None:
     view.show_groups([PLACE, CONFIGURATION])
     above = view.findChildren(QLabel)[:5]
     view.show_groups([PLACE, RUN, CONFIGURATION])
     assert view.findChildren(QLabel)[:5] == above
 
 
-def test_lines_stand_close_whatever_was_there_before(view: FactsView, qtbot: QtBot) -> None:
+def test_lines_stand_close_whatever_was_there_before(view: FactsView) -> None:
     view.resize(300, 600)
     view.show_groups([PLACE])
-    qtbot.wait(1)
+    QApplication.processEvents()
     below = view.findChildren(QLabel)[-1].geometry().bottom()
     view.show_groups([PLACE, RUN, CONFIGURATION])
     view.show_groups([PLACE])
-    qtbot.wait(1)
+    QApplication.processEvents()
     assert view.findChildren(QLabel)[-1].geometry().bottom() == below
 
 
@@ -81,11 +81,11 @@ def test_widgets_are_exchanged_with_their_lines(view: FactsView) -> None:
         assert [button.text() for button in view.findChildren(QPushButton)] == [name]
 
 
-def test_the_view_stays_where_it_was_scrolled_to(view: FactsView, qtbot: QtBot) -> None:
+def test_the_view_stays_where_it_was_scrolled_to(view: FactsView) -> None:
     many = FactGroup("Many", [(str(n), "a fact") for n in range(40)])
     view.show_groups([many, CONFIGURATION])
-    qtbot.wait(1)
+    QApplication.processEvents()
     view.verticalScrollBar().setValue(200)
     view.show_groups([many, RUN, CONFIGURATION])
-    qtbot.wait(1)
+    QApplication.processEvents()
     assert view.verticalScrollBar().value() == 200

@@ -4,7 +4,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from PySide6.QtWidgets import QCheckBox, QLabel, QTabWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.compute import Compute, ModuleCompute
@@ -169,9 +169,9 @@ def test_small_memory_is_in_bytes(demo_window: MainWindow) -> None:
     assert shown[shown.index("float32") + 1] == "3,072 bytes"
 
 
-def test_all_tabs_are_in_sight_in_a_small_window(demo_window: MainWindow, qtbot: QtBot) -> None:
+def test_all_tabs_are_in_sight_in_a_small_window(demo_window: MainWindow) -> None:
     demo_window.resize(1000, 700)
-    qtbot.wait(1)
+    QApplication.processEvents()
     tabs = find(demo_window, QTabWidget, "detailTabs")
     bar = tabs.tabBar()
     assert bar.tabRect(bar.count() - 1).right() < bar.width()

@@ -4,7 +4,15 @@ import threading
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QTableView, QTabWidget
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import (
+    QApplication,
+    QLabel,
+    QMessageBox,
+    QPushButton,
+    QTableView,
+    QTabWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
@@ -138,9 +146,13 @@ def test_the_event_loop_goes_on_during_a_run(
     window.set_sentence("a test", None)
     window.run()
     # A window that waits for the worker would get no turn at all until the run is over.
-    for _ in range(10):
-        qtbot.wait(1)
-        assert window.workspace.scheduler.activity == "run"
+    turns: list[str] = []
+    beat = QTimer(window, interval=1)
+    beat.timeout.connect(lambda: turns.append(window.workspace.scheduler.activity))
+    beat.start()
+    qtbot.waitUntil(lambda: len(turns) >= 10)
+    beat.stop()
+    assert set(turns) == {"run"}
     goes_on.set()
     idle(window, worker, qtbot)
     assert window.workspace.runs.run is not None
@@ -166,7 +178,7 @@ def test_tokens_are_listed_with_ids_and_segments(
     ]
 
 
-def test_every_tab_can_show_every_row(demo_window: MainWindow, qtbot: QtBot) -> None:
+def test_every_tab_can_show_every_row(demo_window: MainWindow) -> None:
     window = demo_window
     tabs = find(window, QTabWidget, "detailTabs")
     architecture = window.workspace.architecture
@@ -177,7 +189,7 @@ def test_every_tab_can_show_every_row(demo_window: MainWindow, qtbot: QtBot) -> 
             window.workspace.selection.select(node.path)
             assert window.workspace.selection.row is not None
             assert window.workspace.selection.row.node == node
-    qtbot.wait(1)
+    QApplication.processEvents()
 
 
 def test_a_key_in_the_table_of_the_run_before_selects_no_token_that_is_gone(

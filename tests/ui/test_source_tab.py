@@ -1,5 +1,7 @@
 """The tab shows the class's own lines, numbered as in the file, readable in both themes."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette, QTextCursor
@@ -20,6 +22,7 @@ from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_highlighting import DARK_COLORS, LIGHT_COLORS, Span, spans_of
 from bertviewer.ui.source_view import SourceView
 from tests.ui.finding import find
+from tests.ui.run.made_up import made_up_tree
 from tests.ui.source_in_sight import CODE, source_tab
 
 
@@ -105,15 +108,13 @@ def test_the_selected_modules_class_is_shown(demo_window: MainWindow, qtbot: QtB
     assert "class LayerNorm(Module)" in view.toPlainText()
 
 
-def test_a_missing_source_is_one_plain_line(
-    demo_window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bertviewer.ui.source_tab.source_of", lambda *_: ())
+def test_a_missing_source_is_one_plain_line(demo_window: MainWindow) -> None:
+    row = made_up_tree()
+    gone = replace(row.node, class_module="no.such.place", class_name="Gone")
+    demo_window.workspace.selection.exchange_tree(replace(row, node=gone))
     page, view = source_tab(demo_window)
     assert view.toPlainText() == ""
-    assert find(page, QLabel, "sourcePlace").text() == (
-        "The source of transformers.models.bert.modeling_bert.BertModel is not at hand."
-    )
+    assert "no.such.place.Gone" in find(page, QLabel, "sourcePlace").text()
 
 
 def test_the_shortcut_finds_where_one_reads_and_filters_elsewhere(

@@ -215,14 +215,14 @@ class TestTable:
 
     @pytest.mark.parametrize("appearance", APPEARANCES[1:])
     def test_a_bracket_joins_the_pieces(
-        self, make: Make, qapp: QApplication, appearance: str, qtbot: QtBot
+        self, make: Make, qapp: QApplication, appearance: str
     ) -> None:
         apply_appearance(qapp, appearance)
         selected, panel, table = make()
         panel.show()
         joined = (Token(1, "a", 0, 0), Token(2, "b", 0, 1), Token(3, "##c", 0, 1))
         selected.set_run(joined, 0)
-        qtbot.wait(1)
+        QApplication.processEvents()
         image = table.viewport().grab().toImage()
         blue = table.palette().color(QPalette.ColorRole.Highlight)
 

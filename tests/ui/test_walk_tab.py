@@ -2,14 +2,13 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QTabBar, QTableView
+from PySide6.QtWidgets import QApplication, QTabBar, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.walk.building import build_walk
 from bertviewer.core.walk.groups import group_counts, teacher_relations
-from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.walk_tab import WalkTab
 from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
@@ -133,14 +132,12 @@ def widths(view: QTableView) -> list[int]:
     return [view.columnWidth(number) for number in range(6)]
 
 
-def test_nothing_is_cut(
-    tab: WalkTab, demo_window: MainWindow, worker: Worker, qtbot: QtBot
-) -> None:
+def test_nothing_is_cut(tab: WalkTab, demo_window: MainWindow) -> None:
     """Rows are high enough for their sums and names, in a wide and in a narrow pane."""
     view = table(tab)
     for width in (1600, 1000):
         demo_window.resize(width, 700)
-        qtbot.wait(1)
+        QApplication.processEvents()
         metrics = view.fontMetrics()
         for number in (STEP, COUNTED):
             for row, text in enumerate(column(view, number)):
@@ -160,21 +157,21 @@ def test_names_break_before_the_table_scrolls_to_the_side(
     demo_window.workspace.run_sentence(Sentence("a test", "the cat"), random_weights=False)
     qtbot.waitUntil(lambda: is_drawn(window), timeout=30_000)
     window.resize(1600, 800)
-    qtbot.wait(1)
+    QApplication.processEvents()
     whole = view.columnWidth(STEP)
     assert whole > view.fontMetrics().horizontalAdvance("MultiHeadSelfAttention")
     window.resize(1180, 800)
-    qtbot.wait(1)
+    QApplication.processEvents()
     assert sum(widths(view)) == view.viewport().width()
     view.setFixedWidth(view.width() - 30)
-    qtbot.wait(1)
+    QApplication.processEvents()
     assert sum(widths(view)) == view.viewport().width()
     assert view.columnWidth(STEP) < whole
     view.setFixedWidth(260)
-    qtbot.wait(1)
+    QApplication.processEvents()
     assert view.columnWidth(STEP) >= view.fontMetrics().horizontalAdvance("Embedding-")
     assert sum(widths(view)) > view.viewport().width()
     view.setFixedWidth(900)
-    qtbot.wait(1)
+    QApplication.processEvents()
     assert view.columnWidth(STEP) == whole
     assert sum(widths(view)) == view.viewport().width()

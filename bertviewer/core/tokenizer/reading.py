@@ -14,10 +14,12 @@ from bertviewer.core.tokenizer.files import SENTENCEPIECE_FILES, TOKENIZER, toke
 from bertviewer.core.tokenizer.pieces import word_starts
 from bertviewer.core.weights.header import shown_name
 
-# What transformers turns a SentencePiece model into a tokenizer with, and how it is imported.
-_SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
+SENTENCEPIECE = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
+"""What transformers turns a SentencePiece model into a tokenizer with, and how it is imported."""
 
-_EXTRA = "bertviewer[sentencepiece]"
+EXTRA = "bertviewer[sentencepiece]"
+"""What is installed to have both."""
+
 _BERT_VOCABULARY = "vocab.txt"
 
 # Settings, and what is of no use without the vocabulary.
@@ -237,10 +239,10 @@ def _why_not(folder: Path) -> str:
     if (folder / TOKENIZER).is_file():
         return ""
     if models := [name for name in SENTENCEPIECE_FILES if (folder / name).is_file()]:
-        lacking = [name for name, module in _SENTENCEPIECE.items() if not is_installed(module)]
+        lacking = [name for name, module in SENTENCEPIECE.items() if not is_installed(module)]
         if lacking:
             names = " and ".join(lacking)
-            return f"{models[0]} can only be read with {names}: pip install '{_EXTRA}'"
+            return f"{models[0]} can only be read with {names}: pip install '{EXTRA}'"
     if name := tokenizer_class(folder):
         if (kind := _class_of(name)) is None:
             return f"the tokenizer_class {shown_name(name)} is not known to transformers"

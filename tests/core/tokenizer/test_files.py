@@ -110,8 +110,8 @@ def test_what_is_to_be_installed_is_an_extra_of_the_package() -> None:
     extras = {
         f"bertviewer[{name}]": what for name, what in project["optional-dependencies"].items()
     }
-    names = {re.split("[<>=]", what)[0] for what in extras[reading._EXTRA]}
-    assert names == set(reading._SENTENCEPIECE)
+    names = {re.split("[<>=]", what)[0] for what in extras[reading.EXTRA]}
+    assert names == set(reading.SENTENCEPIECE)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ import threading
 import time
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.progress import Progress
@@ -92,8 +93,23 @@ def test_nothing_is_heard_of_a_worker_that_was_stopped(qtbot: QtBot) -> None:
     with qtbot.waitSignal(worker.progressed):
         pass
     assert worker.stop(PATIENCE / 1000)
-    qtbot.wait(20)
+    QApplication.processEvents()
     assert heard == []
+
+
+class StopsAtTheEnd(QObject):
+    """Stops a worker when a job's end has come to the window's thread, and is not taken yet."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__()
+        self.stopped: list[bool] = []
+        self._worker = worker
+        worker.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.MetaCall and not self.stopped:
+            self.stopped.append(self._worker.stop(PATIENCE / 1000))
+        return False
 
 
 def test_nothing_is_heard_of_an_end_that_was_on_its_way_when_the_worker_was_stopped(
@@ -101,13 +117,10 @@ def test_nothing_is_heard_of_an_end_that_was_on_its_way_when_the_worker_was_stop
 ) -> None:
     worker = Worker()
     heard: list[object] = []
-    sent = threading.Event()
-    # In the worker's own thread, once the end is on its way; no event loop takes it yet.
-    worker._ended.connect(lambda *_: sent.set(), Qt.ConnectionType.DirectConnection)
+    stops = StopsAtTheEnd(worker)
     worker.start(lambda _: None, heard.append, heard.append)
-    assert sent.wait(PATIENCE / 1000)
-    assert worker.stop(PATIENCE / 1000)
-    qtbot.wait(1)
+    qtbot.waitUntil(lambda: stops.stopped == [True])
+    QApplication.processEvents()
     assert heard == []
 
 

@@ -46,7 +46,7 @@ class Sight:
 
     def run(self, run: ActivationRun) -> None:
         """Make a run the last one."""
-        self.workspace._on_run(Ran(WatchedRun(run, cast(Any, None)), None))
+        self.workspace.show_run(Ran(WatchedRun(run, cast(Any, None)), None))
         self.draw()
 
     def keep(self, run: ActivationRun) -> None:

@@ -67,7 +67,7 @@ def test_the_difference_is_of_the_same_tokens(
 
 def test_a_click_on_a_selects_the_same_token_of_b(compared: MainWindow) -> None:
     _, norms = panels(compared)
-    of_a = norms._columns[1].plot
+    (of_a,) = (plot for plot in norms.findChildren(GridPlot) if plot is not norms.plot)
     of_a.clicked.emit(Place(token=6))
     assert compared.workspace.selection.token == 7
     assert of_a.selection.token == 6

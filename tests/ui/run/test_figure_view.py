@@ -187,11 +187,18 @@ def test_bars_give_way_before_figures_are_out_of_sight(view: FigureView) -> None
     margins = 4 + 12  # the delegate's, left and right of the text
     figure = table.fontMetrics().horizontalAdvance("0.3333") + margins
     wide = table.columnWidth(1)
-    least = sum(view._needed)
-    for width in (least + 20, least):
+
+    def narrow(width: int) -> bool:
+        """Return whether all columns are in sight."""
         view.resize(width, 200)
         QApplication.processEvents()
-        assert table.horizontalScrollBar().maximum() == 0
-        assert figure < table.columnWidth(1) < wide
-    view.resize(least - 40, 200)
-    assert table.columnWidth(1) > figure
+        assert table.columnWidth(1) > figure
+        return table.horizontalScrollBar().maximum() == 0
+
+    width = view.width()
+    while narrow(width):
+        width -= 1
+    assert narrow(width + 1)
+    # By then the bars are as short as their figures are wide.
+    assert table.columnWidth(1) < min(figure + 8, wide)
+    narrow(width - 40)

@@ -65,7 +65,7 @@ def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
             else module
             for module in whole.modules
         )
-        ran.workspace._on_run(
+        ran.workspace.show_run(
             Ran(WatchedRun(replace(whole, modules=modules), watched.capture), None)
         )
         settle(ran, worker, qtbot)
@@ -122,15 +122,15 @@ def test_mean_band_and_extremes_of_the_selected_part_alone(
 
 @pytest.mark.parametrize("part", ["layer output", "attention.output"])
 def test_classes_of_tokens_are_measured_once(
-    ran: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, part: str
+    ran: MainWindow, worker: Worker, qtbot: QtBot, part: str
 ) -> None:
     choose(ran, "partChoice", part)
     choose(ran, "tokenClassChoice", "each class")
     settle(ran, worker, qtbot)
     assert [line.label for line in shown_lines(ran)] == ["content", "[CLS]", "[SEP]"]
-    monkeypatch.setattr(tasks, "measure_tokens", None)  # never again
-    choose(ran, "statisticChoice", "rms")
-    choose(ran, "tokenClassChoice", "[CLS]")
+    with qtbot.assertNotEmitted(ran.workspace.requests.added):
+        choose(ran, "statisticChoice", "rms")
+        choose(ran, "tokenClassChoice", "[CLS]")
     (line,) = shown_lines(ran)
     name = "" if part == "layer output" else f".{part}"
     for layer, value in enumerate(line.values):

@@ -1,5 +1,6 @@
 """A head that is random, and a model without one: what is said, and which heads are offered."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.predictions_view import offered_heads
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -45,15 +47,18 @@ def test_a_head_that_did_not_come_runs_nothing_later(
     window: MainWindow,
     run: Run,
     tiny_bert_folder: Path,
+    worker: Worker,
     qtbot: QtBot,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(MASKED, tiny_bert_folder, "base")
     workspace = window.workspace
-    monkeypatch.setattr(
-        workspace, "open_head", lambda _: workspace.scheduler.cancelled.emit("open")
-    )
+    # The worker is busy, so that the head cannot come before it is cancelled.
+    goes_on = threading.Event()
+    worker.start(lambda _: goes_on.wait(OPEN_TIMEOUT / 1000), lambda _: None, lambda _: None)
     find(window, QPushButton, "openHead-masked-lm").click()
+    with qtbot.waitSignal(workspace.scheduler.cancelled):
+        find(window, QPushButton, "cancelButton").click()
+    goes_on.set()
     before = workspace.architecture
     window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
     qtbot.waitUntil(lambda: workspace.architecture is not before, timeout=OPEN_TIMEOUT)

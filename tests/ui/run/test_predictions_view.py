@@ -1,5 +1,7 @@
 """What the head predicts, in the window: words, layers, classes and answers."""
 
+import gc
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -202,16 +204,17 @@ def test_pretraining_has_words_and_a_verdict(
 
 
 def test_nothing_of_a_run_that_is_gone_is_kept(
-    window: MainWindow, run: Run, trained_folder: Path, settle: Callable[[], None]
+    window: MainWindow, run: Run, tiny_bert_folder: Path, settle: Callable[[], None]
 ) -> None:
-    run(MASKED, trained_folder)
+    # Words and classes beside one another.
+    run(MASKED, tiny_bert_folder, "pretraining", "this is a test")
     find(window, QTabWidget, "runViews").setCurrentIndex(0)
-    before = window.workspace.runs.watched
+    # What a run is made of is gone when the run is.
+    gone = weakref.ref(last_run(window).hidden_states[0])
+    assert gone() is not None
     window.set_sentence("a cat", None)
     window.run()
     settle()
-    view = find(window, PredictionsView)
-    assert window.workspace.runs.watched is not before
-    assert find(view, RunRequest).result is None
-    assert view._words._lens._b is None
-    assert view._classes._b is None
+    gc.collect()
+    assert gone() is None
+    assert find(find(window, PredictionsView), RunRequest).result is None

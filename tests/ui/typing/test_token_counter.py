@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QLabel, QLineEdit, QMessageBox, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
@@ -39,7 +40,7 @@ def opened(window: MainWindow, worker: Worker, qtbot: QtBot) -> Iterator[Open]:
 
     yield opened
     assert worker.stop(OPEN_TIMEOUT / 1000)
-    qtbot.wait(1)
+    QApplication.processEvents()
 
 
 def config_file(folder: Path, **config: Any) -> Path:
@@ -58,6 +59,11 @@ def cut_button(window: MainWindow) -> QPushButton:
 
 def workers() -> int:
     return sum(thread.name == "bertviewer-worker" for thread in threading.enumerate())
+
+
+def is_resting(window: MainWindow) -> bool:
+    """Whether the keyboard rests, after which something is counted."""
+    return find(find(window, TokenCounter), QTimer).isActive()
 
 
 def wait_for(text: str, window: MainWindow, qtbot: QtBot) -> None:
@@ -119,9 +125,9 @@ def test_it_waits_for_no_other_work(
     goes_on.set()
 
 
-def test_nothing_starts_before_a_model_is_open(window: MainWindow, qtbot: QtBot) -> None:
+def test_nothing_starts_before_a_model_is_open(window: MainWindow) -> None:
     window.set_sentence("the cat", None)
-    qtbot.wait(250)
+    assert not is_resting(window)
     assert workers() == 1
     assert label(window).text() == ""
 
@@ -159,8 +165,8 @@ def test_a_count_for_an_outdated_text_is_dropped(
     qtbot.waitUntil(begun.is_set, timeout=OPEN_TIMEOUT)
     edit.setText("new cat")
     goes_on.set()
+    # The old one's end comes first.
     qtbot.waitUntil(lambda: bool(shown), timeout=OPEN_TIMEOUT)
-    qtbot.wait(50)
     assert [found and found.tokens for found in shown] == [6]
 
 
@@ -175,9 +181,10 @@ def test_models_that_read_no_text_say_nothing(
     config: dict[str, Any], opened: Open, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window = opened(config_file(tmp_path, **config))
-    window.set_sentence("the cat", None)
-    qtbot.waitUntil(lambda: workers() == 2, timeout=OPEN_TIMEOUT)
-    qtbot.wait(300)
+    with qtbot.waitSignal(find(window, TokenCounter).counted) as found:
+        window.set_sentence("the cat", None)
+    assert found.args == [None]
+    assert workers() == 2
     assert label(window).text() == ""
     assert not window.findChildren(QMessageBox, "errorDialog")
 
@@ -200,6 +207,7 @@ def test_bad_texts_are_not_complained_about_while_typing(
 ) -> None:
     window = opened(tiny_bert_folder)
     window.set_sentence("cat", None)
+    assert is_resting(window)
     wait_for("3 / 64 tokens", window, qtbot)
     find(window, QLineEdit, "pairEdit").setText("x" * 200_001)
     wait_for("", window, qtbot)
@@ -221,7 +229,7 @@ def test_an_error_of_ours_is_told_once(
     window.set_sentence("one", None)
     qtbot.waitUntil(lambda: bool(errors))
     window.set_sentence("two", None)
-    qtbot.wait(250)
+    assert not is_resting(window)
     assert [str(error) for error in errors] == ["broken on purpose"]
 
 
@@ -237,7 +245,7 @@ def test_closing_the_window_ends_the_counting(
     assert workers() == 1
     # What is typed into a closed window starts nothing.
     window.set_sentence("the cat sat", None)
-    qtbot.wait(200)
+    assert not is_resting(window)
     assert workers() == 1
 
 
