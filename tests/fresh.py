@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.backend import torch
 from bertviewer.core.costs.forward_pass import read_forward
 from bertviewer.core.counting.counting import Derivation
@@ -121,7 +121,7 @@ def try_formulas(
 
 
 def try_costs(
-    config: Mapping[str, Any], compute: Compute, build: Build, seed: str, wanted: int
+    config: Mapping[str, Any], costs: Costs, build: Build, seed: str, wanted: int
 ) -> Trials:
     """Evaluate all formulas of multiply-adds on so many fresh configurations and sentences.
 
@@ -129,9 +129,9 @@ def try_costs(
     shown in ``tests/core/costs``.
     """
     draw = random.Random(f"{seed} costs")
-    formulas = {path: module.macs for path, module in compute.modules.items() if module.macs}
+    formulas = {path: module.macs for path, module in costs.modules.items() if module.macs}
     codes = {text: compile(text, "formula", "eval") for text in formulas.values()}
-    domain = compile(compute.domain or "True", "domain", "eval")
+    domain = compile(costs.domain or "True", "domain", "eval")
     symbols = symbols_of(config)
     real = _values(config, symbols)
     evaluations = outside = built = 0
@@ -145,7 +145,7 @@ def try_costs(
         values = _values(fresh, symbols)
         is_known = all(
             values.get(letter, 0) * real[variable] == value * values.get(variable, 0)
-            if (variable := compute.variables.get(letter)) in real
+            if (variable := costs.variables.get(letter)) in real
             else values.get(letter) == value
             for letter, value in real.items()
         )
@@ -166,7 +166,7 @@ def try_costs(
             evaluations += 1
             given, true = eval(codes[text], {"__builtins__": {}}, dict(values)), seen.sizes[path]
             if given != true:
-                mistakes.append(Mistake(path, text, compute.domain, changed, given, true))
+                mistakes.append(Mistake(path, text, costs.domain, changed, given, true))
     return Trials(built, evaluations, outside, tuple(mistakes))
 
 

@@ -274,17 +274,17 @@ def _examine_costs(opened: LoadedModel, fresh: int, seed: str) -> Finding:
     config, build = opened.architecture.config, builder(opened.source)
     model_type = config["model_type"]
     start = time.perf_counter()
-    compute = derive_costs(config, build)
+    costs = derive_costs(config, build)
     seconds = time.perf_counter() - start
-    modules = [module for module in compute.modules.values() if module.macs != "0"]
-    tried = try_costs(config, compute, build, seed, fresh)
+    modules = [module for module in costs.modules.values() if module.macs != "0"]
+    tried = try_costs(config, costs, build, seed, fresh)
     return Finding(
         model_type,
         exact=True,
         modules=len(modules),
         proven=sum(module.macs is not None for module in modules),
-        formula=compute.modules[""].macs or "" if compute.modules else "",
-        causes=tuple(dict.fromkeys(filter(None, (compute.reason, *(m.reason for m in modules))))),
+        formula=costs.modules[""].macs or "" if costs.modules else "",
+        causes=tuple(dict.fromkeys(filter(None, (costs.reason, *(m.reason for m in modules))))),
         seconds=seconds,
         configurations=tried.configurations,
         evaluations=tried.evaluations,

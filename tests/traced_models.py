@@ -123,7 +123,7 @@ def _with_readings(
         written = with_formulas(replace(architecture, flows=flows))
     except Exception as error:  # noqa: BLE001 - any kind of error is a finding
         return replace(finding, faults=(f"{type(error).__name__}: {error}",))
-    for path, flow in flows.kinds.items():
+    for path, flow in flows.distinct.items():
         try:
             if not flow.hangs_together:
                 faults.append(f"{path}: it does not hang together")
@@ -131,13 +131,13 @@ def _with_readings(
             dot_of(flow)
         except Exception as error:  # noqa: BLE001 - likewise
             faults.append(f"{path}: {type(error).__name__}: {error}")
-    called = {*flows.kinds, *flows.like}
+    called = {*flows.distinct, *flows.like}
     formulas = [node for node in written.modules if node.path in called and node.forward_formula]
     return replace(
         finding,
         modules=len(called),
         formulas=len(formulas),
-        flows=len(flows.kinds),
+        flows=len(flows.distinct),
         faults=tuple(faults),
         seconds=time.perf_counter() - start,
     )

@@ -20,8 +20,8 @@ def file_name(chart: Chart, title: str, ending: str, fallback: str = "plot") -> 
     """
     # What follows a colon or a dot are figures and notes.
     head = _words(re.split(r":|·", title)[0])
-    told = _told(chart, is_titled=bool(head))
-    own = _words(told.replace(_DIFFERENCE, "") if _DIFFERENCE in title else told)
+    content = _content(chart, is_titled=bool(head))
+    own = _words(content.replace(_DIFFERENCE, "") if _DIFFERENCE in title else content)
     if set(head) <= set(own):
         head = []
     stem = "-".join([*head, *_further(own, head)] or _words(fallback) or ["plot"])
@@ -32,8 +32,8 @@ def file_name(chart: Chart, title: str, ending: str, fallback: str = "plot") -> 
     return f"{stem}{ending}"
 
 
-def _told(chart: Chart, is_titled: bool) -> str:
-    """Return what a chart tells of itself."""
+def _content(chart: Chart, is_titled: bool) -> str:
+    """Return what a chart is of, in its own words."""
     if isinstance(chart, LineChart):
         labels = dict.fromkeys(_RUN.sub("", line.label) for line in chart.lines)
         runs = dict.fromkeys(line.label[0] for line in chart.lines if _RUN.match(line.label))

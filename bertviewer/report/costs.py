@@ -6,13 +6,13 @@ from typing import Any
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.count_steps import CountSteps, CountTerm, steps_of
-from bertviewer.core.architecture.memory_use import (
+from bertviewer.core.architecture.cost_values import (
     FLOPS_PER_MAC,
     WEIGHT_DTYPES,
     peak_elements,
     weights_bytes,
 )
+from bertviewer.core.architecture.count_steps import CountSteps, CountTerm, steps_of
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.text.numerals import MINUS
 
@@ -50,7 +50,7 @@ def cost_of(
         architecture: its model.
         values: all letters, as of ``letter_values``.
     """
-    found = None if architecture.compute is None else architecture.compute.modules.get(node.path)
+    found = None if architecture.costs is None else architecture.costs.modules.get(node.path)
     return None if found is None or not found.macs else steps_of(found.macs, values)
 
 
@@ -59,8 +59,8 @@ def why_no_formula(architecture: Architecture, path: str) -> str:
 
     Where its flow is known, what that counts is told beside: for one call, of a short sentence.
     """
-    compute, flows = architecture.compute, architecture.flows
-    reason = "" if compute is None else compute.reason_for(path)
+    costs, flows = architecture.costs, architecture.flows
+    reason = "" if costs is None else costs.reason_for(path)
     flow = None if flows is None else flows.flow(path)
     if not reason or flow is None or flows is None:
         return reason
@@ -70,15 +70,15 @@ def why_no_formula(architecture: Architecture, path: str) -> str:
 
 def sentence_text(architecture: Architecture, values: Mapping[str, int]) -> str:
     """Return what costs are given for: ``B = 1, S = 128``."""
-    symbols = () if architecture.compute is None else architecture.compute.symbols
+    symbols = () if architecture.costs is None else architecture.costs.symbols
     return ", ".join(f"{symbol.letter} = {values[symbol.letter]}" for symbol in symbols)
 
 
 def peak_text(architecture: Architecture, values: Mapping[str, int]) -> str:
     """Return the memory of the activations alive at the most, in float32; empty if not known."""
-    if architecture.compute is None:
+    if architecture.costs is None:
         return ""
-    peak = peak_elements(architecture.compute, values)
+    peak = peak_elements(architecture.costs, values)
     return "" if peak is None else size_text(peak * FLOAT32_BYTES)
 
 
@@ -89,13 +89,13 @@ def cost_data(
 
     Where there is none for the whole model, ``reason`` says why, and is empty elsewhere.
     """
-    compute = architecture.compute
-    if compute is None:
+    costs = architecture.costs
+    if costs is None:
         return None
     values = letter_values(architecture, run)
     rows = []
     for name, node in nodes:
-        steps, found = cost_of(node, architecture, values), compute.modules.get(node.path)
+        steps, found = cost_of(node, architecture, values), costs.modules.get(node.path)
         if steps is not None:
             result = {
                 "terms": terms_data(steps),
@@ -107,10 +107,10 @@ def cost_data(
             reason = why_no_formula(architecture, node.path)
             rows.append({"name": name, "terms": [], "macs": "", "flops": "", "reason": reason})
     return {
-        "reason": compute.reason and why_no_formula(architecture, ""),
+        "reason": costs.reason and why_no_formula(architecture, ""),
         "rows": rows,
         "sentence": sentence_text(architecture, values),
-        "symbols": [[symbol.letter, symbol.meaning] for symbol in compute.symbols],
+        "symbols": [[symbol.letter, symbol.meaning] for symbol in costs.symbols],
         "peak": peak_text(architecture, values),
     }
 

@@ -23,6 +23,7 @@ from bertviewer.core.architecture.count_steps import count_steps
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.roles import role_of
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.grid_plot import GridPlot
@@ -139,8 +140,9 @@ def _formulas(tree: TreeRow, architecture: Architecture) -> Iterator[dict[str, A
     while rows:
         row = rows.pop(0)
         rows = [*row.children, *rows]
-        formula = formula_of(row.node, architecture)
-        if formula is None or formula.role in _PLAIN_ROLES or row.node.class_name in seen:
+        role, formula = role_of(row.node.class_name), formula_of(row.node, architecture)
+        is_plain = role is not None and role.name in _PLAIN_ROLES
+        if formula is None or is_plain or row.node.class_name in seen:
             continue
         seen.add(row.node.class_name)
         yield {

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
 from bertviewer.core.architecture.count_steps import count_steps, readable
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.architecture.memory_use import FLOPS_PER_MAC
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.expressions.grouping import Relation, relations, substituted
@@ -53,8 +53,8 @@ class CountFacts(QObject):
         values = letter_values(architecture, self._workspace.runs.run)
         shapes = list(self._shapes(node, architecture, values))
         yield FactGroup(self.tr("Shapes"), shapes)
-        costs = list(self._costs(node, architecture, values))
-        yield FactGroup(self._costs_heading(architecture, values) + of_each, costs)
+        lines = list(self._costs(node, architecture, values))
+        yield FactGroup(self._costs_heading(architecture, values) + of_each, lines)
         yield FactGroup(self.tr("Symbols"), list(self._legend(node, architecture, values)))
         yield FactGroup(self.tr("Memory of the weights") + of_each, list(self._memory(node)))
 
@@ -111,8 +111,8 @@ class CountFacts(QObject):
     def _shapes(
         self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
     ) -> Iterator[Fact]:
-        compute = architecture.compute
-        found = None if compute is None else compute.modules.get(node.path)
+        costs = architecture.costs
+        found = None if costs is None else costs.modules.get(node.path)
         if found is None:
             return
         for name, shape in (
@@ -123,8 +123,8 @@ class CountFacts(QObject):
                 yield name, _shape_text(shape, values)
 
     def _costs_heading(self, architecture: Architecture, values: dict[str, int]) -> str:
-        compute = architecture.compute
-        if compute is None or compute.reason:
+        costs = architecture.costs
+        if costs is None or costs.reason:
             return self.tr("Multiply-adds")
         return self.tr("Multiply-adds, for {0}").format(sentence_text(architecture, values))
 
@@ -138,20 +138,20 @@ class CountFacts(QObject):
         macs = self.tr("{0} multiply-adds").format(f"{steps.result:,}")
         flops = self.tr("{0} FLOPs, two for each").format(f"{FLOPS_PER_MAC * steps.result:,}")
         yield "", CountView(steps.terms, f"{macs} = {flops}")
-        if architecture.compute is not None and architecture.compute.domain is not None:
-            yield self.tr("Holds where"), domain_text(architecture.compute.domain)
+        if architecture.costs is not None and architecture.costs.domain is not None:
+            yield self.tr("Holds where"), domain_text(architecture.costs.domain)
         if not node.path and (peak := peak_text(architecture, values)):
             yield self.tr("Activations at their peak"), self.tr("{0}, in float32").format(peak)
 
     def _without_costs(self, node: ModuleNode, architecture: Architecture) -> str:
         """Say in one line why a module has no formula of its multiply-adds."""
-        compute = architecture.compute
-        if compute is None:
+        costs = architecture.costs
+        if costs is None:
             is_deriving = self._workspace.is_deriving
             return self.tr("deriving…") if is_deriving else self.tr("no formula found")
         if reason := why_no_formula(architecture, node.path):
             return self.tr("no formula found: {0}").format(reason)
-        found = compute.modules.get(node.path)
+        found = costs.modules.get(node.path)
         if found is None:
             return self.tr("0: no forward pass calls it")
         if found.macs == "0":
@@ -162,15 +162,15 @@ class CountFacts(QObject):
         self, node: ModuleNode, architecture: Architecture, values: dict[str, int]
     ) -> Iterator[Fact]:
         used: set[str] = set()
-        compute = architecture.compute
-        found = None if compute is None else compute.modules.get(node.path)
+        costs = architecture.costs
+        found = None if costs is None else costs.modules.get(node.path)
         written = self._written(node, architecture)
         formulas = [written.count_formula]
         if found is not None:
             formulas += [found.macs or "0", *(found.input_shape or ()), *(found.output_shape or ())]
         for formula in formulas:
             used |= _letters(formula)
-        inputs = () if compute is None else compute.symbols
+        inputs = () if costs is None else costs.symbols
         for symbol in (*inputs, *architecture.symbols):
             if symbol.letter in used:
                 yield symbol.letter, self._meaning(symbol, values)

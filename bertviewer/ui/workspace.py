@@ -139,7 +139,7 @@ class Workspace(QObject):
             if model.architecture.flows is None:
                 flows = Step(partial(tasks.derive_flows, model), self._on_derived, is_needed=False)
                 self._idle_tasks.add([flows])
-            if model.architecture.compute is None:
+            if model.architecture.costs is None:
                 derivations = (tasks.derive_counts, tasks.derive_costs)
                 self._idle_tasks.add(
                     Step(partial(task, model), self._on_derived) for task in derivations

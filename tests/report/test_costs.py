@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.report.costs import why_no_formula
@@ -12,12 +12,12 @@ def test_without_a_formula_the_flow_says_how_many_there_are() -> None:
     architecture = open_model(parse_source("bert-base-uncased")).with_formulas()
     flows = architecture.flows
     assert flows is not None
-    unknown = Compute((), {}, (), reason="it was not looked for")
+    unknown = Costs((), {}, (), reason="it was not looked for")
 
     assert why_no_formula(architecture, "") == ""
     layer = "encoder.layer.3.attention.self.query"
-    assert why_no_formula(replace(architecture, compute=unknown), layer) == (
+    assert why_no_formula(replace(architecture, costs=unknown), layer) == (
         f"it was not looked for; on its flow they are {16 * 768 * 768:,} for B = 1, S = 16"
     )
-    without = replace(architecture, compute=unknown, flows=None)
+    without = replace(architecture, costs=unknown, flows=None)
     assert why_no_formula(without, layer) == "it was not looked for"

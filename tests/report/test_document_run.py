@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.report.costs import cost_data
 from bertviewer.report.document import ReportDocument, build_document, draw_run
 from bertviewer.report.typesetting import report_pdf
@@ -135,20 +135,20 @@ def test_costs_without_a_formula_are_said(
     demo: tuple[Architecture, ActivationRun], document: ReportDocument
 ) -> None:
     architecture, run = demo
-    compute = architecture.compute
-    assert compute is not None
+    costs = architecture.costs
+    assert costs is not None
 
-    def costs_with(compute: Compute) -> dict[str, Any]:
+    def costs_with(costs: Costs) -> dict[str, Any]:
         nodes = [(node.path, node) for node in architecture.modules if node.path == "pooler"]
-        costs = cost_data(nodes, replace(architecture, compute=compute), run)
-        assert costs is not None
-        return costs
+        data = cost_data(nodes, replace(architecture, costs=costs), run)
+        assert data is not None
+        return data
 
     assert document.data["costs"]["reason"] == ""
-    modules = {**compute.modules, "pooler": replace(compute.modules["pooler"], macs=None)}
-    assert costs_with(replace(compute, modules=modules))["rows"] == [
+    modules = {**costs.modules, "pooler": replace(costs.modules["pooler"], macs=None)}
+    assert costs_with(replace(costs, modules=modules))["rows"] == [
         {"name": "pooler", "terms": [], "macs": "", "flops": "", "reason": ""}
     ]
-    nothing = costs_with(replace(compute, modules={}, peak=(), reason="it is too loud"))
+    nothing = costs_with(replace(costs, modules={}, peak=(), reason="it is too loud"))
     on_flow = "on its flow they are 171,196,416 for B = 1, S = 16"
     assert (nothing["rows"], nothing["reason"]) == ([], f"it is too loud; {on_flow}")

@@ -11,7 +11,7 @@ import pytest
 from bertviewer.core.activations.activation_run import ActivationRun, Sentence, Token
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.compute import Compute, ModuleCompute
+from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
@@ -282,13 +282,13 @@ def test_numbers() -> None:
 
 
 def test_a_root_without_multiply_adds_says_why(tiny: Architecture) -> None:
-    without = Compute((), {"": ModuleCompute(None, None, None, "a.b: it moves")}, ())
-    for compute, reason in (
+    without = Costs((), {"": ModuleCosts(None, None, None, "a.b: it moves")}, ())
+    for costs, reason in (
         (without, "a.b: it moves"),
-        (Compute((), {}, (), reason="it is too loud"), "it is too loud"),
+        (Costs((), {}, (), reason="it is too loud"), "it is too loud"),
     ):
-        shown = text(replace(tiny, compute=compute), None, with_parameters=False)
+        shown = text(replace(tiny, costs=costs), None, with_parameters=False)
         assert shown.splitlines()[-1] == f"Mult-Adds: no formula found: {reason}"
-    known = Compute((), {"": ModuleCompute("6", None, None)}, ())
-    for architecture in (tiny, replace(tiny, compute=known)):
+    known = Costs((), {"": ModuleCosts("6", None, None)}, ())
+    for architecture in (tiny, replace(tiny, costs=known)):
         assert "Mult-Adds" not in text(architecture, None, with_parameters=False)

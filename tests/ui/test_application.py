@@ -71,7 +71,7 @@ def hook(window, worker):
     window.painted.connect(painted)
     def opened():
         architecture = window.workspace.architecture
-        print(architecture.root.parameters, architecture.compute is not None, imported())
+        print(architecture.root.parameters, architecture.costs is not None, imported())
         window.close()
     window.workspace.architecture_changed.connect(lambda: QTimer.singleShot(0, opened))
 sys.argv[1:] = ["demo"]

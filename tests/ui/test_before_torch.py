@@ -88,7 +88,7 @@ def test_the_tree_its_formulas_and_its_overview_are_there(
 ) -> None:
     architecture = opened.workspace.architecture
     assert architecture is not None
-    assert architecture.compute is not None
+    assert architecture.costs is not None
     assert not opened.workspace.is_deriving
     tree = find(opened, QTreeView, "moduleTree").model()
     assert tree.index(0, 0).data() == "BertModel"
@@ -204,7 +204,7 @@ def test_what_was_remembered_wrongly_is_put_right(
     assert shown == ["Another", "BertModel"]
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert workspace.architecture is not None
-    assert workspace.architecture.compute is not None  # derived anew
+    assert workspace.architecture.costs is not None  # derived anew
     assert open_model(source).architecture.root.class_name == "BertModel"
 
 

@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.core.architecture.compute import Compute, ModuleCompute
 from bertviewer.core.architecture.count_steps import CountTerm
+from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.count_view import CountView
@@ -136,22 +136,22 @@ def test_why_a_module_has_no_multiply_adds(demo_window: MainWindow) -> None:
     assert "0: only matrix products are counted" in texts(demo_window)
     architecture = workspace.architecture
     assert architecture is not None
-    assert architecture.compute is not None
+    assert architecture.costs is not None
 
-    def shown_with(compute: Compute | None) -> list[str]:
-        workspace.architecture = replace(architecture, compute=compute)
+    def shown_with(costs: Costs | None) -> list[str]:
+        workspace.architecture = replace(architecture, costs=costs)
         workspace.formulas_changed.emit()
         shown = texts(demo_window)
         places = (i for i, shown_text in enumerate(shown) if shown_text.startswith("Multiply-adds"))
         return shown[next(places) + 1 :]
 
     assert shown_with(None)[0] == "no formula found"
-    reason = replace(architecture.compute, modules={}, peak=(), reason="it is too loud")
+    reason = replace(architecture.costs, modules={}, peak=(), reason="it is too loud")
     on_flow = "on its flow they are 0 for B = 1, S = 16"
     assert shown_with(reason)[0] == f"no formula found: it is too loud; {on_flow}"
-    without = ModuleCompute(None, None, None, "its products come and go")
-    modules = {**architecture.compute.modules, "embeddings.LayerNorm": without}
-    assert shown_with(replace(architecture.compute, modules=modules))[0] == (
+    without = ModuleCosts(None, None, None, "its products come and go")
+    modules = {**architecture.costs.modules, "embeddings.LayerNorm": without}
+    assert shown_with(replace(architecture.costs, modules=modules))[0] == (
         f"no formula found: its products come and go; {on_flow}"
     )
 

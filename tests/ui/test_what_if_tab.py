@@ -278,10 +278,10 @@ def test_the_tab_key_goes_from_field_to_field_and_out(tab: WhatIfTab, qtbot: QtB
 
 
 def test_without_costs_no_letter_of_a_sentence_is_asked_for(tab: WhatIfTab) -> None:
-    compute = bert().compute
-    assert compute is not None
-    nothing = replace(compute, modules={}, peak=(), reason="it is too loud")
-    open_in(tab, replace(bert(), compute=nothing))
+    costs = bert().costs
+    assert costs is not None
+    nothing = replace(costs, modules={}, peak=(), reason="it is too loud")
+    open_in(tab, replace(bert(), costs=nothing))
     assert tab.findChild(QSpinBox, "whatIf_S") is None
     note = find(tab, QLabel, "whatIfNote").text()
     assert note == "No formula says the multiply-adds: it is too loud."

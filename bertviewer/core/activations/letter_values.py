@@ -14,8 +14,8 @@ def letter_values(architecture: Architecture, run: ActivationRun | None = None) 
         run: its last run; B, S and S_d are that run's, else those that costs are given for.
     """
     values = {symbol.letter: symbol.value for symbol in architecture.symbols}
-    if architecture.compute is not None:
-        values |= {symbol.letter: symbol.value for symbol in architecture.compute.symbols}
+    if architecture.costs is not None:
+        values |= {symbol.letter: symbol.value for symbol in architecture.costs.symbols}
     return values if run is None else values | _sides(architecture, run.tokens)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.families.torch_nn import DROPOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def part_names(architecture: Architecture, run: ActivationRun) -> tuple[str, ...
         for layer in dict.fromkeys(series.paths):
             below = (path for path in classes if path.startswith(f"{layer}."))
             for path in below:
-                if path in called and "Dropout" not in classes[path]:
+                if path in called and DROPOUT not in classes[path]:
                     names.setdefault(path[len(layer) + 1 :])
     return tuple(names)
 

@@ -5,7 +5,7 @@ import math
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.row_statistics import measure_rows
 from bertviewer.core.activations.token_statistics import TokenStatistics
-from bertviewer.core.families.layer import CROSS_ATTENTIONS, KEYS_AND_VALUES
+from bertviewer.core.families.layer import KEYS_AND_VALUES, is_cross_attention
 
 
 def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:
@@ -78,5 +78,4 @@ def _is_beside(path: str, layers: tuple[str, ...], others: tuple[str, ...]) -> b
 
 
 def _is_from_encoder(path: str) -> bool:
-    *above, name = path.split(".")
-    return name in KEYS_AND_VALUES and not CROSS_ATTENTIONS.isdisjoint(above)
+    return path.rpartition(".")[2] in KEYS_AND_VALUES and is_cross_attention(path)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bertviewer.core.architecture.compute import Compute
 from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
@@ -51,7 +51,7 @@ def _index_of(modules: tuple[ModuleNode, ...], parameters: tuple[TensorInfo, ...
 class Architecture:
     """A model's whole structure: modules, tensors, configuration and symbols.
 
-    ``compute`` and ``flows`` are ``None`` until they are derived. The flows have documents of
+    ``costs`` and ``flows`` are ``None`` until they are derived. The flows have documents of
     their own, ``bertviewer.flow/1``, and are not in this one.
     """
 
@@ -60,7 +60,7 @@ class Architecture:
     symbols: tuple[Symbol, ...]
     modules: tuple[ModuleNode, ...]
     parameters: tuple[TensorInfo, ...]
-    compute: Compute | None = None
+    costs: Costs | None = None
     flows: Flows | None = None
     _index: "_Index | None" = field(default=None, repr=False, compare=False)
 
@@ -124,7 +124,7 @@ class Architecture:
             "shares": self.shares,
             "modules": [node.to_json() for node in self.modules],
             "parameters": [tensor.to_json() for tensor in self.parameters],
-            "compute": None if self.compute is None else self.compute.to_json(),
+            "compute": None if self.costs is None else self.costs.to_json(),
         }
 
     @classmethod
@@ -152,7 +152,7 @@ class Architecture:
             ),
             modules=tuple(ModuleNode.from_json(entry) for entry in data["modules"]),
             parameters=tuple(TensorInfo.from_json(entry) for entry in data["parameters"]),
-            compute=Compute.from_json(data["compute"]) if data.get("compute") else None,
+            costs=Costs.from_json(data["compute"]) if data.get("compute") else None,
         )
 
 

@@ -12,13 +12,13 @@ class Flows:
     """What each module of a model computes, once for modules that do the same.
 
     Attributes:
-        kinds: flows, each by the path of the first module of its kind.
-        like: for every other module that was called the first of its kind.
+        distinct: one flow for all modules that do the same, by the path of the first of them.
+        like: for every other module that was called, the first that does the same.
         missing: why a module has none, one line, by its path. One that was not called has no line.
         lengths: the sentence that shapes and multiply-adds are for, by the letters B, S and S_d.
     """
 
-    kinds: Mapping[str, Flow]
+    distinct: Mapping[str, Flow]
     like: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     lengths: Mapping[str, int] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class Flows:
     def flow(self, path: str) -> Flow | None:
         """Return the flow of the module at ``path``, ``None`` if there is none."""
         first = self.like.get(path, path)
-        found = self.kinds.get(first)
+        found = self.distinct.get(first)
         if found is None or first == path:
             return found
         nodes = tuple(_moved(node, first, path) for node in found.nodes)
@@ -41,14 +41,14 @@ class Flows:
         if stopped:
             return f"the model stopped before it: {stopped}"
         below = f"{path}."
-        if any(other.startswith(below) for other in (*self.kinds, *self.like)):
+        if any(other.startswith(below) for other in (*self.distinct, *self.like)):
             return "it is not called itself, what is in it is"
         return "it is not called"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dicts, lists and scalars."""
         return {
-            "kinds": {path: flow.body() for path, flow in self.kinds.items()},
+            "kinds": {path: flow.body() for path, flow in self.distinct.items()},
             "like": dict(self.like),
             "missing": dict(self.missing),
             "lengths": dict(self.lengths),

@@ -15,10 +15,10 @@ def misnamed_key(values: Mapping[str, Any], kind: type) -> str:
     """
     for key, value in values.items():
         if _is_taken(kind, key) or _is_fixed(kind, key):
-            return _told(key, kind)
+            return _complaint(key, kind)
         inner = _inner_kind(key, value, kind)
-        if inner is not None and (told := misnamed_key(value, inner)):
-            return told
+        if inner is not None and (found := misnamed_key(value, inner)):
+            return found
     return ""
 
 
@@ -30,11 +30,11 @@ def hidden_name(config: Any) -> str:
     for part in _configurations(config):
         for key in vars(part):
             if _is_taken(type(part), key):
-                return _told(key, type(part))
+                return _complaint(key, type(part))
     return ""
 
 
-def _told(key: str, kind: type) -> str:
+def _complaint(key: str, kind: type) -> str:
     return f"the key {shown_name(key)} has the name of something that {kind.__name__} itself has"
 
 

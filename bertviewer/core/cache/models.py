@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from platformdirs import user_cache_path
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.compute import Compute
 from bertviewer.core.architecture.flows import Flows
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.cache.conformity import conforms
 from bertviewer.core.cache.store import OddContent, Store
@@ -227,31 +227,31 @@ def _prove(architecture: Architecture) -> None:
             shape = tuple(evaluate(size, values) for size in symbolic)
             if shape != tensor.shape:
                 raise OddContent(f"the shape of {tensor.name} is not {symbolic}")
-    if architecture.compute is not None:
-        _prove_costs(architecture.compute, values)
+    if architecture.costs is not None:
+        _prove_costs(architecture.costs, values)
     if architecture.flows is not None:
         _prove_flows(architecture.flows, {node.path for node in architecture.modules})
 
 
-def _prove_costs(compute: Compute, values: Mapping[str, int]) -> None:
+def _prove_costs(costs: Costs, values: Mapping[str, int]) -> None:
     """Raise ``OddContent`` unless the formulas of a forward pass say something of the model."""
-    values = {**values, **{symbol.letter: symbol.value for symbol in compute.symbols}}
-    if not holds_in(compute.domain, values):
+    values = {**values, **{symbol.letter: symbol.value for symbol in costs.symbols}}
+    if not holds_in(costs.domain, values):
         raise OddContent("the model is outside of the domain of its costs")
-    for module in compute.modules.values():
+    for module in costs.modules.values():
         for formula in (module.macs, *(module.input_shape or ()), *(module.output_shape or ())):
             if formula is not None:
                 evaluate(formula, values)
-    for formula in compute.peak:
+    for formula in costs.peak:
         evaluate(formula, values)
 
 
 def _prove_flows(flows: Flows, paths: Collection[str]) -> None:
     """Raise ``OddContent`` unless flows are of the model's modules, and hang together."""
-    if not {*flows.kinds, *flows.like, *flows.missing} <= set(paths):
+    if not {*flows.distinct, *flows.like, *flows.missing} <= set(paths):
         raise OddContent("a flow is of a module that the model does not have")
-    if not flows.kinds.keys() >= set(flows.like.values()):
+    if not flows.distinct.keys() >= set(flows.like.values()):
         raise OddContent("a module has the flow of one that has none")
-    for path, flow in flows.kinds.items():
+    for path, flow in flows.distinct.items():
         if flow.path != path or not flow.hangs_together:
             raise OddContent(f"the flow of {path!r} does not hang together")

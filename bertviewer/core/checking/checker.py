@@ -17,8 +17,8 @@ from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError, 
 from bertviewer.core.checking.layer_steps import (
     LAYERS,
     NEXT,
+    Calculation,
     Child,
-    Formula,
     Seen,
     layer_steps,
     next_state,
@@ -232,7 +232,7 @@ class Checker:
                     continue
                 below = place.exact.below(step.child).path
                 yield step.name, self._output(self._place(below, place.number, child))
-            elif isinstance(step, Formula):
+            elif isinstance(step, Calculation):
                 a, b = (
                     step.expected(module, seen(module)) for module in (place.exact, place.rough)
                 )

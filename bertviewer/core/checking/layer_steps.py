@@ -67,7 +67,7 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class Calculation:
     """A step that is no module: ``expected`` from what was seen, and where it was seen."""
 
     name: str
@@ -75,7 +75,7 @@ class Formula:
     actual: Callable[[Seen], Tensor]
 
 
-Step = Child | Formula
+Step = Child | Calculation
 
 
 def layer_steps(module: Evaluator, call: Call) -> tuple[Step, ...]:
@@ -129,7 +129,7 @@ def _network(module: Evaluator, made: Layer, *, before: bool) -> Iterator[Step]:
                 f"{holder.node.class_name} is no network that a family describes"
             )
         first, second = (f"{at}.{name}" if at else name for name in (parts.first, parts.second))
-        yield Formula(
+        yield Calculation(
             "intermediate",
             lambda module, seen: activation(module.below(at) if at else module, parts.act)(
                 module.below(first)(seen.input(first))
@@ -140,9 +140,9 @@ def _network(module: Evaluator, made: Layer, *, before: bool) -> Iterator[Step]:
             yield _narrow(second, first, made.network_norm)
 
 
-def _add_and_norm(name: str, residual: str, added: str, norm: str) -> Formula:
+def _add_and_norm(name: str, residual: str, added: str, norm: str) -> Calculation:
     """Return norm(residual's input + added's output)."""
-    return Formula(
+    return Calculation(
         name,
         lambda module, seen: module.below(norm)(
             module.round(seen.input(residual) + seen.output(added))
@@ -151,18 +151,18 @@ def _add_and_norm(name: str, residual: str, added: str, norm: str) -> Formula:
     )
 
 
-def _add(name: str, residual: str, added: str, into: str) -> Formula:
+def _add(name: str, residual: str, added: str, into: str) -> Calculation:
     """Return residual's input + added's output, which is seen as the input of ``into``."""
-    return Formula(
+    return Calculation(
         name,
         lambda _, seen: seen.input(residual) + seen.output(added),
         lambda seen: seen.input(into),
     )
 
 
-def _narrow(second: str, residual: str, norm: str) -> Formula:
+def _narrow(second: str, residual: str, norm: str) -> Calculation:
     """Return norm(second(H) + residual's input)."""
-    return Formula(
+    return Calculation(
         "output & add & norm",
         lambda module, seen: module.below(norm)(
             module.round(module.below(second)(seen.input(second)) + seen.input(residual))

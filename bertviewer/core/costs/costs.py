@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from bertviewer.core.architecture.compute import Compute, ModuleCompute
+from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.costs.forward_pass import (
     INPUT,
@@ -36,7 +36,7 @@ from bertviewer.core.counting.variants import Build, ModelShapes, Values, Varian
 from bertviewer.core.errors import Cancelled
 from bertviewer.core.expressions.domains import joined
 from bertviewer.core.expressions.letters import LETTERS
-from bertviewer.core.expressions.symbols import Symbol, role_of, symbols_of
+from bertviewer.core.expressions.symbols import Symbol, quantity_of, symbols_of
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.system.library_words import one_line
@@ -47,7 +47,7 @@ USUAL_TOKENS = 128
 
 def derive_costs(
     config: Mapping[str, Any], build: Build, progress: Progress = no_progress
-) -> Compute:
+) -> Costs:
     """Derive and prove what a forward pass costs, in the configuration's letters and B and S.
 
     Args:
@@ -79,16 +79,16 @@ def derive_costs(
     if trials is None:
         return _nothing(inputs, "too few changed configurations run to prove a formula")
     own = {symbol.letter: symbol.value for symbol in symbols}
-    layers = tuple(symbol.letter for symbol in symbols if role_of(symbol) == "layers")
+    layers = tuple(symbol.letter for symbol in symbols if quantity_of(symbol) == "layers")
     peak, peak_fixed = derive_peak(variants, observed, layers, (real, own), trials)
     modules, domain = _modules(variants, observed, layers, [*trials, (real, own)])
     followed = {symbol.letter: observed.variable_of(symbol.letter) for symbol in symbols}
     variables = {letter: variable for letter, variable in followed.items() if variable}
-    return Compute(inputs, modules, peak, peak_fixed, variables, domain)
+    return Costs(inputs, modules, peak, peak_fixed, variables, domain)
 
 
-def _nothing(inputs: tuple[Symbol, ...], reason: str) -> Compute:
-    return Compute(inputs, {}, (), reason=reason)
+def _nothing(inputs: tuple[Symbol, ...], reason: str) -> Costs:
+    return Costs(inputs, {}, (), reason=reason)
 
 
 def _usual_tokens(config: Mapping[str, Any]) -> int:
@@ -115,7 +115,7 @@ def _modules(
     observed: Observations,
     layers: Sequence[str],
     trials: Sequence[ForwardTrial],
-) -> tuple[dict[str, ModuleCompute], str | None]:
+) -> tuple[dict[str, ModuleCosts], str | None]:
     """Return what is proven of every module at work in the last trial, the real model.
 
     And the domain that it is proven in.
@@ -141,7 +141,7 @@ def _modules(
     reasons = unexplained(observed, shapes, fitted, lengths, trials, paths=without)
     ends = {(entry_kind(name), owner_of(name)): found[name] for name in found if _is_shown(name)}
     modules = {
-        path: ModuleCompute(
+        path: ModuleCosts(
             macs=macs[0] if (macs := found[path]) else None,
             input_shape=ends.get((INPUT, path)),
             output_shape=ends.get((OUTPUT, path)),

@@ -10,7 +10,7 @@ from bertviewer.core.counting.contradictions import Contradictions
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.expressions.domains import divisors_in, is_met, letters_in
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
-from bertviewer.core.expressions.symbols import Symbol, is_standard, role_of, standard_letter
+from bertviewer.core.expressions.symbols import Symbol, is_standard, quantity_of, standard_letter
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class BrokenConditions:
         """Return the small number of its own that alone makes another architecture, if it does."""
         ((letter, _), *others) = change.items()
         symbol = self.symbols[letter]
-        is_own = role_of(symbol) == "width" and not standard_letter(symbol)
+        is_own = quantity_of(symbol) == "width" and not standard_letter(symbol)
         if others or not is_own or self.real[letter] > SMALL or letter in self.unlimited:
             return None
         now, before = self.models.facts(change), self.models.facts({})
@@ -92,7 +92,7 @@ class BrokenConditions:
 
     def counts(self, letter: str) -> bool:
         """Tell whether a letter changes numbers of modules."""
-        if role_of(self.symbols[letter]) == "layers":
+        if quantity_of(self.symbols[letter]) == "layers":
             return True
         return any(
             self.observed.counts_modules(variable)

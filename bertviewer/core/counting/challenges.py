@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from math import lcm
 
 from bertviewer.core.counting.observations import Observations, Variable
-from bertviewer.core.expressions.symbols import Symbol, is_width, place_of, role_of, standard_letter
+from bertviewer.core.expressions.symbols import (
+    Symbol,
+    is_width,
+    place_of,
+    quantity_of,
+    standard_letter,
+)
 
 HALVINGS = 2
 """So many times all numbers are shared out: one half of them is moved, and then the other."""
@@ -64,7 +70,7 @@ class Challenger:
                 steps[whole] = lcm(steps.get(whole, 1), int(part))
         values = observed.values
         for symbol in symbols.values():
-            if role_of(symbol) != "heads":
+            if quantity_of(symbol) != "heads":
                 continue
             for other in symbols.values():
                 if (
@@ -99,7 +105,7 @@ class Challenger:
                 new = values[letter] * draw.choice((2, 3))
             elif letter in parts:
                 new = self._divisor(letter, letters, draw)
-            elif variable.role == "layers" or self.observed.counts_modules(variable):
+            elif variable.quantity == "layers" or self.observed.counts_modules(variable):
                 new = values[letter] + draw.choice(_STEPS)
             elif letter in self.divisors or letter in self.steps:
                 together = (
@@ -141,7 +147,7 @@ class Challenger:
                     s.letter: values[main.letter]
                     for s in symbols
                     if main is not None
-                    and role_of(s) == like
+                    and quantity_of(s) == like
                     and values[s.letter] != values[main.letter]
                     and (standard_letter(s) or values[s.letter] > SMALL)
                     and standard_letter(s) != "K"
@@ -165,7 +171,7 @@ class Challenger:
                 parts_of_it = values[letter] // values[part]
                 if 1 < parts_of_it < values[part]:
                     yield {letter: parts_of_it * (values[part] + 1)}
-            if variable.role == "heads" and letter in parts:
+            if variable.quantity == "heads" and letter in parts:
                 wholes = [values[w] for w, divisors in self.divisors.items() if letter in divisors]
                 new = values[letter] + 1
                 while any(whole % new == 0 for whole in wholes):
@@ -183,7 +189,7 @@ class Challenger:
         small: list[str] = []
         for variable in self.observed.variables:
             letter = standard_letter(variable.symbols[0])
-            if variable.role != "width" or len(variable.symbols) > 1:
+            if variable.quantity != "width" or len(variable.symbols) > 1:
                 continue
             if not letter and 1 < values[variable.letter] <= SMALL:
                 small.append(variable.letter)
@@ -204,7 +210,7 @@ class Challenger:
         sizes = [
             variable.letter
             for variable in self.observed.variables
-            if variable.role in ("width", "size")
+            if variable.quantity in ("width", "size")
             and len(variable.symbols) == 1
             and not self.observed.counts_modules(variable)
         ]
@@ -220,9 +226,9 @@ class Challenger:
     def _together(self) -> Iterator[Change]:
         """Move numbers of one kind that no model takes another value of alone, all at once."""
         values = self.observed.values
-        for role in sorted({role_of(symbol) for symbol in self.held}):
-            letters = [symbol.letter for symbol in self.held if role_of(symbol) == role]
-            if role == "layers":
+        for quantity in sorted({quantity_of(symbol) for symbol in self.held}):
+            letters = [symbol.letter for symbol in self.held if quantity_of(symbol) == quantity]
+            if quantity == "layers":
                 yield {letter: values[letter] + 1 for letter in letters}
             yield {letter: values[letter] * 2 for letter in letters}
 
@@ -234,7 +240,7 @@ class Challenger:
         """
         observed = self.observed
         symbols = [symbol for variable in observed.variables for symbol in variable.symbols]
-        depths = [s for s in symbols if role_of(s) == "layers" and standard_letter(s)]
+        depths = [s for s in symbols if quantity_of(s) == "layers" and standard_letter(s)]
         for symbol in depths:
             if any(
                 _STEERS.search(other.key) and place_of(other) == place_of(symbol)

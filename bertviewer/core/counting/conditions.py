@@ -9,7 +9,7 @@ from bertviewer.core.counting.challenges import Change
 from bertviewer.core.counting.observations import Observations
 from bertviewer.core.expressions.domains import is_met, letters_in
 from bertviewer.core.expressions.evaluation import evaluate
-from bertviewer.core.expressions.symbols import Symbol, is_width, place_of, role_of
+from bertviewer.core.expressions.symbols import Symbol, is_width, place_of, quantity_of
 
 _DOUBLINGS = 7
 """So many times a step is doubled to find the multiple that a model rounds a number to."""
@@ -154,7 +154,9 @@ class Candidates:
         """Yield what may have to be divisible by what."""
         values = self.observed.values
         parts = frozenset[str]().union(*self.divisors.values())
-        heads = {letter for letter, symbol in self.symbols.items() if role_of(symbol) == "heads"}
+        heads = {
+            letter for letter, symbol in self.symbols.items() if quantity_of(symbol) == "heads"
+        }
         known = [(whole, part) for whole, some in self.divisors.items() for part in sorted(some)]
         ours = [
             (whole, part)
@@ -209,7 +211,7 @@ class Candidates:
 
     def _are_alike(self, one: str, other: str) -> bool:
         ours, theirs = self.symbols[one], self.symbols[other]
-        return role_of(ours) == role_of(theirs) and place_of(ours) == place_of(theirs)
+        return quantity_of(ours) == quantity_of(theirs) and place_of(ours) == place_of(theirs)
 
 
 def ratio(first: str, other: str, values: Mapping[str, int]) -> str:

@@ -27,7 +27,13 @@ from bertviewer.core.counting.variants import Build, ModelShapes, VariantBuilder
 from bertviewer.core.expressions.domains import joined, letters_in
 from bertviewer.core.expressions.evaluation import letters_of
 from bertviewer.core.expressions.letters import LABELS_KEY
-from bertviewer.core.expressions.symbols import Symbol, is_standard, others_of, role_of, symbols_of
+from bertviewer.core.expressions.symbols import (
+    Symbol,
+    is_standard,
+    others_of,
+    quantity_of,
+    symbols_of,
+)
 from bertviewer.core.progress import Progress, no_progress
 
 PINNINGS = 2
@@ -118,7 +124,7 @@ def _explained(
         found.append(_with_pinned(variants, real, pinned))
     if found[-1].reasons and real.lengths:
         found.append(with_plain_layers(variants, observed, real))
-    depths = {s.letter: s.value for s in variants.symbols if role_of(s) == "layers"}
+    depths = {s.letter: s.value for s in variants.symbols if quantity_of(s) == "layers"}
     return put_together(real, found, {**depths, **counting})
 
 

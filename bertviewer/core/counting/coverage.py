@@ -36,7 +36,7 @@ def untried(
     sizes = {
         variable.letter
         for variable in observed.variables
-        if variable.role in ("width", "size")
+        if variable.quantity in ("width", "size")
         and len(variable.symbols) == 1
         and not observed.counts_modules(variable)
     }

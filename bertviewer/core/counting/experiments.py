@@ -14,7 +14,7 @@ from bertviewer.core.counting.fresh_models import fresh_models
 from bertviewer.core.counting.observations import Misfit, Observations, Pair, Points, Variable
 from bertviewer.core.counting.templates import resemblance
 from bertviewer.core.counting.variants import ModelShapes, Values, VariantBuilder
-from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, role_of
+from bertviewer.core.expressions.symbols import Symbol, is_standard, is_width, quantity_of
 
 __all__ = ["Observations", "fresh_models", "observe"]
 
@@ -84,7 +84,7 @@ def _start(
     depths = {
         s.letter: s.value
         for s in variants.symbols
-        if role_of(s) == "layers" and s.value not in _lengths_of_lists(variants, s)
+        if quantity_of(s) == "layers" and s.value not in _lengths_of_lists(variants, s)
     }
 
     def shorter(layers: Values) -> ModelShapes | None:
@@ -127,7 +127,7 @@ def _idle(variants: VariantBuilder, base: ModelShapes, values: Values) -> dict[s
     expected to matter, and tried alone.
     """
     found: dict[str, int] = {}
-    candidates = [s for s in variants.symbols if role_of(s) == "width" and not is_standard(s)]
+    candidates = [s for s in variants.symbols if quantity_of(s) == "width" and not is_standard(s)]
     size = max(GROUP, len(candidates) // GROUPS)
     waiting = [candidates[at : at + size] for at in range(0, len(candidates), size)]
     while waiting:
@@ -147,20 +147,20 @@ def _idle(variants: VariantBuilder, base: ModelShapes, values: Values) -> dict[s
 
 def _tied(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Variable]:
     """Yield what to try for a symbol that cannot be changed alone: with an equal one, or others."""
-    role = role_of(symbol)
-    if role not in ("width", "layers"):
+    quantity = quantity_of(symbol)
+    if quantity not in ("width", "layers"):
         return
     equals = [
         other
         for other in others
-        if role_of(other) == role
+        if quantity_of(other) == quantity
         and (other.value, values[other.letter]) == (symbol.value, values[symbol.letter])
     ]
     for other in equals:
         yield Variable((symbol, other))
     if len(equals) > 1:
         yield Variable((symbol, *equals))
-    if role == "layers":
+    if quantity == "layers":
         return
     place = symbol.key.rpartition(".")[0]
     if symbol.key.rpartition(".")[2].isdigit():
@@ -169,7 +169,7 @@ def _tied(symbol: Symbol, others: list[Symbol], values: Values) -> Iterator[Vari
         other
         for other in others
         if other.value != symbol.value
-        and role_of(other) in ("width", "heads")
+        and quantity_of(other) in ("width", "heads")
         and other.key.rpartition(".")[0] == place
         and max(values[symbol.letter], values[other.letter])
         % min(values[symbol.letter], values[other.letter])
@@ -246,10 +246,10 @@ def _nearby_values(variable: Variable, value: int) -> list[int]:
     """
     multiples = [value * factor for factor in (2, 4, 3, 5)]
     parts = [value // part for part in (2, 3, 4, 5, 7) if value % part == 0]
-    if variable.role == "layers":
+    if variable.quantity == "layers":
         # With lists that have an entry for each, there is no longer one.
         return [value + 1, value + 2, value * 2, *range(value - 1, max(value - 3, 0), -1)]
-    if variable.role == "heads":
+    if variable.quantity == "heads":
         return [*parts, *multiples]
     return multiples[:2] if len(variable.symbols) > 1 else [*multiples, *parts]
 

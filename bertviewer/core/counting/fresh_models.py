@@ -111,7 +111,7 @@ class _Maker:
     def __post_init__(self) -> None:
         seen, variables = self.observed, self.observed.variables
         divisors = (v.letter for v in variables if _divides(seen, v))
-        counting = (v.letter for v in variables if seen.counts_modules(v) or v.role == "layers")
+        counting = (v.letter for v in variables if seen.counts_modules(v) or v.quantity == "layers")
         object.__setattr__(self, "divisors", frozenset(divisors))
         object.__setattr__(self, "counting", frozenset(counting))
 
@@ -154,7 +154,7 @@ class _Maker:
                 fresh[letter] = value * 2 ** (3 + (index + attempt) % 4)
             elif gentle or len(variable.symbols) > 1:
                 fresh[letter] = value * prime * factor
-            elif variable.role == "width":
+            elif variable.quantity == "width":
                 heads, power = self._divisor(value)
                 # Divisors grow by the factor: what they divided must be a multiple of that too.
                 step = even * factor ** max(power, 1) * lcm(heads, step)
@@ -181,7 +181,7 @@ class _Maker:
 
 def _divides(observed: Observations, variable: Variable) -> bool:
     """Tell whether something became smaller where the variable grew: it divides."""
-    if variable.role == "heads":
+    if variable.quantity == "heads":
         return True
     base, start = observed.base, observed.values[variable.letter]
     for value, model in observed.seen[variable.letter]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bertviewer.core.counting.variants import ModelShapes, Values
-from bertviewer.core.expressions.letters import Role
-from bertviewer.core.expressions.symbols import Symbol, role_of
+from bertviewer.core.expressions.letters import Quantity
+from bertviewer.core.expressions.symbols import Symbol, quantity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Variable:
         return self.symbols[0].letter
 
     @property
-    def role(self) -> Role:
-        """How it may be changed."""
-        return role_of(self.symbols[0])
+    def quantity(self) -> Quantity:
+        """What it counts, which says how it may be changed."""
+        return quantity_of(self.symbols[0])
 
     def at(self, value: int, values: Values) -> dict[str, int] | None:
         """Return all its letters' values where its own is ``value``; ``None`` for broken ones.

@@ -14,7 +14,7 @@ from transformers.initialization import no_init_weights
 
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.expressions.letters import LABELS_KEY
-from bertviewer.core.expressions.symbols import Symbol, role_of
+from bertviewer.core.expressions.symbols import Symbol, quantity_of
 from bertviewer.core.progress import Progress
 
 Build = Callable[[Mapping[str, Any]], torch.nn.Module]
@@ -151,7 +151,7 @@ class VariantBuilder:
         for name in symbol.key.split(".")[:-1]:
             part = part[name]
         return (
-            role_of(symbol) == "layers"
+            quantity_of(symbol) == "layers"
             and isinstance(part, Mapping)
             and any(goes_by_layer(entries, symbol.value) for entries in part.values())
         )
@@ -222,7 +222,7 @@ def _change(config: dict[str, Any], symbol: Symbol, value: int, *, lists_follow:
         # The names of the labels would contradict the new number of them.
         part.pop("id2label", None)
         part.pop("label2id", None)
-    if lists_follow and role_of(symbol) == "layers":
+    if lists_follow and quantity_of(symbol) == "layers":
         # Lists with an entry for each layer (the kind of its attention) go on in the same pattern.
         for name, entries in part.items():
             if name != key and goes_by_layer(entries, symbol.value):

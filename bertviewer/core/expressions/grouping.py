@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from bertviewer.core.expressions.counts import changed, read_count
 from bertviewer.core.expressions.polynomials import Polynomial, total
-from bertviewer.core.expressions.symbols import Symbol, place_of, role_of, standard_letter
+from bertviewer.core.expressions.symbols import Symbol, place_of, quantity_of, standard_letter
 
 LARGEST = 8
 """A width that is more times another than this is no rule that a person would declare."""
@@ -47,7 +47,7 @@ def _relations_in(symbols: list[Symbol]) -> Iterable[Relation]:
         letter = standard_letter(symbol)
         if letter == "A_kv" and heads is not None and heads.value == symbol.value:
             yield _equal(symbol.letter, heads.letter)
-        if width is None or symbol is width or role_of(symbol) != "width":
+        if width is None or symbol is width or quantity_of(symbol) != "width":
             continue
         if letter == "K":
             if heads is not None and heads.value * symbol.value == width.value:

@@ -4,8 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Role = Literal["size", "width", "heads", "layers"]
-"""How a number may be changed: freely, in multiples of the heads, with the heads, as a depth."""
+Quantity = Literal["size", "width", "heads", "layers"]
+"""What a number counts, which says how it may be changed.
+
+A size freely, a width in multiples of the heads, heads with the widths, layers as a depth.
+"""
 
 LABELS_KEY = "num_labels"
 """The labels have no number in a saved configuration: it is the length of ``id2label``."""
@@ -17,7 +20,7 @@ class Letter:
 
     letter: str
     keys: tuple[str, ...]
-    role: Role
+    quantity: Quantity
     meaning: str
 
 
@@ -105,7 +108,7 @@ _DEPTH = re.compile(
 def is_depth(key: str) -> bool:
     """Tell whether a configuration's key is a number of layers, by its name."""
     standard = BY_KEY.get(key)
-    return standard.role == "layers" if standard else _DEPTH.search(key) is not None
+    return standard.quantity == "layers" if standard else _DEPTH.search(key) is not None
 
 
 def letter_order(letter: str) -> tuple[int, str]:

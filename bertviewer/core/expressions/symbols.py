@@ -17,7 +17,7 @@ from bertviewer.core.expressions.letters import (
     LETTERS,
     STANDARD_LETTERS,
     WIDTHS,
-    Role,
+    Quantity,
     is_depth,
 )
 
@@ -90,11 +90,11 @@ def others_of(config: Mapping[str, Any]) -> tuple[Symbol, ...]:
     return tuple(islice(_others_in(config, (), keys, taken), MOST_OTHERS))
 
 
-def role_of(symbol: Symbol) -> Role:
-    """Return how the number behind a symbol may be changed; a guess by name for own keys."""
+def quantity_of(symbol: Symbol) -> Quantity:
+    """Return what the number behind a symbol counts; a guess by name for own keys."""
     key = _last(symbol.key)
     if key in BY_KEY:
-        return BY_KEY[key].role
+        return BY_KEY[key].quantity
     if not key:
         return "size"
     if is_depth(key):

@@ -13,6 +13,11 @@ KEYS_AND_VALUES = frozenset({"key", "value", "k", "v", "k_proj", "v_proj"})
 """What they call its layers that read the encoder's states."""
 
 
+def is_cross_attention(path: str) -> bool:
+    """Tell whether a module is a layer's attention to an encoder, or stands in it."""
+    return not CROSS_ATTENTIONS.isdisjoint(path.split("."))
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     """The modules of a feed-forward network by their names: second(act(first(X))).

@@ -170,7 +170,10 @@ class Graph:
         if word in MOVEMENT:
             if "dropout" in word and _is_training(operation):
                 return
-            self._moved[operation.results[0]] = taken, _told(word, before, operation, self.trace)
+            self._moved[operation.results[0]] = (
+                taken,
+                _movement(word, before, operation, self.trace),
+            )
         elif word in SELECTION:
             if word == "__getitem__" and not self._is_basic(operation.args[1]):
                 return
@@ -264,7 +267,8 @@ def _one_index(index: Operand) -> str:
     return "…" if _is_ellipsis(index) else str(index)
 
 
-def _told(word: str, before: Value, operation: Operation, trace: Trace) -> str:
+def _movement(word: str, before: Value, operation: Operation, trace: Trace) -> str:
+    """Return what was done to a tensor, in people's words."""
     after = trace.values[operation.results[0]]
     if before.dtype != after.dtype:
         return f"to {after.dtype}"

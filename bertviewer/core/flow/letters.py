@@ -15,7 +15,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Letters
 from bertviewer.core.counting.variants import Build, ModelShapes, Values, VariantBuilder
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
-from bertviewer.core.expressions.symbols import Symbol, role_of
+from bertviewer.core.expressions.symbols import Symbol, quantity_of
 from bertviewer.core.flow.inputs.texts import SENTENCES, TARGET_TOKENS, TOKENS
 from bertviewer.core.flow.macs import innermost_calls
 from bertviewer.core.flow.meta_trace import meta_trace
@@ -118,10 +118,10 @@ def _changed(symbols: Sequence[Symbol], own: Values) -> Iterator[dict[str, int]]
     for attempt, heads in enumerate(_HEADS):
         factors: dict[str, int] = {}
         for place, symbol in enumerate(variables):
-            role = role_of(symbol)
-            if role == "layers":
+            quantity = quantity_of(symbol)
+            if quantity == "layers":
                 factors[symbol.letter] = 1
-            elif role == "heads":
+            elif quantity == "heads":
                 factors[symbol.letter] = heads
             else:
                 factors[symbol.letter] = heads * _PRIMES[(place + attempt) % len(_PRIMES)]
@@ -156,7 +156,7 @@ def _expressions(
     )
     ends = {
         size: None
-        for module in (architecture.compute.modules.values() if architecture.compute else ())
+        for module in (architecture.costs.modules.values() if architecture.costs else ())
         for size in (*(module.input_shape or ()), *(module.output_shape or ()))
         if not size.isdecimal()
     }

@@ -53,7 +53,7 @@ class FlowReader:
 
     def flows(self, lengths: Mapping[str, int]) -> Flows:
         """Return the flows of all modules that were called, once for those that do the same."""
-        kinds: dict[str, Flow] = {}
+        distinct: dict[str, Flow] = {}
         like: dict[str, str] = {}
         firsts: dict[Hashable, str] = {}
         for path, numbers in self.trace.calls_of.items():
@@ -62,10 +62,10 @@ class FlowReader:
                 continue  # it hands on what it takes
             first = firsts.setdefault(signature(self.graph, call), path)
             if first == path:
-                kinds[path] = self.flow(path)
+                distinct[path] = self.flow(path)
             else:
                 like[path] = first
-        return Flows(kinds, like, self._missing(), lengths)
+        return Flows(distinct, like, self._missing(), lengths)
 
     def _missing(self) -> dict[str, str]:
         """Return why the module in which the trace stopped, and those around it, have no flow."""

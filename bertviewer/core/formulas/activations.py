@@ -58,7 +58,6 @@ def torch_gelu(view: ModuleView) -> Formula:
 def gelu(view: ModuleView) -> Formula:
     """Exact GELU (Hendrycks & Gimpel 2016, section 2)."""
     return Formula(
-        role="gelu",
         title="GELU, exact",
         summary="A smooth gate: each number is weighted by how likely a standard normal "
         "variable is to be smaller than it.",
@@ -83,7 +82,6 @@ def gelu(view: ModuleView) -> Formula:
 def gelu_tanh(view: ModuleView) -> Formula:
     """GELU by tanh (Hendrycks & Gimpel 2016, section 2, the approximation)."""
     return Formula(
-        role="gelu",
         title="GELU, tanh form",
         summary="A smooth gate: the exact GELU, approximated with tanh.",
         maths=(f"{GELU_TANH}(x) = x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))",),
@@ -104,7 +102,6 @@ def clipped_gelu(view: ModuleView) -> Formula:
     """Exact GELU, cut off at both ends (transformers' "gelu_10", for small integer types)."""
     low, high = view.attribute("min"), view.attribute("max")
     return Formula(
-        role="gelu",
         title="GELU, clipped",
         summary="A smooth gate: the exact GELU, cut off below and above.",
         maths=(
@@ -126,7 +123,6 @@ def clipped_gelu(view: ModuleView) -> Formula:
 def quick_gelu(view: ModuleView) -> Formula:
     """GELU by a sigmoid (Hendrycks & Gimpel 2016, section 2)."""
     return Formula(
-        role="gelu",
         title="GELU, sigmoid form",
         summary="A smooth gate: the exact GELU, approximated with a sigmoid.",
         maths=('op("QuickGELU")(x) = x sigma(1.702 x), quad sigma(z) = 1 / (1 + e^(-z))',),
@@ -140,7 +136,6 @@ def quick_gelu(view: ModuleView) -> Formula:
 def relu(view: ModuleView) -> Formula:
     """ReLU (Nair & Hinton 2010)."""
     return Formula(
-        role="relu",
         title="ReLU",
         summary="Keeps what is positive and sets the rest to 0.",
         maths=('op("ReLU")(x) = max(0, x)',),
@@ -154,7 +149,6 @@ def relu(view: ModuleView) -> Formula:
 def silu(view: ModuleView) -> Formula:
     """SiLU, also called swish (Hendrycks & Gimpel 2016; Elfwing et al. 2018)."""
     return Formula(
-        role="silu",
         title="SiLU",
         summary="A smooth gate: each number is weighted by its own sigmoid.",
         maths=('op("SiLU")(x) = x sigma(x), quad sigma(z) = 1 / (1 + e^(-z))',),
@@ -168,7 +162,6 @@ def silu(view: ModuleView) -> Formula:
 def tanh(view: ModuleView) -> Formula:
     """Hyperbolic tangent."""
     return Formula(
-        role="tanh",
         title="Hyperbolic tangent",
         summary="Squeezes each number into the range from −1 to 1.",
         maths=("tanh(x) = (e^x - e^(-x)) / (e^x + e^(-x))",),
@@ -186,7 +179,6 @@ def tanh(view: ModuleView) -> Formula:
 def sigmoid(view: ModuleView) -> Formula:
     """The logistic function."""
     return Formula(
-        role="sigmoid",
         title="Logistic function",
         summary="Squeezes each number into the range from 0 to 1.",
         maths=("sigma(x) = 1 / (1 + e^(-x))",),

@@ -99,7 +99,6 @@ def attention_formula(
     whom = "the encoder's output" if heads.cross else "the sequence itself"
     manner = "Multi-head" if heads.shared == 1 else "Grouped-query"
     return Formula(
-        role="self-attention",
         title=f"{manner} {kind}{after}",
         summary=f"Each position looks at {whom} and takes a weighted mean of what it finds, "
         f"{heads.parallel}.",

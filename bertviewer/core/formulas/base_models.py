@@ -33,7 +33,6 @@ def base_model(view: ModuleView) -> Formula:
         terms.append(Term("y_0", "row of Y for the first token"))
         terms.append(Term("p", "pooled output: one vector for the whole sequence"))
     return Formula(
-        role="base model",
         title="Encoder model",
         summary="Turns a sequence of token ids into one vector per token that knows its context.",
         maths=tuple(lines),
@@ -61,7 +60,6 @@ def gpt2_model(view: ModuleView) -> Formula:
     words, places = view.tensors["wte.weight"].shape, view.tensors["wpe.weight"].shape
     count, norm = len(view.below("h").children), norm_of(view, "ln_f")
     return Formula(
-        role="base model",
         title="Decoder-only model",
         summary="Turns a sequence of token ids into one vector per token that knows what came "
         "before it.",
@@ -98,7 +96,6 @@ def torch_transformer(view: ModuleView) -> Formula:
     width = view.integer("d_model")
     shape = f"[S, {width}]" if width else None
     return Formula(
-        role="base model",
         title="Encoder-decoder",
         summary="Reads one sequence with the encoder and writes another with the decoder, which "
         "looks at the encoder's output.",
@@ -124,7 +121,6 @@ def transformer_base(view: ModuleView) -> Formula:
     table = view.tensors["embedding.weight"].shape
     width = table[1]
     return Formula(
-        role="base model",
         title="Encoder-decoder with embeddings",
         summary="Reads a source sequence of token ids and writes a target sequence; both share one "
         "table of token vectors.",
@@ -162,7 +158,6 @@ def encoder_decoder(view: ModuleView) -> Formula:
         return _encoder_only(view, table)
     view.below("encoder")
     return Formula(
-        role="base model",
         title="Encoder-decoder with embeddings",
         summary="Reads one sequence of token ids with the encoder and writes another with the "
         "decoder, which looks at the encoder's output.",
@@ -196,7 +191,6 @@ def _encoder_only(view: ModuleView, table: tuple[int, ...]) -> Formula:
     """T5's encoder alone."""
     view.below("encoder")
     return Formula(
-        role="base model",
         title="Encoder model",
         summary="Turns a sequence of token ids into one vector per token that knows its context.",
         maths=(f'{sized("Y", "S", table[1])} = "Encoder"(t)',),

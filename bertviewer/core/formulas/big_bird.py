@@ -63,7 +63,6 @@ def answer_head(view: ModuleView) -> Formula:
     inner = network.maths(sized("X", "S", network.first.inputs))
     scores = layer.maths(sized("T", "S", layer.inputs))
     return Formula(
-        role="head",
         title="Question answering head",
         summary="Scores for every token whether the answer starts or ends there.",
         maths=(
@@ -90,7 +89,6 @@ def question_answering(view: ModuleView) -> Formula:
     """Where an answer starts and ends; the question is out of the race (transformers' code)."""
     width = view.width
     return Formula(
-        role="task model",
         title="Question answering model",
         summary="Scores for every token whether the answer starts or ends there.",
         maths=(

@@ -46,7 +46,6 @@ def add_and_norm(view: ModuleView) -> Formula:
     """The attention's projection with add & norm (Vaswani et al. 2017, section 3.1)."""
     dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
     return Formula(
-        role="add & norm",
         title="Output projection, add & norm",
         summary="Mixes the heads' outputs, adds the attention's input (the residual) and "
         "normalises the sum.",
@@ -78,7 +77,6 @@ def widened(view: ModuleView, act: str) -> Formula:
     """Return the formula of a first half with this activation."""
     dense = view.affine("dense")
     return Formula(
-        role="feed-forward, first half",
         title="Feed-forward network, first half",
         summary=f"{widens(dense)} each position's vector from {dense.inputs} to {dense.outputs} "
         "features and bends it.",
@@ -105,7 +103,6 @@ def narrowing(view: ModuleView) -> Formula:
     """Second half of the feed-forward network with add & norm (Vaswani et al. 2017, 3.1, 3.3)."""
     dense, norm = view.affine("dense"), norm_of(view, "LayerNorm")
     return Formula(
-        role="feed-forward, second half",
         title="Feed-forward network, second half, add & norm",
         summary=f"Brings each vector back to {dense.outputs} features, adds the network's input "
         "(the residual) and normalises the sum.",
@@ -179,7 +176,6 @@ def pre_norm_feed_forward(view: ModuleView) -> Formula:
 def _block(view: ModuleView, dense: Affine, inner: str, norm: Norm, children: str) -> Formula:
     cross = "Cross" in inner
     return Formula(
-        role="attention block",
         title="Attention block",
         summary="The first sub-layer of a layer: attention, its output projection, the residual "
         f"and {norm.one}.",
@@ -208,7 +204,6 @@ def _pre_norm(
     inner = f"{norm.operator}(X)" + (f", {more}" if more else "")
     kind = "feed-forward network" if "Feed" in name else "attention"
     return Formula(
-        role="sub-layer",
         title=("Feed-forward" if "Feed" in name else "Attention") + " sub-layer, pre-norm",
         summary=f"Normalises its input, runs it through the {kind} and adds the "
         "result to the input (the residual).",

@@ -31,25 +31,20 @@ def formula_of(
     return _of_flow(view)
 
 
-def maths_of(node: ModuleNode, architecture: Architecture) -> str | None:
-    r"""Return the formula's lines joined by Typst's line break in mathematics (``\``)."""
-    return _maths(ModuleView.of(node, architecture))[0]
-
-
 def with_formulas(architecture: Architecture) -> Architecture:
     """Return an architecture with the lines of every module's formula, and where it is from."""
     written: dict[object, tuple[str | None, FormulaFrom | None]] = {}
-    by_path = equal_modules(architecture)
+    numbers = equal_modules(architecture)
     flows = architecture.flows
     modules = []
     for node in architecture.modules:
         # Modules that are built alike may be called in ways of their own.
         first = None if flows is None else flows.like.get(node.path, node.path)
-        called = first if flows is not None and first in flows.kinds else None
-        kind = by_path[node.path], reads_target(node, architecture), called
-        if kind not in written:
-            written[kind] = _maths(ModuleView.of(node, architecture))
-        maths, origin = written[kind]
+        called = first if flows is not None and first in flows.distinct else None
+        facts = numbers[node.path], reads_target(node, architecture), called
+        if facts not in written:
+            written[facts] = _maths(ModuleView.of(node, architecture))
+        maths, origin = written[facts]
         modules.append(replace(node, forward_formula=maths, formula_from=origin))
     return replace(architecture, modules=tuple(modules))
 
@@ -71,7 +66,7 @@ def _of_role(view: ModuleView) -> Formula | None:
     except (LookupError, TypeError, ValueError):
         return None
     if reads_target(view.node, view.architecture) or (
-        formula.role == "task model" and has_target(view.architecture)
+        role.name == "task model" and has_target(view.architecture)
     ):
         return of_target(formula)
     return formula

@@ -41,7 +41,6 @@ def disentangled_attention(view: ModuleView) -> Formula:
     what = ", comparing contents with contents and contents with distances" if parts.kinds else ""
     talking = "; talking heads: Shazeer et al. 2020" if parts.talks else ""
     return Formula(
-        role="self-attention",
         title="Disentangled self-attention",
         summary=f"Each position looks at the sequence itself{what}, {parts.heads.parallel}.",
         maths=_maths(parts),

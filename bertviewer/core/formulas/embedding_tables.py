@@ -66,7 +66,6 @@ def offset_positions(view: ModuleView) -> Formula:
     if offset is None:
         raise LookupError("no offset")
     return Formula(
-        role="embedding",
         title="Position embedding with an offset",
         summary="Gives each position in the sequence its vector.",
         maths=(
@@ -95,7 +94,6 @@ def sinusoids(view: ModuleView) -> Formula:
     half = (width + 1) // 2
     angle = f"s / 10000^(2i \\/ {width})"
     return Formula(
-        role="embedding",
         title="Sinusoidal position embedding",
         summary="Gives each position in the sequence a fixed vector of sines and cosines.",
         maths=(
@@ -155,7 +153,6 @@ def _rotation(view: ModuleView, size: int, base: str, angle: str) -> Formula:
     half = size // 2
     function = 'op("RoPE")'
     return Formula(
-        role="rotary positions",
         title="Rotary position embedding",
         summary="Gives the angles by which attention turns queries and keys, so that their "
         "product knows how far apart two tokens stand.",
@@ -203,7 +200,6 @@ def _table(
     widths = view.keys("embedding width", "width")
     keys = view.keys(*_choices(view.node.name))
     return Formula(
-        role="embedding",
         title="Scaled embedding" if terms else "Embedding",
         summary=use_of(
             view,

@@ -40,7 +40,6 @@ def embeddings(view: ModuleView) -> Formula:
     norm = norm_of(view, "LayerNorm")
     terms += norm.terms
     return Formula(
-        role="embeddings",
         title="Embeddings",
         summary=_summary(types is not None, places is not None),
         maths=(

@@ -1,19 +1,20 @@
-"""Modules of a kind: equal in all that a formula may ask of them."""
+"""Which modules are equal: in all that a formula may ask of them."""
 
 from collections.abc import Hashable
 
 from bertviewer.core.architecture.architecture import Architecture, ancestors
+from bertviewer.core.families.layer import is_cross_attention
 
 LAYER_NUMBER = "layer_idx"
 """The attribute of a module that says in which layer it is. No formula asks for it."""
 
 
 def equal_modules(architecture: Architecture) -> dict[str, int]:
-    """Return the number of each module's kind by its path.
+    """Return a number by each module's path, the same for modules that are equal.
 
-    Two modules are of a kind if they and all below them have the same names, classes, attributes
-    and tensors, and stand in a layer's cross-attention or not; a layer's own number does not count.
-    A thousand layers have the kinds of one.
+    Two are equal if they and all below them have the same names, classes, attributes and tensors,
+    and stand in a layer's cross-attention or not; a layer's own number does not count. A thousand
+    layers have the numbers of one.
     """
     tensors: dict[str, list[Hashable]] = {node.path: [] for node in architecture.modules}
     for tensor in architecture.parameters:
@@ -27,14 +28,14 @@ def equal_modules(architecture: Architecture) -> dict[str, int]:
         attributes = node.attributes
         if LAYER_NUMBER in attributes:
             attributes = {n: v for n, v in attributes.items() if n != LAYER_NUMBER}
-        kind = (
+        facts = (
             "" if node.repeat else node.name,
             node.class_name,
             # RoFormer's attention to an encoder is of the same class as its self-attention.
-            "crossattention" in node.path,
+            is_cross_attention(node.path),
             repr(attributes),  # 1, 1.0 and True are equal, and written in other ways
             tuple(tensors[node.path]),
             tuple((child.name, found[child.path]) for child in architecture.children(node.path)),
         )
-        found[node.path] = numbers.setdefault(kind, len(numbers))
+        found[node.path] = numbers.setdefault(facts, len(numbers))
     return found

@@ -53,7 +53,6 @@ def embeddings(view: ModuleView) -> Formula:
         lines.append(f"{sized('y_s', words[1])} = {norm.operator}(e_s)")
         terms += norm.terms
     return Formula(
-        role="embeddings",
         title="Embeddings",
         summary="Turns token ids into vectors: looks up a vector for each token"
         + (" and its place and adds them." if places else "."),
@@ -76,7 +75,6 @@ def add(view: ModuleView) -> Formula:
     dense = view.affine("dense")
     inner = dense.maths(sized("Z", "S", dense.inputs))
     return Formula(
-        role="add",
         title="Projection and residual",
         summary=f"Brings each vector to {dense.outputs} features and adds the sub-layer's input "
         "(the residual).",
@@ -101,7 +99,6 @@ def attention_block(view: ModuleView) -> Formula:
     other = (Term('X_"enc"', "the encoder's output"),) if view.is_cross else ()
     inner = dense.maths(sized("Z", "S", dense.inputs), "O")
     return Formula(
-        role="attention block",
         title="Attention block, pre-norm",
         summary=f"The first sub-layer of a layer: {norm.one}, attention, its output projection "
         "and the residual.",
@@ -154,7 +151,6 @@ def lm_head(view: ModuleView) -> Formula:
     inner = dense.maths(sized("X", "S", dense.inputs), "1")
     scores = decoder.maths("T", '"dec"')
     return Formula(
-        role="language-model head",
         title="Language-model head",
         summary="Scores every vocabulary entry at every position.",
         maths=(
@@ -182,7 +178,6 @@ def contacts(view: ModuleView) -> Formula:
     layer = view.affine("regression")
     maths = layer.maths(sized("F_(i j)", layer.inputs), sizes=False)
     return Formula(
-        role="head",
         title="Contact head",
         summary="Tells for each two amino acids how likely they touch, from the attention of all "
         "heads of all layers.",

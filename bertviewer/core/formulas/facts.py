@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.families.heads import HEADS_WITHOUT_CALLS, OF_WHOLE_SEQUENCES
+from bertviewer.core.families.torch_nn import DROPOUT, TABLE
 from bertviewer.core.formulas.module_view import ModuleView
 
 _POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_embedding")
@@ -15,7 +17,6 @@ _OF_SEQUENCES = (
     *("classification_head.dense", "classification_head.out_proj"),
 )
 _OF_DISTANCES = ("pos_key_proj", "pos_query_proj", "pos_proj", "pos_q_proj")
-_WHOLE_SEQUENCES = ("ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice")
 
 
 def drops_out(view: ModuleView) -> bool:
@@ -41,14 +42,14 @@ def scores_with_table(view: ModuleView) -> bool:
     first = table.tied_to or table.name
     classes = {node.path: node.class_name for node in architecture.modules}
     holders = (t.owner for t in architecture.parameters if first in (t.name, t.tied_to))
-    return not all("Embedding" in classes[holder] for holder in holders)
+    return not all(TABLE in classes[holder] for holder in holders)
 
 
 def is_called(view: ModuleView) -> bool:
-    """Tell whether a model calls a module; MobileBERT's head multiplies by two weights at once."""
+    """Tell whether a model calls a module."""
     path = view.node.parent
     return not any(
-        node.path == path and node.class_name == "MobileBertLMPredictionHead"
+        node.path == path and node.class_name in HEADS_WITHOUT_CALLS
         for node in view.architecture.modules
     )
 
@@ -120,7 +121,7 @@ def works_by_position(view: ModuleView) -> bool:
     if path.endswith((".query_proj", ".key_proj")) and view.config.get("share_att_key"):
         return False  # DeBERTa's, which the distances go through as well
     # One that is called score goes over all positions, and one row of the result is kept.
-    ends_whole = path in (".classifier", ".head.dense") and root.endswith(_WHOLE_SEQUENCES)
+    ends_whole = path in (".classifier", ".head.dense") and root.endswith(OF_WHOLE_SEQUENCES)
     return not ends_whole
 
 
@@ -156,7 +157,7 @@ def _below(view: ModuleView) -> Iterator[ModuleNode]:
 def _chance(node: ModuleNode) -> float:
     """Return the largest chance of a drop that a module notes of itself."""
     named = [value for name, value in node.attributes.items() if "drop" in name]
-    if "Dropout" in node.class_name:
+    if DROPOUT in node.class_name:
         named += [node.attributes.get("p")]
     return max(
         (float(v) for v in named if isinstance(v, int | float) and not isinstance(v, bool)),

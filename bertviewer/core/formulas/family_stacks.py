@@ -21,7 +21,6 @@ _WORD, _PLACE = 'W_"word"', 'W_"pos"'
 class _Stack:
     """A stack's words, its first line, and what is peculiar to it."""
 
-    role: str
     title: str
     summary: str
     start: str
@@ -54,7 +53,6 @@ def bart_stack(view: ModuleView) -> Formula:
         sum_ = f"c thick {sum_}"
         terms += (Term("c", "factor on the token vectors", f"{scale:g}"),)
     stack = _Stack(
-        role="stack",
         title="Decoder with its embeddings" if decoder else "Encoder with its embeddings",
         summary="Looks up token and position vectors, adds and normalises them, and runs the "
         "layers one after another.",
@@ -82,7 +80,6 @@ def t5_stack(view: ModuleView) -> Formula:
     words = view.tensors["embed_tokens.weight"].shape
     decoder = view.attribute("is_decoder") is True
     stack = _Stack(
-        role="stack",
         title="Decoder with its embeddings" if decoder else "Encoder with its embeddings",
         summary="Looks up token vectors, runs the layers one after another and normalises what "
         "they give.",
@@ -111,7 +108,6 @@ def decoder_model(view: ModuleView) -> Formula:
     if scaled:
         terms += (Term("c", "factor on the token vectors", f"{factor:g}"),)
     stack = _Stack(
-        role="base model",
         title="Decoder-only model",
         summary="Turns a sequence of token ids into one vector per token that knows what came "
         "before it.",
@@ -140,7 +136,6 @@ def modernbert_model(view: ModuleView) -> Formula:
     """ModernBERT: embeddings, pre-norm layers, a last norm (Warner et al. 2024, section 2.1)."""
     words = view.tensors["embeddings.tok_embeddings.weight"].shape
     stack = _Stack(
-        role="base model",
         title="Encoder model",
         summary="Turns a sequence of token ids into one vector per token that knows its context.",
         start=f'{sized("X_0", "S", words[1])} = "Embeddings"(t)',
@@ -168,7 +163,6 @@ def modernbert_embeddings(view: ModuleView) -> Formula:
     words = view.tensors["tok_embeddings.weight"].shape
     norm = norm_of(view, "norm")
     return Formula(
-        role="embeddings",
         title="Embeddings",
         summary="Turns token ids into vectors: looks up a vector for each token and normalises it.",
         maths=(f"{sized('y_s', words[1])} = {norm.operator}({sized(_WORD, *words)}[t_s])",),
@@ -211,7 +205,6 @@ def _formula(view: ModuleView, stack: _Stack) -> Formula:
     last = f"{stack.norm.operator}(X_{count})" if stack.norm else f"X_{count}"
     norm = stack.norm.terms if stack.norm and stack.norm.terms[0] not in stack.terms else ()
     return Formula(
-        role=stack.role,
         title=stack.title,
         summary=stack.summary,
         maths=(

@@ -129,7 +129,6 @@ def split_feed_forward(view: ModuleView) -> Formula:
 def _formula(view: ModuleView, network: Network, notes: tuple[str, ...]) -> Formula:
     first, gated = network.first, network.gate is not None
     return Formula(
-        role="feed-forward",
         title="Gated feed-forward network" if gated else "Feed-forward network",
         summary=f"{widens(first)} each position's vector from {first.inputs} to {first.outputs} "
         "features, "

@@ -25,7 +25,6 @@ class Formula:
     on the module; ``source`` is the paper and section, or the code, that the formula follows.
     """
 
-    role: str
     title: str
     summary: str
     maths: tuple[str, ...]

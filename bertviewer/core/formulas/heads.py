@@ -32,7 +32,6 @@ def pooler(view: ModuleView) -> Formula:
     """Linear layer and tanh on the first token (Devlin et al. 2019, section 3.1, the vector C)."""
     dense = view.affine("dense")
     return Formula(
-        role="pooler",
         title="Pooler",
         summary="Makes one vector that stands for the whole sequence, from the first token's "
         "vector: a linear layer and tanh.",
@@ -61,7 +60,6 @@ def transform(view: ModuleView) -> Formula:
     names = ("transform_act_fn", "activation", "act")
     act = operator_of(view, next(name for name in names if name in view.children))
     return Formula(
-        role="head transform",
         title="Prediction head's transform",
         summary="Prepares each position's vector for the prediction of its token.",
         maths=(
@@ -86,7 +84,6 @@ def context_pooler(view: ModuleView) -> Formula:
     dense = view.affine("dense")
     act = operator_named(str(view.config["pooler_hidden_act"]))
     return Formula(
-        role="pooler",
         title="Context pooler",
         summary="Makes one vector that stands for the whole sequence, from the first token's "
         "vector.",
@@ -112,7 +109,6 @@ def lm_head(view: ModuleView) -> Formula:
     lines, terms = lm_transform(view)
     scores = decoder.maths("T", quoted := '"dec"')
     return Formula(
-        role="language-model head",
         title="Language-model head",
         summary="Scores every vocabulary entry at every position.",
         maths=(*lines, f"{sized('L', 'S', decoder.outputs)} = {scores}"),
@@ -137,7 +133,6 @@ def mlm_only(view: ModuleView) -> Formula:
 def wrapper(view: ModuleView, vocabulary: int) -> Formula:
     """Return the formula of what only holds a head."""
     return Formula(
-        role="head",
         title="Masked language-model head",
         summary="Wraps the head that scores every vocabulary entry at every position.",
         maths=(f'{sized("L", "S", vocabulary)} = "Predictions"(X)',),
@@ -153,7 +148,6 @@ def pretraining(view: ModuleView) -> Formula:
     vocabulary = view.below("predictions").affine("decoder").outputs
     layer = view.affine("seq_relationship")
     return Formula(
-        role="head",
         title="Pretraining heads",
         summary="Both tasks of BERT's pretraining: score the vocabulary at every position, and "
         "score whether sentence B follows sentence A.",
@@ -178,7 +172,6 @@ def pooled_scores(view: ModuleView) -> Formula:
     order = "classifier" in view.children
     layer = view.affine("classifier" if order else "seq_relationship")
     return Formula(
-        role="head",
         title="Sentence-order head" if order else "Next-sentence head",
         summary="Scores from the pooled output whether the two sentences stand in their order."
         if order
@@ -217,7 +210,6 @@ def _two_layers(view: ModuleView, vector: str, token: str, note: str) -> Formula
     act = _head_activation(view)
     hidden = f"{act}({dense.maths(sized(vector, dense.inputs), '1')})"
     return Formula(
-        role="head",
         title="Classification head",
         summary=f"Scores the classes from the {token}'s vector.",
         maths=(
@@ -250,7 +242,6 @@ def discriminator(view: ModuleView) -> Formula:
     dense, out = view.affine("dense"), view.affine("dense_prediction")
     act = operator_of(view, "activation")
     return Formula(
-        role="head",
         title="Discriminator head",
         summary="Scores for each token whether it was replaced.",
         maths=(

@@ -110,7 +110,6 @@ def _formula(view: ModuleView, layer: _Layer) -> Formula:
     kind = "Decoder layer" if cross else "Transformer layer"
     where = "attention, cross-attention" if cross else "attention"
     return Formula(
-        role="layer",
         title=f"{kind}, {'pre' if pre else 'post'}-norm",
         summary=f"One layer of the stack: {where} and a feed-forward network, each with a residual "
         f"and a {layer.norm.name} {'before' if pre else 'after'} it.",

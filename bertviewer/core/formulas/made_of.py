@@ -23,7 +23,6 @@ def made_of(node: ModuleNode, architecture: Architecture) -> Formula:
     name = quoted(node.class_name)
     lines = tuple(_lines([term.symbol for term in (*members, *tensors)]))
     return Formula(
-        role="unknown",
         title=node.class_name,
         summary=_summary(len(members), len(tensors)),
         maths=(f"{name} :", *lines) if lines else (f"y = {name}(x)",),

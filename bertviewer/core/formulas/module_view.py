@@ -9,6 +9,7 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Description, Descriptions, kind_of
+from bertviewer.core.families.layer import is_cross_attention
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.text.special_floats import Scalar
@@ -132,10 +133,9 @@ class ModuleView:
 
     @property
     def is_cross(self) -> bool:
-        """Whether the node is, or belongs to, a layer's attention to an encoder (BERT's kin)."""
+        """Whether the node is, or belongs to, a layer's attention to an encoder."""
         kinds = (self.kind, self.kind_below("self"))
-        in_cross = "crossattention" in self.node.path.split(".")
-        return in_cross or ModuleKind.BERT_CROSS_ATTENTION in kinds
+        return is_cross_attention(self.node.path) or ModuleKind.BERT_CROSS_ATTENTION in kinds
 
     @property
     def description(self) -> Description | None:

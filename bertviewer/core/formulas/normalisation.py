@@ -14,7 +14,6 @@ def layer_norm(view: ModuleView) -> Formula:
     width = None if shape is None else shape[-1]
     epsilon = epsilon_of(view)
     return Formula(
-        role="layer norm",
         title="Layer normalisation",
         summary="Brings each position's vector to mean 0 and variance 1 over its features"
         + _afterwards(view),

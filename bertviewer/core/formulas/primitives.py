@@ -38,7 +38,6 @@ def linear(view: ModuleView) -> Formula:
     if not layer.bias:
         notes.append("This layer has no bias.")
     return Formula(
-        role="linear",
         title="Linear layer" if layer.transposed else "Linear layer, stored transposed (Conv1D)",
         summary=use_of(view, LINEAR_USES, "Maps each vector to a new one: weighted sums."),
         maths=(
@@ -64,7 +63,6 @@ def dropout(view: ModuleView) -> Formula:
     chance = view.attribute("p")
     p = f"{chance:g}" if isinstance(chance, float | int) else None
     return Formula(
-        role="dropout",
         title="Dropout",
         summary="Sets numbers to 0 at random while training; when the model is used it does "
         "nothing.",
@@ -90,7 +88,6 @@ def dropout(view: ModuleView) -> Formula:
 def identity(view: ModuleView) -> Formula:
     """A place holder that hands its input on."""
     return Formula(
-        role="identity",
         title="Identity",
         summary="Hands its input on unchanged; it holds the place of a step that is not used.",
         maths=("y = x",),
@@ -104,7 +101,6 @@ def identity(view: ModuleView) -> Formula:
 def loss(view: ModuleView) -> Formula:
     """Cross entropy as torch.nn.CrossEntropyLoss computes it with its defaults."""
     return Formula(
-        role="loss",
         title="Cross-entropy loss",
         summary="Measures, in training, how little probability the scores give to the right "
         "answers; a plain forward pass does not call it.",

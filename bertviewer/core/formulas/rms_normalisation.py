@@ -46,7 +46,6 @@ def _formula(view: ModuleView, scale: str, meaning: str, notes: tuple[str, ...])
         terms.append(Term("gamma", meaning, shape_text((width,))))
         terms.append(Term("dot.o", "product feature by feature"))
     return Formula(
-        role="RMS norm",
         title="Root-mean-square normalisation",
         summary="Divides each position's vector by the root of the mean of its squares, then "
         "scales each feature by a learnt number."

@@ -1,4 +1,4 @@
-"""The formula of each kind of module, and the role under which it is told.
+"""The role of each kind of module: its name, as "layer norm", and its formula.
 
 What a class of modules is stands in ``core.families``: here is one formula for each kind.
 """
@@ -38,7 +38,7 @@ from bertviewer.core.formulas.module_view import ModuleView
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a kind of module is called, and its formula."""
+    """What kinds of modules are called that are alike, and the formula of one of them."""
 
     name: str
     build: Callable[[ModuleView], Formula]

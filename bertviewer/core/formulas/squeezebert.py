@@ -37,7 +37,6 @@ def convolution(view: ModuleView) -> Formula:
     bias = " + b_j" if "bias" in view.tensors else ""
     biases = (Term("b_j", "bias of feature j", shape_text((outputs,))),) if bias else ()
     return Formula(
-        role="convolution",
         title="Grouped convolution of one position" if groups > 1 else "Convolution of 1 position",
         summary="Maps each position's vector to a new one: weighted sums, each within its group of "
         "features."
@@ -73,7 +72,6 @@ def attention(view: ModuleView) -> Formula:
     width = view.tensors["query.weight"].shape[0]
     count, size = head_counts(view, width)
     return Formula(
-        role="self-attention",
         title="Multi-head self-attention of convolutions",
         summary="Each position looks at the sequence itself and takes a weighted mean of what it "
         f"finds, {count_text(count, 'once', '{0} times in parallel')}.",
@@ -110,7 +108,6 @@ def convolution_and_norm(view: ModuleView) -> Formula:
     norm = norm_of(view, "layernorm")
     total = f"{_CONV}({sized('Z', inputs, 'S')}) + {sized('R', outputs, 'S')}"
     return Formula(
-        role="add & norm",
         title="Convolution, add & norm",
         summary="Mixes the features of each position, adds the sub-layer's input (the residual) "
         "and normalises the sum.",
@@ -133,7 +130,6 @@ def convolution_and_act(view: ModuleView) -> Formula:
     outputs, inputs = _sizes(view)
     act = operator_of(view, "act")
     return Formula(
-        role="feed-forward, first half",
         title="Feed-forward network, first half",
         summary=f"Widens each position's vector from {inputs} to {outputs} features and bends it.",
         maths=(f"{sized('H', outputs, 'S')} = {act}({_CONV}({sized('X', inputs, 'S')}))",),
@@ -156,7 +152,6 @@ def layer(view: ModuleView) -> Formula:
     norm = norm_of(view.below("output"), "layernorm")
     target = sized("Z", width, "S")
     return Formula(
-        role="layer",
         title="Transformer layer of convolutions, post-norm",
         summary="One layer of the stack: attention and a feed-forward network, each with a "
         f"residual and {norm.one} after it.",
@@ -185,7 +180,6 @@ def product(view: ModuleView) -> Formula:
     keys = view.node.name == "matmul_qk"
     left, right = ("a head's queries", "its keys") if keys else ("probabilities", "a head's values")
     return Formula(
-        role="product",
         title="Matrix product",
         summary="Multiplies two matrices; a module of its own only so that it can be counted.",
         maths=("Y = A B",),
@@ -200,7 +194,6 @@ def probabilities(view: ModuleView) -> Formula:
     """Softmax as torch.nn.Softmax computes it."""
     del view
     return Formula(
-        role="softmax",
         title="Softmax",
         summary="Turns scores into probabilities: positive, and 1 in sum.",
         maths=("p_i = e^(x_i) / (sum_j e^(x_j))",),

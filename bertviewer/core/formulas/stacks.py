@@ -38,7 +38,6 @@ def _composition(view: ModuleView, *, listed: bool) -> Formula:
     members = count_text(count, "1 module", "{0} modules")
     names = listing("f_{}", count) if count else ""
     return Formula(
-        role="composition",
         title="List of modules" if listed else "Sequence of modules",
         summary=f"Holds {members}; the module around it decides how they are called."
         if listed
@@ -161,7 +160,6 @@ def _stack(
     elif norm:
         last = f"the final {norm.name} follows layer {count - 1}"
     return Formula(
-        role="stack",
         title="Stack of layers",
         summary=count_text(
             count,
@@ -191,7 +189,6 @@ def albert_stack(view: ModuleView) -> Formula:
     layers = int(view.config["num_hidden_layers"])
     group = "0" if groups == 1 else f"floor(l dot {groups} / {layers})"
     return Formula(
-        role="stack",
         title="Stack with shared layers",
         summary=f"{'Widens' if mapping.inputs < mapping.outputs else 'Maps'} the embeddings, then "
         f"applies {groups} stored group"
@@ -236,7 +233,6 @@ def albert_group(view: ModuleView) -> Formula:
     """ALBERT's group of layers, in order."""
     count = len(view.below("albert_layers").children)
     return Formula(
-        role="stack",
         title="Group of layers",
         summary="The layers that the stack applies together, again and again.",
         maths=(f'{STEP} = "Layer"_l (X_l), quad l = {indices(count)}', f"Y = X_{count}"),

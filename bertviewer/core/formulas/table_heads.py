@@ -12,7 +12,6 @@ def table_lm_head(view: ModuleView) -> Formula:
     (count,) = view.tensors["bias"].shape
     word = 'W_"word"'
     return Formula(
-        role="language-model head",
         title="Language-model head",
         summary="Scores every vocabulary entry at every position.",
         maths=(*lines, f"{sized('L', 'S', count)} = T {word}^top + b"),

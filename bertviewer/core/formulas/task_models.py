@@ -28,7 +28,6 @@ def _language_model(view: ModuleView, *, masked: bool) -> Formula:
     lines, terms, layer = language_scores(view)
     kind = "Encoder-decoder language model" if both else "Causal language model"
     return Formula(
-        role="task model",
         title=kind if causal else "Masked language model",
         summary="Scores at each position what the next token may be."
         if causal
@@ -199,7 +198,6 @@ def _task(
     labels: bool = False,
 ) -> Formula:
     return Formula(
-        role="task model",
         title=title,
         summary=summary,
         maths=maths,

@@ -7,8 +7,8 @@ from typing import Any
 from torch import nn
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.compute import Compute
 from bertviewer.core.architecture.flow import Letters
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.counting.counting import derive
@@ -48,9 +48,9 @@ def with_counts(
 
 def with_costs(architecture: Architecture, source: ModelSource, progress: Progress) -> Architecture:
     """Return an architecture that has counts with what a forward pass costs."""
-    compute = derive_costs(architecture.config, builder(source), progress)
-    symbols = _symbols(architecture.config, architecture.symbols, compute)
-    return replace(architecture, symbols=symbols, compute=compute)
+    costs = derive_costs(architecture.config, builder(source), progress)
+    symbols = _symbols(architecture.config, architecture.symbols, costs)
+    return replace(architecture, symbols=symbols, costs=costs)
 
 
 def with_flows(architecture: Architecture, source: ModelSource, progress: Progress) -> Architecture:
@@ -60,7 +60,7 @@ def with_flows(architecture: Architecture, source: ModelSource, progress: Progre
     lengths = {key: size for key, size in LENGTHS.items() if key != TARGET_TOKENS or is_pair}
     traced = trace_model(source, architecture.config, LENGTHS)
     letters: Mapping[int, Letters] = {}
-    if architecture.compute is not None and traced.device == "meta":
+    if architecture.costs is not None and traced.device == "meta":
         letters = derive_letters(traced.trace, architecture, lengths, builder(source), progress)
     flows = FlowReader(traced.trace, architecture, letters).flows(lengths)
     return with_formulas(replace(architecture, flows=flows))
@@ -81,11 +81,11 @@ def builder(source: ModelSource) -> Build:
 
 
 def _symbols(
-    config: Mapping[str, Any], counted: tuple[Symbol, ...], compute: Compute
+    config: Mapping[str, Any], counted: tuple[Symbol, ...], costs: Costs
 ) -> tuple[Symbol, ...]:
     """Return the symbols of the counts, and those that only the costs need, in their order."""
     known = {symbol.letter: symbol for symbol in counted}
-    used, symbols = compute.letters, symbols_of(config)
+    used, symbols = costs.letters, symbols_of(config)
     letters = {symbol.letter for symbol in symbols}
     return (
         *(

@@ -115,7 +115,7 @@ class LoadedModel:
 
     def with_formulas(self, progress: Progress = no_progress) -> Architecture:
         """Return the architecture with all formulas and flows, derived if need be."""
-        if self.architecture.compute is None:
+        if self.architecture.costs is None:
             self.with_counts(progress)
             self.with_costs(progress)
         return self.with_flows(progress)

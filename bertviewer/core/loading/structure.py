@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.architecture.module_node import ModuleNode, Repeat
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.architecture.tensor_info import TensorInfo
@@ -63,9 +63,9 @@ def structure(checkpoint: Checkpoint, source: SourceInfo) -> Architecture:
     for branch in branches.values():
         _find_repeats(branch)
     nodes = tuple(_node(branch, root.parameters) for branch in root.walk())
-    compute = Compute((), {}, (), reason="what the model calculates is not known")
+    costs = Costs((), {}, (), reason="what the model calculates is not known")
     note = {NOTE_KEY: why_not_run(Path(source.name).name)}
-    return Architecture(source, note, (), nodes, tensors, compute)
+    return Architecture(source, note, (), nodes, tensors, costs)
 
 
 class _Branch:

@@ -13,8 +13,8 @@ from torch import nn
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.activations.letter_values import values_for
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.compute import Compute
-from bertviewer.core.architecture.memory_use import macs
+from bertviewer.core.architecture.cost_values import macs
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.flow.call_tracing import CallTracer
 from bertviewer.core.flow.macs import innermost_calls, macs_by_module, operations_by_module
 from bertviewer.core.flow.product_mode import ProductMode
@@ -40,11 +40,11 @@ def formula_macs(architecture: Architecture, tokens: Sequence[Token]) -> Mapping
     ``None`` where they are not there (yet), or not for each module, or say nothing of so many
     tokens.
     """
-    compute = architecture.compute
-    if compute is None or compute.reason:
+    costs = architecture.costs
+    if costs is None or costs.reason:
         return None
     values = values_for(architecture, tokens)
-    found = {path: macs(compute, path, values) for path in compute.modules}
+    found = {path: macs(costs, path, values) for path in costs.modules}
     known = {path: Macs(count) for path, count in found.items() if count is not None}
     return known if len(known) == len(found) else None
 
@@ -64,14 +64,14 @@ class RunCounter:
         with self._tracer.watching(), self._mode:
             yield
 
-    def macs(self, compute: Compute | None = None) -> Mapping[str, Macs]:
+    def macs(self, costs: Costs | None = None) -> Mapping[str, Macs]:
         """Return the multiply-adds of each module that was called, and of those that hold them.
 
-        ``compute`` says why a module has no formula.
+        ``costs`` says why a module has no formula.
         """
         trace, unknown = self._tracer.trace(), self._tracer.unknown
         found = {
-            path: Macs(count, _why_counted(compute, path))
+            path: Macs(count, _why_counted(costs, path))
             for path, count in macs_by_module(trace).items()
         }
         if not unknown:
@@ -87,6 +87,6 @@ class RunCounter:
         return found
 
 
-def _why_counted(compute: Compute | None, path: str) -> str:
-    reason = "" if compute is None else compute.reason_for(path)
+def _why_counted(costs: Costs | None, path: str) -> str:
+    reason = "" if costs is None else costs.reason_for(path)
     return f"as this run did it, since there is no formula: {reason}" if reason else ""

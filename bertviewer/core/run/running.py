@@ -91,7 +91,7 @@ def run_sentence(
         with torch.no_grad():
             _called(model, module, inputs, counter)
     if counter is not None:
-        macs = counter.macs(model.architecture.compute)
+        macs = counter.macs(model.architecture.costs)
     stacks = stacks_of(output)
     return ActivationRun(
         source=model.architecture.source,

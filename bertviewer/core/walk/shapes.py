@@ -26,7 +26,7 @@ class Shapes:
         root = flows.flow("") if flows is not None else None
         inputs = () if root is None else (node.name for node in root.nodes if node.kind == "input")
         self._has_text = any(name.endswith("ids") or "embeds" in name for name in inputs)
-        self._compute = architecture.compute.modules if architecture.compute else {}
+        self._costs = architecture.costs.modules if architecture.costs else {}
         self._width: str | None = None
         self._length = "S"
         self._sizes = letter_values(architecture, run)
@@ -50,7 +50,7 @@ class Shapes:
         self, block: Block, tensors: Sequence[TensorInfo]
     ) -> tuple[WalkShape | None, WalkShape | None]:
         """Return what goes into a block, which learns ``tensors``, and what comes out."""
-        found = self._compute.get(block.path or "") if block.is_whole else None
+        found = self._costs.get(block.path or "") if block.is_whole else None
         given = None if found is None else found.output_shape
         is_table = block.name.startswith(EMBEDDING)
         # A table that the decoder shares has the shapes of its last call.

@@ -6,8 +6,8 @@ No model is built. What has no formula keeps its real value and says so.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bertviewer.core.architecture.compute import ModuleCompute
 from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.architecture.forward_costs import ModuleCosts
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
@@ -115,12 +115,12 @@ class Outcome:
 
         ``None`` where no formula says it.
         """
-        compute = self.sheet.architecture.compute
-        if compute is None or not compute.peak or not self.has_peak:
+        costs = self.sheet.architecture.costs
+        if costs is None or not costs.peak or not self.has_peak:
             return None
         return Figure(
-            max(self.sheet.numbers[moment] for moment in compute.peak),
-            max(self.numbers[moment] for moment in compute.peak),
+            max(self.sheet.numbers[moment] for moment in costs.peak),
+            max(self.numbers[moment] for moment in costs.peak),
         )
 
     def shape(self, tensor: TensorInfo) -> tuple[int, ...]:
@@ -178,9 +178,9 @@ class Outcome:
         macs = self.macs(row.node.path)
         return None if macs is None else macs.times(*self.members(row))
 
-    def _costs(self, path: str) -> ModuleCompute | None:
-        compute = self.sheet.architecture.compute
-        return None if compute is None or not self.has_costs else compute.modules.get(path)
+    def _costs(self, path: str) -> ModuleCosts | None:
+        costs = self.sheet.architecture.costs
+        return None if costs is None or not self.has_costs else costs.modules.get(path)
 
     def _figure(self, formula: str) -> Figure:
         real = self.sheet.numbers[formula]
@@ -221,12 +221,12 @@ def evaluate_scenario(scenario: Scenario) -> Outcome:
 
 def _costs_hold(sheet: Sheet, values: Mapping[str, int]) -> bool:
     """Tell whether all letters have values for which the costs were proven."""
-    compute = sheet.architecture.compute
-    if compute is None or not holds_in(compute.domain, values):
+    costs = sheet.architecture.costs
+    if costs is None or not holds_in(costs.domain, values):
         return False
     for symbol in sheet.architecture.symbols:
         letter = symbol.letter
-        variable = compute.variables.get(letter, "")
+        variable = costs.variables.get(letter, "")
         # What is no letter of a formula keeps its value.
         now, real = (values[variable], sheet.values[variable]) if variable in values else (1, 1)
         if values[letter] * real != sheet.values[letter] * now:
@@ -235,7 +235,7 @@ def _costs_hold(sheet: Sheet, values: Mapping[str, int]) -> bool:
 
 
 def _peak_holds(sheet: Sheet, values: Mapping[str, int]) -> bool:
-    compute = sheet.architecture.compute
-    return compute is not None and all(
-        values.get(letter, value) == value for letter, value in compute.peak_fixed.items()
+    costs = sheet.architecture.costs
+    return costs is not None and all(
+        values.get(letter, value) == value for letter, value in costs.peak_fixed.items()
     )

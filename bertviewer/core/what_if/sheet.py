@@ -8,7 +8,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.expressions.domains import conditions_of, letters_in
 from bertviewer.core.expressions.evaluation import UnevenDivision, evaluate, letters_of
-from bertviewer.core.expressions.symbols import Symbol, role_of
+from bertviewer.core.expressions.symbols import Symbol, quantity_of
 
 _HEADS = ("A", "A_e", "A_d")
 # With one of these the size of a head is a number of its own, and not D/A.
@@ -67,17 +67,17 @@ class Sheet:
         Raises:
             FormulaError: a formula names a letter that has no value.
         """
-        compute = architecture.compute
+        costs = architecture.costs
         # Where nothing is known of a forward pass, no figure follows a sentence's letters.
-        inputs = () if compute is None or compute.reason else compute.symbols
+        inputs = () if costs is None or costs.reason else costs.symbols
         symbols = (*architecture.symbols, *inputs)
         values = {symbol.letter: symbol.value for symbol in symbols}
         dimensions = frozenset(_dimensions(architecture))
         nodes = {node.path: node for node in architecture.modules}
         formulas = {node.count_formula for node in architecture.modules} | dimensions
-        if compute is not None:
-            formulas |= {module.macs for module in compute.modules.values() if module.macs}
-            formulas |= set(compute.peak)
+        if costs is not None:
+            formulas |= {module.macs for module in costs.modules.values() if module.macs}
+            formulas |= set(costs.peak)
         return cls(
             architecture,
             symbols,
@@ -125,8 +125,8 @@ class Sheet:
 def _dimensions(architecture: Architecture) -> Iterator[str]:
     for tensor in architecture.parameters:
         yield from tensor.symbolic_shape or ()
-    if architecture.compute is not None:
-        for module in architecture.compute.modules.values():
+    if architecture.costs is not None:
+        for module in architecture.costs.modules.values():
             yield from module.input_shape or ()
             yield from module.output_shape or ()
 
@@ -174,7 +174,7 @@ def _multiples(symbols: Iterable[Symbol]) -> Iterator[Multiple]:
         if (
             width is not None
             and symbol.letter in ("I", "I_e", "I_d")
-            and role_of(symbol) == "width"
+            and quantity_of(symbol) == "width"
             and symbol.value % width.value == 0
             and symbol.variable == symbol.letter
             and width.variable == "D"

@@ -28,7 +28,7 @@ class KeepButton(QPushButton):
 
     def _update(self) -> None:
         watched = self._workspace.runs.watched
-        self.setEnabled(watched is not None and watched is not self._workspace.runs.kept)
+        self.setEnabled(watched is not None and watched is not self._workspace.runs.run_a)
 
 
 class CompareBar(QWidget):
@@ -66,10 +66,10 @@ class CompareBar(QWidget):
         self._update()
 
     def _update(self) -> None:
-        kept = self._workspace.runs.kept
-        self.setVisible(kept is not None)
-        if kept is not None:
-            sentence = kept.run.sentence
+        run_a = self._workspace.runs.run_a
+        self.setVisible(run_a is not None)
+        if run_a is not None:
+            sentence = run_a.run.sentence
             text = " / ".join(text for text in (sentence.text, sentence.pair) if text)
             self._name.setText(f"A: {text}")
         for button in self._buttons:

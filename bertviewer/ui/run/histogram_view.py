@@ -57,13 +57,13 @@ class HistogramView(View):
     def refresh(self) -> None:
         """Show the selected module's histogram and statistics."""
         workspace = self.workspace
-        watched, kept = workspace.runs.watched, workspace.runs.kept
+        watched, run_a = workspace.runs.watched, workspace.runs.run_a
         if watched is None:
             return
         path = workspace.selection.place.path or ""
         b = watched.run.activation(path)
-        a = None if kept is None else kept.run.activation(path)
-        self._log.setEnabled(kept is None or workspace.runs.comparison == "overlay")
+        a = None if run_a is None else run_a.run.activation(path)
+        self._log.setEnabled(run_a is None or workspace.runs.comparison == "overlay")
         if b is None:
             self._request.cancel()
             self._statistics.hide()
@@ -86,7 +86,7 @@ class HistogramView(View):
             )
 
     def _on_comparison(self) -> None:
-        if self.workspace.runs.kept is None:
+        if self.workspace.runs.run_a is None:
             self._request.forget()
 
     def _give_room(self, is_compared: bool) -> None:

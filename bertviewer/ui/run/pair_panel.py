@@ -101,14 +101,14 @@ class PairPanel(QWidget):
         self.set_other(next((found[0][0] for found in others if found), token))
 
     def _offer_words(self, run: ActivationRun) -> None:
-        kept = self._workspace.runs.kept
-        self._words = same_words(run, None if kept is None else kept.run)
+        run_a = self._workspace.runs.run_a
+        self._words = same_words(run, None if run_a is None else run_a.run)
         self._same.clear()
         self._same.addItems([self._word_name(word) for word in self._words])
 
     def _follow(self, run: ActivationRun, token: int) -> None:
         """Choose the word that the selected token is in, or one of another such token."""
-        is_pair = self._workspace.runs.kept is None  # and both places are this run's
+        is_pair = self._workspace.runs.run_a is None  # and both places are this run's
         places = [(*w.first.tokens, *(w.second.tokens if is_pair else ())) for w in self._words]
         own = [n for n, tokens in enumerate(places) if token in tokens]
         number = run.tokens[token].id
@@ -119,7 +119,7 @@ class PairPanel(QWidget):
 
     def _word_name(self, word: WordPair) -> str:
         first, second = word.first.tokens[0], word.second.tokens[0]
-        form = "{0} ({1} ↔ {2})" if self._workspace.runs.kept is None else "{0} ({1} ↔ A {2})"
+        form = "{0} ({1} ↔ {2})" if self._workspace.runs.run_a is None else "{0} ({1} ↔ A {2})"
         return form.format(isolated(shortened(visible(word.text), LONGEST)), first, second)
 
     def _show(self) -> None:
@@ -132,15 +132,15 @@ class PairPanel(QWidget):
             self._show_tokens()
 
     def _show_word(self) -> None:
-        run, kept = self._workspace.runs.run, self._workspace.runs.kept
+        run, run_a = self._workspace.runs.run, self._workspace.runs.run_a
         chosen = self._same.currentIndex()
         if run is None:
             return
         if self._words:
             name = self._same.itemText(chosen)
-            other = None if kept is None else kept.run
+            other = None if run_a is None else run_a.run
             self._panel.show_charts(word_chart(run, self._words[chosen], name, other, translate))
-        elif kept is not None:
+        elif run_a is not None:
             self._panel.show_message(self.tr("A and B have no word in common."))
         elif run.sentence.pair is not None:
             self._panel.show_message(self.tr("The two sentences have no word in common."))
@@ -153,7 +153,7 @@ class PairPanel(QWidget):
             )
 
     def _show_tokens(self) -> None:
-        run, kept, other = self._workspace.runs.run, self._workspace.runs.kept, self.other
+        run, run_a, other = self._workspace.runs.run, self._workspace.runs.run_a, self.other
         token = self._token
         if run is None or token is None or other is None:
             return
@@ -161,10 +161,10 @@ class PairPanel(QWidget):
         two = [(place, partner.get(place)) for place in (token, other)]
         label = " – ".join(token_name(run, *place) for place in two)
         a: LineChart | None = None
-        if kept is not None and (first := two[0][1]) is not None:
+        if run_a is not None and (first := two[0][1]) is not None:
             second = two[1][1]
-            a = None if second is None else pair_chart(kept.run, first, second, label, translate)
-        if a is None and kept is not None and self._workspace.runs.comparison == "difference":
+            a = None if second is None else pair_chart(run_a.run, first, second, label, translate)
+        if a is None and run_a is not None and self._workspace.runs.comparison == "difference":
             self._panel.show_message(self.tr("A has no such tokens."))
             return
         self._panel.show_charts(pair_chart(run, token, other, label, translate), a)

@@ -102,20 +102,20 @@ class PredictionsView(View):
             self._offer_heads(run, architecture)
 
     def _show_classes(self, b: Said, architecture: Architecture) -> None:
-        kept, watched = self.workspace.runs.kept, self.workspace.runs.watched
-        shown = watched, kept, self.workspace.runs.comparison
+        run_a, watched = self.workspace.runs.run_a, self.workspace.runs.watched
+        shown = watched, run_a, self.workspace.runs.comparison
         if shown == self._shown:
             # 512 tokens take a while to draw.
             self._classes.mark_token()
             return
         self._shown = shown
-        other = None if kept is None else classification(kept.run, architecture)
-        a = None if kept is None or other is None else (kept.run, other)
+        other = None if run_a is None else classification(run_a.run, architecture)
+        a = None if run_a is None or other is None else (run_a.run, other)
         self._classes.show_scores(b, a, self.partners())
 
     def partners(self, rows: bool = False, columns: bool = True) -> Partners:
         """Return which tokens are the same; long texts take a while, and are compared once."""
-        key = self.workspace.runs.kept, self.workspace.runs.watched, rows, columns
+        key = self.workspace.runs.run_a, self.workspace.runs.watched, rows, columns
         if self._partners is None or self._partners[0] != key:
             self._partners = key, super().partners(rows, columns)
         return self._partners[1]
@@ -127,7 +127,7 @@ class PredictionsView(View):
         self._classes.forget()
 
     def _on_comparison(self) -> None:
-        if self.workspace.runs.kept is None:
+        if self.workspace.runs.run_a is None:
             self._forget()
 
     def _randomness(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:

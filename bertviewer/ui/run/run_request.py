@@ -23,7 +23,7 @@ class OfRuns(Generic[Found]):
 
     found: dict[WatchedRun, Found]
     watched: WatchedRun
-    kept: WatchedRun | None
+    run_a: WatchedRun | None
 
 
 class RunRequest(Request[OfRuns[Found]]):
@@ -44,26 +44,26 @@ class RunRequest(Request[OfRuns[Found]]):
     def a(self) -> Found | None:
         """What was found of run A."""
         result = self.result
-        return None if result is None or result.kept is None else result.found[result.kept]
+        return None if result is None or result.run_a is None else result.found[result.run_a]
 
     def want_of_runs(self, key: Hashable, task: RunTask[Found]) -> bool:
         """Return whether this is there of the runs of now; if not, it is on its way."""
-        watched, kept = self._workspace.runs.watched, self._workspace.runs.kept
+        watched, run_a = self._workspace.runs.watched, self._workspace.runs.run_a
         if watched is None:
             return False
-        return self.want((watched, kept, key), _of_runs(task, watched, kept))
+        return self.want((watched, run_a, key), _of_runs(task, watched, run_a))
 
 
 def _of_runs(
-    task: RunTask[Found], watched: WatchedRun, kept: WatchedRun | None
+    task: RunTask[Found], watched: WatchedRun, run_a: WatchedRun | None
 ) -> ModelTask[OfRuns[Found]]:
     """Return a task for both runs; what it found before it was interrupted is not lost."""
     found: dict[WatchedRun, Found] = {}
 
     def compute(model: "LoadedModel", progress: Progress) -> OfRuns[Found]:
-        for run in (watched, kept):
+        for run in (watched, run_a):
             if run is not None and run not in found:
                 found[run] = task(model, run, progress)
-        return OfRuns(found, watched, kept)
+        return OfRuns(found, watched, run_a)
 
     return compute

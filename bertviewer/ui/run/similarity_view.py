@@ -84,14 +84,14 @@ class SimilarityView(View):
         return self._partners
 
     def _show_tokens(self) -> None:
-        run, kept = self.workspace.runs.run, self.workspace.runs.kept
+        run, run_a = self.workspace.runs.run, self.workspace.runs.run_a
         wanted = self._state.state, self._whole.isChecked()
         if run is None or not _has(run, wanted[0]) or wanted == self._drawn:
             return
         self._drawn = wanted
         # A difference has colours of its own.
-        self._whole.setEnabled(kept is None or self.workspace.runs.comparison == "overlay")
-        other = None if kept is None else kept.run
+        self._whole.setEnabled(run_a is None or self.workspace.runs.comparison == "overlay")
+        other = None if run_a is None else run_a.run
         b = similarity_chart(run, *wanted, translate)
         a = (
             similarity_chart(other, *wanted, translate)

@@ -104,7 +104,7 @@ class TokenView(View):
             return
         partner = {b: a for a, b in self.partners().tokens}
         title = token_title(run, token, translate)
-        if self.workspace.runs.kept is not None and token not in partner:
+        if self.workspace.runs.run_a is not None and token not in partner:
             title = self.tr("{0}: not in A").format(title)
         self._title.setText(title)
         self._show_nearest(run, token)
@@ -121,7 +121,7 @@ class TokenView(View):
         """Return what each panel is to show."""
         b, a = path_charts(run, traced, translate), self._charts_of_a(traced, partner)
         comparison = (
-            self.workspace.runs.comparison if self.workspace.runs.kept is not None else None
+            self.workspace.runs.comparison if self.workspace.runs.run_a is not None else None
         )
         shown: list[_Shown] = []
         for kind in FIGURES:
@@ -158,8 +158,8 @@ class TokenView(View):
             for one in traced
             if one.token in partner
         ]
-        kept = self.workspace.runs.kept
-        return path_charts(kept.run, found, translate) if kept is not None and found else None
+        run_a = self.workspace.runs.run_a
+        return path_charts(run_a.run, found, translate) if run_a is not None and found else None
 
     def _show_nearest(self, run: ActivationRun, token: int) -> None:
         """Name the tokens most like the selected one, where the selected module is."""

@@ -84,9 +84,9 @@ class WordsPanel(QWidget):
     def refresh(self, architecture: Architecture) -> None:
         """Show what is predicted at the selected token."""
         workspace = self._workspace
-        watched, kept, token = (
+        watched, run_a, token = (
             workspace.runs.watched,
-            workspace.runs.kept,
+            workspace.runs.run_a,
             workspace.selection.token,
         )
         if watched is None or token is None:
@@ -104,10 +104,10 @@ class WordsPanel(QWidget):
             )
             return
         positions = {watched: token}
-        if kept is not None:
+        if run_a is not None:
             partner = {b: a for a, b in self._view.partners().tokens}
             if token in partner:
-                positions[kept] = partner[token]
+                positions[run_a] = partner[token]
         key = tuple(positions.values())
         if self._request.want_of_runs(key, partial(tasks.predictions, positions)):
             self._show()
@@ -122,16 +122,16 @@ class WordsPanel(QWidget):
             return
         self._message.hide()
         self._columns.show()
-        b, a, kept = request.b, request.a, workspace.runs.kept
+        b, a, run_a = request.b, request.a, workspace.runs.run_a
         name = token_name(run, b.position)
         is_next = predicts_next(architecture)
         says = self.tr("Predicted after {0}") if is_next else self.tr("Predicted at {0}")
         self._title.setText(says.format(name))
         self._hint.setText(self._hint_of(run, b, is_next))
-        self._table.show_table(candidates_table(run, b, a, kept is not None, translate))
-        of_a = None if kept is None or a is None else (kept.run, a)
+        self._table.show_table(candidates_table(run, b, a, run_a is not None, translate))
+        of_a = None if run_a is None or a is None else (run_a.run, a)
         self._lens.show_predictions((run, b), of_a)
-        self._give_room(kept is not None)
+        self._give_room(run_a is not None)
 
     def _give_room(self, is_compared: bool) -> None:
         """Widen the table for run A, and narrow it again without."""
@@ -146,7 +146,7 @@ class WordsPanel(QWidget):
 
     def _hint_of(self, run: ActivationRun, b: Predictions, is_next: bool) -> str:
         parts = [actual_summary(run, b, translate)]
-        if self._workspace.runs.kept is not None and self._request.a is None:
+        if self._workspace.runs.run_a is not None and self._request.a is None:
             parts.append(self.tr("A has no such token"))
         elif not is_next and run.tokens[b.position].text not in MASKS:
             parts.append(

@@ -7,9 +7,9 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from bertviewer.core.architecture.architecture import BITS, bytes_by_dtype
+from bertviewer.core.architecture.cost_values import FLOPS_PER_MAC
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.architecture.memory_use import FLOPS_PER_MAC
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
@@ -152,12 +152,12 @@ class ResultsView(QScrollArea):
         path = row.node.path
         if not outcome.exists(path):
             return ""
-        compute = outcome.sheet.architecture.compute
-        costs = compute.modules.get(path) if compute and outcome.has_costs else None
+        costs = outcome.sheet.architecture.costs
+        module = costs.modules.get(path) if costs and outcome.has_costs else None
         texts = []
         for name, formula in (
             (self.tr("Parameters"), row.node.count_formula),
-            (self.tr("Multiply-adds"), (costs and costs.macs) or "0"),
+            (self.tr("Multiply-adds"), (module and module.macs) or "0"),
         ):
             if outcome.sheet.follows(formula):
                 numbers = numbers_text(formula, outcome.scenario.values)
@@ -176,19 +176,19 @@ class ResultsView(QScrollArea):
                     f"{here:,}", row.node.name
                 )
             )
-        compute = outcome.sheet.architecture.compute
-        if compute is None and is_deriving:
+        costs = outcome.sheet.architecture.costs
+        if costs is None and is_deriving:
             notes.append(self.tr("Multiply-adds: deriving…"))
-        elif compute is None:
+        elif costs is None:
             notes.append(self.tr("No formula says the multiply-adds."))
-        elif reason := compute.reason_for(""):
+        elif reason := costs.reason_for(""):
             text = self.tr("No formula says the multiply-adds: {0}.")
             notes.append(text.format(reason.removesuffix(".")))
         elif not outcome.has_costs:
             notes.append(self.tr("No formula says the multiply-adds for these values."))
-            if not holds_in(compute.domain, outcome.scenario.values):
+            if not holds_in(costs.domain, outcome.scenario.values):
                 text = self.tr("Those that are there hold only where {0}.")
-                notes.append(text.format(domain_text(compute.domain or "")))
+                notes.append(text.format(domain_text(costs.domain or "")))
         elif outcome.peak() is None:
             notes.append(self.tr("No formula says the activations' memory for these values."))
         return " ".join(notes)

@@ -107,7 +107,7 @@ def test_the_second_time_nothing_is_built(folder: Path, building: list[str]) -> 
 
 def test_formulas_are_there_once_they_were_derived(folder: Path, cache: Path) -> None:
     first = opened(folder).with_formulas()
-    assert first.compute is not None
+    assert first.costs is not None
     assert opened(folder).architecture == first
     assert len(files(cache)) == len(files(cache, "key-reports")) == 1
 
@@ -192,7 +192,7 @@ def test_two_checkpoints_of_one_configuration_share_its_formulas(
     tensors = load_file(folder / "model.safetensors")
     save_file({f"bert.{k}": v for k, v in tensors.items()}, other / "model.safetensors")
     architecture = opened(other).architecture
-    assert architecture.compute == derived.compute
+    assert architecture.costs == derived.costs
     assert architecture.source.name == str(other)
     assert len(files(cache)) == 1
     assert len(files(cache, "key-reports")) == 2

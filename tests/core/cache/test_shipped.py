@@ -53,7 +53,7 @@ from bertviewer.core.source.parsing import parse_source
 models = []
 for name in sys.argv[1:]:
     models.append(open_model(parse_source(*name.rsplit(".", 1))))
-    assert models[-1].architecture.compute is not None, name
+    assert models[-1].architecture.costs is not None, name
 assert "torch" not in sys.modules
 assert "numpy" not in sys.modules
 for model in models:

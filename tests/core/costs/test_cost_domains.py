@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from torch import nn
 
-from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.expressions.domains import holds_in, letters_in
@@ -31,22 +31,22 @@ def build(values: Mapping[str, Any]) -> nn.Module:
 
 
 @cache
-def derived(family: str) -> tuple[dict[str, Any], Compute]:
+def derived(family: str) -> tuple[dict[str, Any], Costs]:
     config = build_config({"model_type": family, **FAMILIES[family]}, "test").to_dict()
     return config, derive_costs(config, build)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_none_is_wrong_on_configurations_that_no_fit_has_seen(family: str) -> None:
-    config, compute = derived(family)
-    tried = try_costs(config, compute, build, "tests", 8)
+    config, costs = derived(family)
+    tried = try_costs(config, costs, build, "tests", 8)
     assert tried.configurations == 8
     assert tried.evaluations > 100
     assert [str(mistake) for mistake in tried.mistakes] == []
     # They hold for every sentence, or are no formulas.
-    assert letters_in(compute.domain).isdisjoint({"B", "S", "S_d"})
-    assert letters_in(compute.domain) <= compute.letters
-    assert Compute.from_json(json.loads(json.dumps(compute.to_json()))) == compute
+    assert letters_in(costs.domain).isdisjoint({"B", "S", "S_d"})
+    assert letters_in(costs.domain) <= costs.letters
+    assert Costs.from_json(json.loads(json.dumps(costs.to_json()))) == costs
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_none_is_wrong_on_configurations_that_no_fit_has_seen(family: str) -> No
 def test_a_domain_says_where_they_end(
     family: str, inside: dict[str, int], outside: dict[str, int]
 ) -> None:
-    _, compute = derived(family)
-    assert holds_in(compute.domain, inside)
-    assert not holds_in(compute.domain, outside)
+    _, costs = derived(family)
+    assert holds_in(costs.domain, inside)
+    assert not holds_in(costs.domain, outside)
 
 
 def test_documents_of_before_have_no_domain() -> None:
-    _, compute = derived("bert")
-    data = compute.to_json()
+    _, costs = derived("bert")
+    data = costs.to_json()
     assert data.pop("domain") == "D % A == 0"
-    assert Compute.from_json(data).domain is None
+    assert Costs.from_json(data).domain is None

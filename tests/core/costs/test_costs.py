@@ -11,8 +11,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from bertviewer.core.architecture.compute import Compute
-from bertviewer.core.architecture.memory_use import flops, macs, peak_elements
+from bertviewer.core.architecture.cost_values import flops, macs, peak_elements
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.building.building import build_config, build_on_meta, build_random
 from bertviewer.core.costs.costs import derive_costs
 from bertviewer.core.errors import Cancelled
@@ -34,7 +34,7 @@ UNSEEN = {
 }
 
 
-def derived(config: Mapping[str, Any], task: str = "base") -> tuple[Compute, dict[str, int]]:
+def derived(config: Mapping[str, Any], task: str = "base") -> tuple[Costs, dict[str, int]]:
     """Return a configuration's costs, and the values of its letters."""
 
     def build(values: Mapping[str, Any]) -> nn.Module:
@@ -106,9 +106,9 @@ def test_presets_with_their_heads_cost_what_torch_counts(name: str, task: str) -
     preset = find_preset(name)
     assert preset is not None
     config = read_configuration(preset)
-    compute, values = derived(config, task)
-    assert not compute.reason
-    assert all(module.macs is not None for module in compute.modules.values())
+    costs, values = derived(config, task)
+    assert not costs.reason
+    assert all(module.macs is not None for module in costs.modules.values())
     model = unseen_model(config, task)
     values |= {symbol.letter: symbol.value for symbol in symbols_of(model.config.to_dict())}
     for sizes in ({"B": 3, "S": 19, "S_d": 11}, {"B": 1, "S": 41, "S_d": 5}):
@@ -121,58 +121,58 @@ def test_presets_with_their_heads_cost_what_torch_counts(name: str, task: str) -
             model(**inputs)
         # What a run counts is a third way to the same numbers.
         for path, found in counter.macs().items():
-            assert flops(compute, path, values) == 2 * (found.count or 0), path
+            assert flops(costs, path, values) == 2 * (found.count or 0), path
             if is_called(model, path):
                 # torch names no module in which it counted nothing.
                 assert counted.get(path, 0) == 2 * (found.count or 0), path
 
 
 def test_bert_base_at_128_tokens() -> None:
-    compute, values = derived({"model_type": "bert"})
-    root = compute.modules[""]
+    costs, values = derived({"model_type": "bert"})
+    root = costs.modules[""]
     assert root.macs == "N*B*S*(4*D**2 + 2*D*I + 2*S*D) + B*D**2"
     assert (root.input_shape, root.output_shape) == (("B", "S"), ("B", "S", "D"))
     assert (values["B"], values["S"]) == (1, 128)
-    assert flops(compute, "", values) == 22_348_431_360
-    query = compute.modules["encoder.layer.7.attention.self.query"]
+    assert flops(costs, "", values) == 22_348_431_360
+    query = costs.modules["encoder.layer.7.attention.self.query"]
     assert query.macs == "B*S*D**2"
     assert query.output_shape == ("B", "S", "D")
-    assert compute.modules["encoder.layer.7.attention.self"].macs == "B*S*(3*D**2 + 2*S*D)"
-    assert compute.modules["encoder.layer.7.output.LayerNorm"].macs == "0"
-    layers = compute.modules["encoder.layer"]
+    assert costs.modules["encoder.layer.7.attention.self"].macs == "B*S*(3*D**2 + 2*S*D)"
+    assert costs.modules["encoder.layer.7.output.LayerNorm"].macs == "0"
+    layers = costs.modules["encoder.layer"]
     assert layers.macs == "N*B*S*(4*D**2 + 2*D*I + 2*S*D)"
     assert layers.output_shape is None
-    assert compute.variables["A"] == "A"
-    assert not compute.peak_fixed
+    assert costs.variables["A"] == "A"
+    assert not costs.peak_fixed
 
 
 def test_a_shared_layer_counts_at_each_call() -> None:
     sizes = {"hidden_size": 24, "num_attention_heads": 4, "intermediate_size": 40}
-    compute, values = derived({"model_type": "albert", "num_hidden_layers": 3, **sizes})
+    costs, values = derived({"model_type": "albert", "num_hidden_layers": 3, **sizes})
     query = "encoder.albert_layer_groups.0.albert_layers.0.attention.query"
-    assert compute.modules[query].macs == "N*B*S*D**2"
+    assert costs.modules[query].macs == "N*B*S*D**2"
     # More groups share the calls out, which is no formula of the groups.
-    assert "G" not in compute.variables
-    peak = peak_elements(compute, values)
+    assert "G" not in costs.variables
+    peak = peak_elements(costs, values)
     assert peak
-    assert peak_elements(compute, {**values, "inner_group_num": 2}) is None
+    assert peak_elements(costs, {**values, "inner_group_num": 2}) is None
 
 
 def test_experts_cost_what_each_token_asks_of_them() -> None:
     sizes = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
     config = {"model_type": "mixtral", **sizes, **heads, "vocab_size": 60, "pad_token_id": 0}
-    compute, values = derived(config)
+    costs, values = derived(config)
     # q and o, k and v; the choice among E experts; three products in each of those chosen.
     layer = "3*D*I*num_experts_per_tok + 2*D**2 + 2*A_kv*D**2//A + D*E + 2*S*D"
-    assert compute.modules[""].macs == f"N*B*S*({layer})"
+    assert costs.modules[""].macs == f"N*B*S*({layer})"
     real: Any = build_random(build_config(config, "test"), find_task("base"), "test")
     real.set_attn_implementation("eager")
     for tokens in (1, 9):
         counter = RunCounter(real)
         with torch.no_grad(), counter.watching():
             real(torch.full((1, tokens), 7), use_cache=False)
-        assert macs(compute, "", {**values, "B": 1, "S": tokens}) == counter.macs()[""].count
+        assert macs(costs, "", {**values, "B": 1, "S": tokens}) == counter.macs()[""].count
 
 
 SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 40, "vocab_size": 60}
@@ -185,11 +185,11 @@ PEAK_MODELS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("family", PEAK_MODELS)
 def test_the_peak_is_what_the_allocator_sees(family: str) -> None:
     config = {"model_type": family, **PEAK_MODELS[family]}
-    compute, values = derived(config)
+    costs, values = derived(config)
     model: Any = build_random(build_config(config, "test"), find_task("base"), "test")
     model.set_attn_implementation("eager")
     for batch, tokens in ((1, 9), (3, 60)):
-        elements = peak_elements(compute, {**values, "B": batch, "S": tokens})
+        elements = peak_elements(costs, {**values, "B": batch, "S": tokens})
         assert elements is not None
         sizes = {"B": batch, "S": tokens, "S_d": 0}
         inputs = {**run_inputs(model, **sizes), "use_cache": False}
@@ -216,7 +216,7 @@ def allocated_peak(model: nn.Module, inputs: Mapping[str, Any]) -> int:
 
 def test_a_model_whose_cost_is_no_formula_has_none() -> None:
     # Its attention works in windows, so tokens are filled up to a multiple of them.
-    compute, values = derived(
+    costs, values = derived(
         {
             "model_type": "longformer",
             "attention_window": 16,
@@ -225,30 +225,30 @@ def test_a_model_whose_cost_is_no_formula_has_none() -> None:
             "max_position_embeddings": 100,
         }
     )
-    assert compute.modules[""].macs is None
-    assert macs(compute, "", values) is None
-    assert compute.modules["pooler"].macs == "B*D**2"
+    assert costs.modules[""].macs is None
+    assert macs(costs, "", values) is None
+    assert costs.modules["pooler"].macs == "B*D**2"
     # The root says why, and so does each module below that has none.
     query = "encoder.layer.0.attention.self.query"
-    why = compute.reason_for(query)
+    why = costs.reason_for(query)
     assert why == (
         "no formula goes through the sizes of its products, which move with B, S, D, "
         "attention_window"
     )
-    assert compute.reason_for("") == f"{query}: {why}"
-    for path, module in compute.modules.items():
+    assert costs.reason_for("") == f"{query}: {why}"
+    for path, module in costs.modules.items():
         assert bool(module.reason) == (module.macs is None), path
-    assert compute.reason_for("pooler") == ""
-    assert Compute.from_json(json.loads(json.dumps(compute.to_json()))) == compute
+    assert costs.reason_for("pooler") == ""
+    assert Costs.from_json(json.loads(json.dumps(costs.to_json()))) == costs
 
 
 def test_what_moves_a_product_that_no_formula_explains_is_said() -> None:
     # ConvBERT divides heads among products and kernels, which is no product of keys.
     sizes = {**SMALL, "num_attention_heads": 4, "embedding_size": 16, "num_hidden_layers": 1}
-    compute, _ = derived({"model_type": "convbert", **sizes})
+    costs, _ = derived({"model_type": "convbert", **sizes})
     kernel = "encoder.layer.0.attention.self.conv_kernel_layer"
-    assert compute.modules[""].macs is None
-    found = compute.reason_for("")
+    assert costs.modules[""].macs is None
+    found = costs.reason_for("")
     assert found.startswith(f"{kernel}: no formula goes through the sizes of its products, ")
     assert "head_ratio" in found
 
@@ -261,11 +261,11 @@ def test_what_moves_a_product_that_no_formula_explains_is_said() -> None:
     ],
 )
 def test_models_that_cannot_be_run_without_values(config: dict[str, Any], reason: str) -> None:
-    compute, _ = derived(config)
-    assert reason in compute.reason
-    assert "\n" not in compute.reason
-    assert not compute.modules
-    assert not compute.peak
+    costs, _ = derived(config)
+    assert reason in costs.reason
+    assert "\n" not in costs.reason
+    assert not costs.modules
+    assert not costs.peak
 
 
 def test_it_can_be_cancelled() -> None:

@@ -47,15 +47,15 @@ def test_a_formula_that_a_longer_sentence_refutes() -> None:
         with torch.device("meta"):
             return Model(values["hidden_size"])
 
-    compute = derive_costs({"hidden_size": 24}, build)
-    assert not compute.reason
-    why = compute.reason_for("part.dense")
+    costs = derive_costs({"hidden_size": 24}, build)
+    assert not costs.reason
+    why = costs.reason_for("part.dense")
     # The longest sentence that is tried has 1,400 tokens.
     assert why == (
         "B·S·D² gives 806,400 for B = 1, S = 1400 in a model that was tried, and 811,008 is right"
     )
-    assert compute.reason_for("part") == compute.reason_for("") == f"part.dense: {why}"
-    assert compute.reason_for("embedding") == ""
-    last = compute.modules["last"]
+    assert costs.reason_for("part") == costs.reason_for("") == f"part.dense: {why}"
+    assert costs.reason_for("embedding") == ""
+    last = costs.modules["last"]
     assert last.macs is None
     assert last.reason.startswith("B·S·D² gives 806,400")

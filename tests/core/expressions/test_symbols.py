@@ -11,7 +11,7 @@ from bertviewer.core.expressions.symbols import (
     is_standard,
     others_of,
     place_of,
-    role_of,
+    quantity_of,
     standard_letter,
     symbols_of,
 )
@@ -107,12 +107,12 @@ def test_a_second_key_of_the_same_meaning_keeps_its_name() -> None:
     assert letters({"d_model": 4, "hidden_size": 8}) == {"D": 8, "d_model": 4}
 
 
-def test_roles() -> None:
-    roles = {
-        s.key: role_of(s)
+def test_quantities() -> None:
+    quantities = {
+        s.key: quantity_of(s)
         for s in symbols_of({"num_labels": 3, "extra_layers": 1, "q_groups": 2, "size": 4})
     }
-    assert roles == {
+    assert quantities == {
         "num_labels": "size",
         "extra_layers": "layers",
         "q_groups": "heads",
@@ -154,7 +154,7 @@ def test_a_part_of_a_configuration_is_an_index() -> None:
     assert [s.meaning for s in found if s.letter == "D_text"] == [
         "features of a hidden state (text_config)"
     ]
-    assert {s.letter: role_of(s) for s in found}["A_kv_text"] == "heads"
+    assert {s.letter: quantity_of(s) for s in found}["A_kv_text"] == "heads"
     assert {s.letter: place_of(s) for s in found}["D_audio_inner"] == "audio.inner_config"
     assert {s.letter: standard_letter(s) for s in found}["A_kv_text"] == "A_kv"
 
@@ -180,5 +180,5 @@ def test_lists_of_sizes() -> None:
         "depths.2": 6,
     }
     assert [s.letter for s in found][:2] == ["hidden_sizes_0", "hidden_sizes_1"]
-    assert {role_of(s) for s in found if s.key.startswith("depths")} == {"layers"}
+    assert {quantity_of(s) for s in found if s.key.startswith("depths")} == {"layers"}
     assert {place_of(s) for s in found} == {""}

@@ -134,7 +134,7 @@ def test_every_multiply_add_of_a_module_is_in_one_of_its_nodes(name: str) -> Non
 
 @pytest.mark.parametrize("name", _FAMILIES)
 def test_every_edge_leads_from_one_node_to_another(name: str) -> None:
-    for flow in reader_of(name).flows(LENGTHS).kinds.values():
+    for flow in reader_of(name).flows(LENGTHS).distinct.values():
         assert flow.hangs_together
         assert all(edge.source != edge.target for edge in flow.edges)
 
@@ -145,7 +145,7 @@ def test_flows_come_back_from_json(name: str) -> None:
     source = SourceInfo("preset", name, "base", "none")
 
     assert Flows.from_json(json.loads(json.dumps(flows.to_json()))) == flows
-    flow = next(iter(flows.kinds.values()))
+    flow = next(iter(flows.distinct.values()))
     assert Flow.from_json(json.loads(json.dumps(flow.to_json(source)))) == flow
 
 
@@ -153,7 +153,7 @@ def test_a_module_has_the_flow_of_its_kind_under_its_own_paths() -> None:
     flows = reader_of("bert").flows(LENGTHS)
     second = flows.flow("encoder.layer.1")
 
-    assert "encoder.layer.1" not in flows.kinds
+    assert "encoder.layer.1" not in flows.distinct
     assert second is not None
     assert second.path == "encoder.layer.1"
     assert node_of(second, "query").path == "encoder.layer.1.attention.self.query"

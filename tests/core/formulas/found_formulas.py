@@ -16,5 +16,11 @@ def formula_at(architecture: Architecture, path: str) -> Formula:
     return formula
 
 
+def maths_of(node: ModuleNode, architecture: Architecture) -> str | None:
+    """Return the lines of a module's formula as an architecture has them."""
+    formula = formula_of(node, architecture)
+    return None if formula is None else " \\ ".join(formula.maths)
+
+
 def values(formula: Formula) -> dict[str, str | None]:
     return {term.symbol: term.value for term in formula.terms}

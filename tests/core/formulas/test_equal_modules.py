@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.formulas.catalogue import maths_of, with_formulas
+from bertviewer.core.formulas.catalogue import with_formulas
 from bertviewer.core.formulas.equal_modules import equal_modules
 from tests.core.formulas.formula_models import all_architectures, architecture_of
+from tests.core.formulas.found_formulas import maths_of
 
 ARCHITECTURES = all_architectures()
 

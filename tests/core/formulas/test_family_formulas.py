@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bertviewer.core.formulas.catalogue import formula_of, maths_of
+from bertviewer.core.formulas.catalogue import formula_of
 from tests.core.checking.small_models import small_model
 from tests.core.formulas.formula_models import architecture_of
-from tests.core.formulas.found_formulas import formula_at, node_at, values
+from tests.core.formulas.found_formulas import formula_at, maths_of, node_at, values
 
 
 def test_gpt2_attention_is_causal_and_projects() -> None:

@@ -60,9 +60,10 @@ def test_every_role_says_what_the_flow_does() -> None:
     told = []
     for node in found.modules:
         flow, formula = found.flows.flow(node.path), formula_at(node.path, found)
-        assert role_of(node.class_name, WITH_SAGA) is not None, node.class_name
-        if flow is not None and formula.role in CLOSED and tells_all(flow, formula):
-            assert said(formula) == done(flow, found, CLOSED[formula.role]), node.path
+        role = role_of(node.class_name, WITH_SAGA)
+        assert role is not None, node.class_name
+        if flow is not None and role.name in CLOSED and tells_all(flow, formula):
+            assert said(formula) == done(flow, found, CLOSED[role.name]), node.path
             told.append(node.path)
     assert set(told) >= set(NORMED) - {"bert.embeddings"}
 
@@ -70,11 +71,12 @@ def test_every_role_says_what_the_flow_does() -> None:
 @pytest.mark.parametrize("path", NORMED)
 def test_with_a_norm_that_nobody_knows_the_flow_is_told(path: str) -> None:
     found = architecture(StrangeNorm)
-    role = role_of(node_at(found, path).class_name, WITH_SAGA)
+    node = node_at(found, path)
+    role = role_of(node.class_name, WITH_SAGA)
     assert role is not None
     with pytest.raises(LookupError, match="StrangeNorm is no normalisation of a known kind"):
-        role.build(ModuleView.of(node_at(found, path), found, WITH_SAGA))
-    assert formula_at(path, found).role != role.name
+        role.build(ModuleView.of(node, found, WITH_SAGA))
+    assert formula_at(path, found).title == node.class_name  # as read off the flow
 
 
 def test_where_there_is_no_norm_none_is_named() -> None:
@@ -92,5 +94,5 @@ def test_a_layer_with_norms_of_two_kinds_has_no_formula_of_its_role() -> None:
         for node in saga().modules
     )
     mixed = replace(saga(), modules=modules)
-    assert formula_at(path, saga()).role == "layer"
-    assert formula_at(path, mixed).role != "layer"
+    assert formula_at(path, saga()).title == "Transformer layer, post-norm"
+    assert formula_at(path, mixed).title == node_at(mixed, path).class_name  # off the flow

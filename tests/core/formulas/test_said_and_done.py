@@ -11,23 +11,31 @@ from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.notation import LAYER_NORM
+from bertviewer.core.formulas.roles import role_of
 from tests.core.formulas.flow_models import traced
 from tests.core.formulas.formula_models import TINY
 from tests.core.formulas.found_formulas import node_at
-from tests.core.formulas.said_and_done import CLOSED, done, said, tells_all
+from tests.core.formulas.said_and_done import CLOSED, Closed, done, said, tells_all
 
 # Their attention is in blocks, or their formulas show convolutions and no matrices.
 NOT_TOLD = {"big_bird": 4, "squeezebert": 10}
 
 
-def pairs(architecture: Architecture) -> list[tuple[ModuleNode, Formula, Flow]]:
+def closed_of(node: ModuleNode) -> Closed | None:
+    """Return what the formula of a module's role leaves closed, ``None`` for one of no such."""
+    role = role_of(node.class_name)
+    return None if role is None else CLOSED.get(role.name)
+
+
+def pairs(architecture: Architecture) -> list[tuple[ModuleNode, Formula, Flow, Closed]]:
     """Return the modules with a role whose formula tells its products, and a flow."""
     found = []
     for node in architecture.modules:
         formula = formula_of(node, architecture) if node.formula_from == "role" else None
         flow = None if architecture.flows is None else architecture.flows.flow(node.path)
-        if formula is not None and flow is not None and formula.role in CLOSED:
-            found.append((node, formula, flow))
+        closed = closed_of(node)
+        if formula is not None and flow is not None and closed is not None:
+            found.append((node, formula, flow, closed))
     return found
 
 
@@ -35,11 +43,11 @@ def pairs(architecture: Architecture) -> list[tuple[ModuleNode, Formula, Flow]]:
 def test_a_role_says_what_the_flow_does(family: str) -> None:
     architecture = traced(family)
     every = pairs(architecture)
-    open_ones = [(node, formula, flow) for node, formula, flow in every if tells_all(flow, formula)]
+    open_ones = [each for each in every if tells_all(each[2], each[1])]
     wrong = [
         (node.path, node.class_name, said(formula), found)
-        for node, formula, flow in open_ones
-        if said(formula) != (found := done(flow, architecture, CLOSED[formula.role]))
+        for node, formula, flow, closed in open_ones
+        if said(formula) != (found := done(flow, architecture, closed))
     ]
     assert wrong == []
     assert len(every) - len(open_ones) == NOT_TOLD.get(family, 0)
@@ -85,12 +93,14 @@ WRONG: dict[str, tuple[str, Callable[[Formula], Formula]]] = {
 def test_a_wrong_formula_is_found(fault: str) -> None:
     path, change = WRONG[fault]
     architecture = traced("bert")
-    formula = formula_of(node_at(architecture, path), architecture)
+    node = node_at(architecture, path)
+    formula, closed = formula_of(node, architecture), closed_of(node)
     assert formula is not None
+    assert closed is not None
     assert architecture.flows is not None
     flow = architecture.flows.flow(path)
     assert flow is not None
-    expected = done(flow, architecture, CLOSED[formula.role])
+    expected = done(flow, architecture, closed)
     assert said(formula) == expected
     assert said(change(formula)) != expected
 

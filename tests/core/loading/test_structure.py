@@ -153,8 +153,8 @@ def test_it_cannot_be_run_and_says_why(tmp_path: Path) -> None:
         model.tokenizer()
     architecture = model.with_formulas()
     assert note_of(architecture.config) == f"all.safetensors {WHY}"
-    assert architecture.compute is not None
-    assert architecture.compute.reason
+    assert architecture.costs is not None
+    assert architecture.costs.reason
     assert model.heads == ()
     stored = model.stored("layer.0.weight")
     assert stored is not None

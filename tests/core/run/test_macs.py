@@ -200,7 +200,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 
 def without_formulas(model: LoadedModel) -> LoadedModel:
     bare = open_model(model.source)
-    bare.architecture = replace(bare.architecture, compute=None)
+    bare.architecture = replace(bare.architecture, costs=None)
     return bare
 
 
@@ -216,38 +216,38 @@ def test_formulas_and_a_count_say_the_same_of_each_module(bert: LoadedModel) -> 
 
 def test_a_formula_is_not_there_for_each_module_so_all_are_counted(bert: LoadedModel) -> None:
     architecture = bert.architecture
-    compute = architecture.compute
-    assert compute is not None
-    one = replace(compute.modules["pooler"], macs=None)
-    without = replace(compute, modules={**compute.modules, "pooler": one})
+    costs = architecture.costs
+    assert costs is not None
+    one = replace(costs.modules["pooler"], macs=None)
+    without = replace(costs, modules={**costs.modules, "pooler": one})
     tokens = run_sentence(bert, Sentence("a"), True).tokens
-    assert formula_macs(replace(architecture, compute=without), tokens) is None
-    uneven = replace(compute.modules["pooler"], macs="S//2")
-    halved = replace(compute, modules={**compute.modules, "pooler": uneven})
-    assert formula_macs(replace(architecture, compute=halved), tokens) is None
+    assert formula_macs(replace(architecture, costs=without), tokens) is None
+    uneven = replace(costs.modules["pooler"], macs="S//2")
+    halved = replace(costs, modules={**costs.modules, "pooler": uneven})
+    assert formula_macs(replace(architecture, costs=halved), tokens) is None
 
 
 def test_where_formulas_know_nothing_of_a_module_that_was_called_all_are_counted(
     bert: LoadedModel,
 ) -> None:
-    compute = bert.architecture.compute
-    assert compute is not None
+    costs = bert.architecture.costs
+    assert costs is not None
     sentence = Sentence("the bank of the river")
     known = {m.path: m.macs for m in run_sentence(bert, sentence, True).modules}
-    fewer = {path: module for path, module in compute.modules.items() if path != "pooler.dense"}
+    fewer = {path: module for path, module in costs.modules.items() if path != "pooler.dense"}
     bare = without_formulas(bert)
-    bare.architecture = replace(bare.architecture, compute=replace(compute, modules=fewer))
+    bare.architecture = replace(bare.architecture, costs=replace(costs, modules=fewer))
     assert {m.path: m.macs for m in run_sentence(bare, sentence, True).modules} == known
 
 
 def test_what_is_counted_says_why_there_is_no_formula(bert: LoadedModel) -> None:
-    compute = bert.architecture.compute
-    assert compute is not None
+    costs = bert.architecture.costs
+    assert costs is not None
     why = "no formula goes through"
-    pooler = replace(compute.modules["pooler"], macs=None, reason=why)
+    pooler = replace(costs.modules["pooler"], macs=None, reason=why)
     bare = without_formulas(bert)
-    modules = {**compute.modules, "pooler": pooler}
-    bare.architecture = replace(bare.architecture, compute=replace(compute, modules=modules))
+    modules = {**costs.modules, "pooler": pooler}
+    bare.architecture = replace(bare.architecture, costs=replace(costs, modules=modules))
     found = {m.path: m for m in run_sentence(bare, Sentence("a"), True).modules}
     assert found["pooler"].macs == 24**2
     assert found["pooler"].macs_reason == f"as this run did it, since there is no formula: {why}"

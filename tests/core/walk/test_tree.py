@@ -42,8 +42,8 @@ def test_of_a_checkpoint_alone_the_names_are_known() -> None:
 def test_a_pass_that_stopped_leaves_the_tree() -> None:
     architecture = flowing("bert-base-uncased")
     assert architecture.flows is not None
-    kinds = {path: flow for path, flow in architecture.flows.kinds.items() if path}
-    stopped = replace(architecture, flows=replace(architecture.flows, kinds=kinds))
+    distinct = {path: flow for path, flow in architecture.flows.distinct.items() if path}
+    stopped = replace(architecture, flows=replace(architecture.flows, distinct=distinct))
     walk = build_walk(stopped)
     assert walk.reconciles
     assert not any(part.is_planned for part in walk.parts)

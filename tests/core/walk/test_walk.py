@@ -74,7 +74,7 @@ class TestBertLargeChinese:
         ]
 
     def test_shapes(self) -> None:
-        walk = build_walk(replace(derived("bert-large-chinese"), compute=None))
+        walk = build_walk(replace(derived("bert-large-chinese"), costs=None))
         attention = step(walk, "MultiHeadSelfAttention")
         assert attention.input_shape is not None
         assert attention.input_shape.text == "[B, S, D]"

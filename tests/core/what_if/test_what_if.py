@@ -9,8 +9,8 @@ import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from bertviewer.core.architecture.compute import Compute, ModuleCompute
 from bertviewer.core.architecture.folding import fold
+from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.building.building import build_config, build_on_meta
 from bertviewer.core.expressions.letters import LABELS_KEY
 from bertviewer.core.expressions.symbols import Symbol
@@ -179,9 +179,9 @@ def test_costs_follow_the_sentence_too() -> None:
 def test_costs_are_not_given_beyond_what_they_were_proven_for() -> None:
     architecture = replace(
         sheet_of("bert-base-uncased").architecture,
-        compute=Compute(
+        costs=Costs(
             (Symbol("S", "", 128, "tokens"),),
-            {"": ModuleCompute("S*D", ("S",), ("S", "D"))},
+            {"": ModuleCosts("S*D", ("S",), ("S", "D"))},
             ("S*D",),
             peak_fixed={"I": 3072},
             variables={letter: letter for letter in "VTDSNI"} | {"A": "N"},
@@ -197,11 +197,11 @@ def test_costs_are_not_given_beyond_what_they_were_proven_for() -> None:
     # There are as many heads as layers, and the model was only run so.
     assert with_value(sheet, A=8).macs("") is None
     assert with_value(sheet, A=8, N=8).macs("") is not None
-    assert architecture.compute is not None
-    compute = replace(architecture.compute, domain="D != 1536")
-    limited = Sheet.of(replace(architecture, compute=compute))
+    assert architecture.costs is not None
+    costs = replace(architecture.costs, domain="D != 1536")
+    limited = Sheet.of(replace(architecture, costs=costs))
     assert with_value(limited, D=1548).macs("") is not None
     assert with_value(limited, D=1536).macs("") is None
-    without = Sheet.of(replace(architecture, compute=None))
+    without = Sheet.of(replace(architecture, costs=None))
     assert with_value(without, D=1536).macs("") is None
     assert with_value(without, D=1536).peak() is None

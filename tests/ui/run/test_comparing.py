@@ -56,9 +56,9 @@ def test_the_difference_is_of_the_same_tokens(
     _, norms = panels(compared)
     (chart,) = norms.charts
     assert isinstance(chart, GridChart)
-    a, kept = last_run(compared), compared.workspace.runs.kept
-    assert kept is not None
-    mine, other = np.array(a.token_norms), np.array(kept.run.token_norms)
+    b, run_a = last_run(compared), compared.workspace.runs.run_a
+    assert run_a is not None
+    mine, other = np.array(b.token_norms), np.array(run_a.run.token_norms)
     assert chart.values[:, 1] == pytest.approx(mine[:, 1] - other[:, 1])
     # "old" has no partner; "mat" after it has one at another place.
     assert np.isnan(chart.values[:, 6]).all()
@@ -81,13 +81,13 @@ def test_compare_no_longer(compared: MainWindow, worker: Worker, qtbot: QtBot) -
     (chart,) = layers.charts
     assert isinstance(chart, LineChart)
     assert {line.style for line in chart.lines} == {"solid"}
-    assert compared.workspace.runs.kept is None
+    assert compared.workspace.runs.run_a is None
 
 
 def test_another_model_takes_run_a_away(compared: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     compared.open_named("albert-base-v2")
     settle(compared, worker, qtbot)
-    assert compared.workspace.runs.kept is None
+    assert compared.workspace.runs.run_a is None
     assert compared.workspace.runs.run is None
 
 

@@ -39,7 +39,6 @@ def flow_formula(flow: Flow, view: ModuleView) -> Formula:
     tokens += [_TARGET] if _LENGTH_OF_TARGET.search(whole) else []
     terms = [term for term in say.legend.terms.values() if term.symbol in whole]
     return Formula(
-        role="from flow",
         title=flow.class_name,
         summary=_summary(steps),
         maths=lines or (f"Y = {quoted(flow.class_name)}(X)",),

@@ -22,7 +22,7 @@ def read_off(architecture: Architecture) -> list[tuple[str, Formula]]:
     """Return the formula that each kind of module's flow gives, those with a role too."""
     assert architecture.flows is not None
     found = []
-    for path, flow in architecture.flows.kinds.items():
+    for path, flow in architecture.flows.distinct.items():
         node = next(each for each in architecture.modules if each.path == path)
         found.append((path, flow_formula(flow, ModuleView.of(node, architecture))))
     return found

@@ -84,7 +84,7 @@ def test_a_scale_and_a_shift_is_no_norm() -> None:
 )
 def test_norms_by_what_they_compute(name: str, path: str, scale: str) -> None:
     formula = read_off(name, path)
-    assert formula.role == ("RMS norm" if scale else "layer norm")
+    assert formula.title.startswith("Root-mean-square" if scale else "Layer")
     assert scale in formula.maths[0]
     assert values(formula)["gamma"] == "[24]"
     assert values(formula)["epsilon"] in ("1e−06", "1e−05")
@@ -92,7 +92,7 @@ def test_norms_by_what_they_compute(name: str, path: str, scale: str) -> None:
 
 def test_a_plain_rms_norm_of_a_class_without_a_role() -> None:
     formula = read_off("mixtral", "layers.0.input_layernorm")
-    assert formula.role == "RMS norm"
+    assert formula.title == "Root-mean-square normalisation"
     assert "1 + limits(gamma)" not in formula.maths[0]
 
 

@@ -4,18 +4,18 @@ from fractions import Fraction
 
 import pytest
 
-from bertviewer.core.architecture.compute import Compute, ModuleCompute
-from bertviewer.core.architecture.memory_use import flops, macs, peak_elements, weights_bytes
+from bertviewer.core.architecture.cost_values import flops, macs, peak_elements, weights_bytes
+from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.expressions.evaluation import evaluate
 from bertviewer.core.expressions.polynomials import Polynomial, total
 
-COMPUTE = Compute(
+COSTS = Costs(
     symbols=(),
     modules={
-        "": ModuleCompute("B*S*(D**2 + S*D)", ("B", "S"), ("B", "S", "D")),
-        "rope": ModuleCompute("B*S*D//A", None, None),
-        "odd": ModuleCompute(None, None, None),
+        "": ModuleCosts("B*S*(D**2 + S*D)", ("B", "S"), ("B", "S", "D")),
+        "rope": ModuleCosts("B*S*D//A", None, None),
+        "odd": ModuleCosts(None, None, None),
     },
     peak=("B*S*D", "B*S**2*A"),
     peak_fixed={"G": 1},
@@ -24,18 +24,18 @@ VALUES = {"B": 2, "S": 3, "D": 4, "A": 2}
 
 
 def test_numbers_from_formulas() -> None:
-    assert macs(COMPUTE, "", VALUES) == 6 * (16 + 12)
-    assert flops(COMPUTE, "", VALUES) == 2 * 6 * (16 + 12)
-    assert peak_elements(COMPUTE, VALUES) == 2 * 9 * 2
-    assert peak_elements(COMPUTE, {**VALUES, "S": 1}) == 2 * 4
+    assert macs(COSTS, "", VALUES) == 6 * (16 + 12)
+    assert flops(COSTS, "", VALUES) == 2 * 6 * (16 + 12)
+    assert peak_elements(COSTS, VALUES) == 2 * 9 * 2
+    assert peak_elements(COSTS, {**VALUES, "S": 1}) == 2 * 4
 
 
 def test_no_formula_no_number() -> None:
-    assert flops(COMPUTE, "odd", VALUES) is None
-    assert flops(COMPUTE, "never.called", VALUES) is None
-    assert flops(COMPUTE, "rope", {**VALUES, "A": 5}) is None
-    assert peak_elements(COMPUTE, {**VALUES, "G": 2}) is None
-    assert peak_elements(Compute((), {}, ()), VALUES) is None
+    assert flops(COSTS, "odd", VALUES) is None
+    assert flops(COSTS, "never.called", VALUES) is None
+    assert flops(COSTS, "rope", {**VALUES, "A": 5}) is None
+    assert peak_elements(COSTS, {**VALUES, "G": 2}) is None
+    assert peak_elements(Costs((), {}, ()), VALUES) is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ Free of torch: it takes no model to say what another width or a longer sentence 
 from collections.abc import Mapping
 
 from bertviewer.core.architecture.architecture import bytes_by_dtype
-from bertviewer.core.architecture.compute import Compute
+from bertviewer.core.architecture.forward_costs import Costs
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 
 FLOPS_PER_MAC = 2
@@ -22,38 +22,38 @@ WEIGHT_DTYPES = {
 """The dtypes that weights are counted in, and the name of each one's width."""
 
 
-def macs(compute: Compute, path: str, values: Mapping[str, int]) -> int | None:
+def macs(costs: Costs, path: str, values: Mapping[str, int]) -> int | None:
     """Return a module's multiply-adds with the letters at these values.
 
     Args:
-        compute: the formulas.
+        costs: the formulas.
         path: the module, as ``named_modules()`` names it; the root has an empty one.
-        values: a value for each letter of the architecture and of ``compute``.
+        values: a value for each letter of the architecture and of ``costs``.
 
     Returns:
         All of its calls in one forward pass together, with all modules below. ``None`` where no
         formula was found, or where the model has no such shape: a ``//`` would leave a remainder.
     """
-    module = compute.modules.get(path)
+    module = costs.modules.get(path)
     return None if module is None or module.macs is None else _value(module.macs, values)
 
 
-def flops(compute: Compute, path: str, values: Mapping[str, int]) -> int | None:
+def flops(costs: Costs, path: str, values: Mapping[str, int]) -> int | None:
     """Return a module's floating point operations: two for each of ``macs``, else ``None``."""
-    products = macs(compute, path, values)
+    products = macs(costs, path, values)
     return None if products is None else FLOPS_PER_MAC * products
 
 
-def peak_elements(compute: Compute, values: Mapping[str, int]) -> int | None:
+def peak_elements(costs: Costs, values: Mapping[str, int]) -> int | None:
     """Return how many elements of activations are alive at the most.
 
     ``None`` where no formula was found, or not for these values. Times the bytes of their dtype
     it is the memory that activations take in a forward pass in eval mode, without gradients and
-    with eager attention; see ``Compute.peak``.
+    with eager attention; see ``Costs.peak``.
     """
-    if any(values.get(letter, value) != value for letter, value in compute.peak_fixed.items()):
+    if any(values.get(letter, value) != value for letter, value in costs.peak_fixed.items()):
         return None
-    moments = [_value(moment, values) for moment in compute.peak]
+    moments = [_value(moment, values) for moment in costs.peak]
     known = [moment for moment in moments if moment is not None]
     return max(known) if known and len(known) == len(moments) else None
 

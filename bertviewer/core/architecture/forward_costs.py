@@ -1,7 +1,7 @@
 """What a forward pass costs, in letters: multiply-adds, shapes, and memory in use.
 
-For B sentences of S tokens. Plain data, free of torch; ``costs`` derives it, ``memory_use`` puts
-numbers in.
+For B sentences of S tokens. Plain data, free of torch; ``core.costs`` derives it, ``cost_values``
+puts numbers in.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from bertviewer.core.expressions.symbols import Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class ModuleCompute:
+class ModuleCosts:
     """What one module does in one forward pass, all of its calls together.
 
     Attributes:
         macs: multiply-adds of the module and of all below it, an expression as of
-            ``ModuleNode.count_formula`` with the letters of ``Compute.symbols`` as well;
+            ``ModuleNode.count_formula`` with the letters of ``Costs.symbols`` as well;
             ``None`` where no formula was found. 1 MAC = 2 FLOPs; matrix products alone count.
         input_shape: the dimensions of the first tensor that it takes, ``("B", "S", "D")``;
             ``None`` where it takes none or no formula was found.
@@ -34,7 +34,7 @@ class ModuleCompute:
 
 
 @dataclass(frozen=True, slots=True)
-class Compute:
+class Costs:
     """What a forward pass of a model costs.
 
     Attributes:
@@ -61,7 +61,7 @@ class Compute:
     """
 
     symbols: tuple[Symbol, ...]
-    modules: Mapping[str, ModuleCompute]
+    modules: Mapping[str, ModuleCosts]
     peak: tuple[str, ...]
     peak_fixed: Mapping[str, int] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -106,12 +106,12 @@ class Compute:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Compute":
+    def from_json(cls, data: Mapping[str, Any]) -> "Costs":
         """Read what ``to_json`` gave."""
         return cls(
             tuple(Symbol(**entry) for entry in data["symbols"]),
             {
-                entry["path"]: ModuleCompute(
+                entry["path"]: ModuleCosts(
                     entry["macs_formula"],
                     _tupled(entry["input_shape"]),
                     _tupled(entry["output_shape"]),
