@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WatchedRun:
-    """``capture`` belongs to the worker's thread: tasks take it, and nobody else looks into it."""
+    """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it."""
 
     run: ActivationRun
     capture: "Capture"
 
 
 Found = TypeVar("Found")
-RunTask = Callable[["LoadedModel", WatchedRun, Progress], Found]
+RunWork = Callable[["LoadedModel", WatchedRun, Progress], Found]
 """Looks closer at a run."""

@@ -36,8 +36,8 @@ class WeightsConsent(QObject):
             return
         from bertviewer.core.pickles.consent import examine
 
-        task = partial(examine, source.path)
-        self._workspace.scheduler.start("examine", task, partial(self._on_examined, source))
+        work = partial(examine, source.path)
+        self._workspace.scheduler.start("examine", work, partial(self._on_examined, source))
 
     def _on_examined(self, source: ModelSource, examined: "PickleReview") -> None:
         if not examined.refusal and examined.key in _allowed():

@@ -13,8 +13,8 @@ from bertviewer.core.run.device import CPU, Device, chosen_device
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.weights.keys import KeyReport
-from bertviewer.ui import tasks
-from bertviewer.ui.background.idle_tasks import IdleTasks, Step
+from bertviewer.ui import jobs
+from bertviewer.ui.background.idle_work import IdleWork, Step
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.qt_classes import QtClasses
@@ -59,13 +59,13 @@ class Workspace(QObject):
         self.runs = Runs(self)
         self.scheduler = Scheduler(worker, self)
         self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
-        self._idle_tasks = IdleTasks(self.scheduler, self)
+        self._idle_work = IdleWork(self.scheduler, self)
         self._classes = QtClasses(self)
 
     @property
     def is_deriving(self) -> bool:
         """Whether the formulas of the open model are still to come."""
-        return self._idle_tasks.awaits(self._on_derived)
+        return self._idle_work.awaits(self._on_derived)
 
     @property
     def device(self) -> str:
@@ -74,7 +74,7 @@ class Workspace(QObject):
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
-        self.scheduler.start("open", partial(tasks.open_model, source), self._on_opened)
+        self.scheduler.start("open", partial(jobs.open_model_job, source), self._on_opened)
 
     def open_head(self, task: str) -> None:
         """Open the same model with another head."""
@@ -86,63 +86,67 @@ class Workspace(QObject):
         if self._model is None:
             return
         self._classes.make_all()
-        task = partial(tasks.run_sentence, self._model, sentence, random_weights, self.device_wish)
-        self.scheduler.start("run", task, self.show_run, until_drawn=True)
+        work = partial(
+            jobs.run_sentence_job, self._model, sentence, random_weights, self.device_wish
+        )
+        self.scheduler.start("run", work, self.show_run, until_drawn=True)
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run."""
         if self._model is None or self.runs.watched is None:
             return
-        task = partial(tasks.check_module, self._model, self.runs.watched.capture, path)
-        self.scheduler.start("check", task, partial(self.runs.set_check, self.runs.watched, path))
+        work = partial(jobs.check_module_job, self._model, self.runs.watched.capture, path)
+        self.scheduler.start("check", work, partial(self.runs.set_check, self.runs.watched, path))
 
     def export(self, path: Path, drawn: "DrawnRun | None") -> None:
         """Write the PDF of the open model, and of a run whose plots are drawn already."""
         if self.architecture is None:
             return
         self._classes.make_all()
-        task = partial(tasks.write_report, path, self.architecture, drawn, self.models)
-        self.scheduler.start("export", task, lambda written: self.exported.emit(str(written)))
+        work = partial(jobs.write_report_job, path, self.architecture, drawn, self.models)
+        self.scheduler.start("export", work, lambda written: self.exported.emit(str(written)))
 
     def export_modules(self, path: Path) -> None:
         """Write every module of the open model as CSV."""
         if self.architecture is None:
             return
-        task = partial(tasks.write_modules, path, self.architecture, self.models)
-        self.scheduler.start("save", task, lambda written: self.saved.emit(str(written)))
+        work = partial(jobs.write_modules_job, path, self.architecture, self.models)
+        self.scheduler.start("save", work, lambda written: self.saved.emit(str(written)))
 
     def guard(self, *models: ModelSource) -> None:
         """Let nothing that is saved from now on replace a file of these models."""
         self.models = tuple(dict.fromkeys((*self.models, *models)))
 
-    def _on_opened(self, opened: tasks.Opened) -> None:
+    def _on_opened(self, opened: jobs.Opened) -> None:
         self._model = self.requests.model = model = opened.model
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)
-        self._idle_tasks.hold()
-        self._idle_tasks.add(
+        self._idle_work.hold()
+        self._idle_work.add(
             (
-                Step(tasks.prepare_views_later, self._on_views, is_needed=False),
-                Step(partial(tasks.load_libraries, model), self._on_libraries),
-                Step(partial(tasks.confirm, model), self._on_confirmed),
+                Step(jobs.prepare_views_job, self._on_views, is_needed=False),
+                Step(partial(jobs.load_libraries_job, model), self._on_libraries),
+                Step(partial(jobs.confirm_job, model), self._on_confirmed),
             )
         )
         self._show(opened)
-        self._classes.when_made(self._idle_tasks.release)
+        self._classes.when_made(self._idle_work.release)
 
-    def _show(self, opened: tasks.Opened) -> None:
+    def _show(self, opened: jobs.Opened) -> None:
         """Put a model's structure in place of what was there, and have its formulas derived."""
         model = opened.model
         self.architecture, self.keys, self.heads = model.architecture, model.keys, model.heads
         if not self.is_deriving:
             # Flows come first: they are there at once, and put the walk in order.
             if model.architecture.flows is None:
-                flows = Step(partial(tasks.derive_flows, model), self._on_derived, is_needed=False)
-                self._idle_tasks.add([flows])
+                flows = Step(
+                    partial(jobs.derive_flows_job, model), self._on_derived, is_needed=False
+                )
+                self._idle_work.add([flows])
             if model.architecture.costs is None:
-                derivations = (tasks.derive_counts, tasks.derive_costs)
-                self._idle_tasks.add(
-                    Step(partial(task, model), self._on_derived) for task in derivations
+                derivations = (jobs.derive_counts_job, jobs.derive_costs_job)
+                self._idle_work.add(
+                    Step(partial(work, model), self._on_derived) for work in derivations
                 )
         self.selection.set_tree(opened.tree)
         self.runs.clear()
@@ -152,7 +156,7 @@ class Workspace(QObject):
         self.runs.run_changed.emit()
         self.selection.row_changed.emit()
 
-    def show_run(self, ran: tasks.Ran) -> None:
+    def show_run(self, ran: jobs.Ran) -> None:
         """Show a run in place of the last one; the worker's comes here."""
         from bertviewer.core.analysis.prediction_data import mask_places  # needs numpy
 
@@ -182,12 +186,12 @@ class Workspace(QObject):
         self.devices = devices
         self.devices_changed.emit()
 
-    def _on_confirmed(self, corrected: tasks.Opened | None) -> None:
+    def _on_confirmed(self, corrected: jobs.Opened | None) -> None:
         if corrected is not None:
             self._show(corrected)
         self.confirmed.emit()
 
-    def _on_derived(self, derived: tasks.Derived) -> None:
+    def _on_derived(self, derived: jobs.Derived) -> None:
         self.architecture = derived.architecture
         self.selection.exchange_tree(derived.tree)
         self.formulas_changed.emit()

@@ -14,7 +14,7 @@ from bertviewer.core.architecture.folding import fold
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui import tasks
+from bertviewer.ui import jobs
 from bertviewer.ui.application import configure, make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
@@ -49,13 +49,13 @@ def window(worker: Worker, qtbot: QtBot) -> MainWindow:
 def formulas_may_come(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Return what the formulas of a model that is opened wait for."""
     may_come = threading.Event()
-    derive = tasks.derive_counts
+    derive = jobs.derive_counts_job
 
-    def wait_and_derive(model: LoadedModel, progress: Progress) -> tasks.Derived:
+    def wait_and_derive(model: LoadedModel, progress: Progress) -> jobs.Derived:
         assert may_come.wait(OPEN_TIMEOUT / 1000)
         return derive(model, progress)
 
-    monkeypatch.setattr(tasks, "derive_counts", wait_and_derive)
+    monkeypatch.setattr(jobs, "derive_counts_job", wait_and_derive)
     yield may_come
     # Before the worker is stopped, which waits for what is going on.
     may_come.set()
@@ -64,7 +64,7 @@ def formulas_may_come(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Iterat
 @pytest.fixture(scope="session")
 def opened_demo() -> Iterator[LoadedModel]:
     """Return the demo model, opened once with its formulas and weights; nobody may change these."""
-    opened = tasks.open_model(parse_source("demo"), no_progress).model
+    opened = jobs.open_model_job(parse_source("demo"), no_progress).model
     opened.with_formulas()
     opened.tokenizer()
     module = opened.module(random_weights=False)
@@ -84,9 +84,9 @@ def demo_window(
     """Return the main window with the demo model open and its formulas derived."""
     # A model of the test's own around the same weights.
     model = copy.copy(opened_demo)
-    opened = tasks.Opened(model, fold(model.architecture))
+    opened = jobs.Opened(model, fold(model.architecture))
     with monkeypatch.context() as patch:
-        patch.setattr(tasks, "open_model", lambda _source, _progress: opened)
+        patch.setattr(jobs, "open_model_job", lambda _source, _progress: opened)
         window.open_source(parse_source("demo"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui import tasks
+from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.overview_tab import OverviewTab
@@ -38,7 +38,7 @@ def test_cancel_works_in_the_middle_of_the_forward_pass(
 ) -> None:
     window = demo_window
     cancel = find(window, QPushButton, "cancelButton")
-    run_sentence: Any = tasks.run_sentence
+    run_sentence: Any = jobs.run_sentence_job
     pressed = threading.Event()
 
     def run_to_a_layer(*arguments: Any) -> Any:
@@ -57,7 +57,7 @@ def test_cancel_works_in_the_middle_of_the_forward_pass(
             cancel.click()
             pressed.set()
 
-    monkeypatch.setattr(tasks, "run_sentence", run_to_a_layer)
+    monkeypatch.setattr(jobs, "run_sentence_job", run_to_a_layer)
     window.workspace.scheduler.progressed.connect(press)
     window.set_sentence(LONG, None)
     window.run()
@@ -135,14 +135,14 @@ def test_the_event_loop_goes_on_during_a_run(
     demo_window: MainWindow, worker: Worker, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = demo_window
-    run_sentence = tasks.run_sentence
+    run_sentence = jobs.run_sentence_job
     goes_on = threading.Event()
 
     def run_when_told(*arguments: Any) -> Any:
         assert goes_on.wait(PATIENCE / 1000)
         return run_sentence(*arguments)
 
-    monkeypatch.setattr(tasks, "run_sentence", run_when_told)
+    monkeypatch.setattr(jobs, "run_sentence_job", run_when_told)
     window.set_sentence("a test", None)
     window.run()
     # A window that waits for the worker would get no turn at all until the run is over.

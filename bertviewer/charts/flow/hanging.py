@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bertviewer.charts.flow.drawing import Line, Placed, Point, Weight
-from bertviewer.charts.flow.figures import Figure
+from bertviewer.charts.flow.glyphs import Glyph
 from bertviewer.charts.flow.hangers import Between, Hanger
 from bertviewer.charts.flow.ways import simplified
 from bertviewer.core.architecture.flow import Edge
@@ -12,7 +12,7 @@ from bertviewer.core.architecture.flow import Edge
 HANGER_GAP, HANGERS_APART = 12.0, 10.0
 
 
-def hanging_size(hangers: Sequence[Hanger], pills: Mapping[str, Figure]) -> tuple[float, float]:
+def hanging_size(hangers: Sequence[Hanger], pills: Mapping[str, Glyph]) -> tuple[float, float]:
     """Return how wide and how deep that is which hangs below a node."""
     if not hangers:
         return 0.0, 0.0
@@ -21,7 +21,7 @@ def hanging_size(hangers: Sequence[Hanger], pills: Mapping[str, Figure]) -> tupl
     return width, max(size[1] for size in sizes)
 
 
-def _hanger_size(hanger: Hanger, pills: Mapping[str, Figure]) -> tuple[float, float]:
+def _hanger_size(hanger: Hanger, pills: Mapping[str, Glyph]) -> tuple[float, float]:
     rect = pills[hanger.node.id].placed.rect
     width, depth = hanging_size(hanger.hangers, pills)
     return max(rect.width, width), HANGER_GAP + rect.height + depth
@@ -30,7 +30,7 @@ def _hanger_size(hanger: Hanger, pills: Mapping[str, Figure]) -> tuple[float, fl
 def hung(
     below: Mapping[str, tuple[Hanger, ...]],
     pairs: Sequence[Between],
-    pills: Mapping[str, Figure],
+    pills: Mapping[str, Glyph],
     placed: Mapping[str, Placed],
 ) -> tuple[list[Placed], list[Line]]:
     """Return what hangs below nodes and between them, with its lines."""
@@ -44,9 +44,9 @@ def hung(
             x = above.rect.x
         for hanger in hangers:
             room, _ = _hanger_size(hanger, pills)
-            figure = pills[hanger.node.id]
-            left = x + (room - figure.placed.rect.width) / 2
-            pill = figure.placed.moved(left, above.rect.bottom + HANGER_GAP)
+            glyph = pills[hanger.node.id]
+            left = x + (room - glyph.placed.rect.width) / 2
+            pill = glyph.placed.moved(left, above.rect.bottom + HANGER_GAP)
             pill = replace(pill, is_again=hanger.is_again)
             nodes.append(pill)
             lines.extend(_thread(edge, above, pill) for edge in hanger.edges)
@@ -58,11 +58,11 @@ def hung(
             hang(hangers, placed[key])
     for pair in pairs:
         upper, lower = placed[pair.upper], placed[pair.lower]
-        figure = pills[pair.hanger.node.id].placed
-        x = upper.rect.x + (upper.rect.width - figure.rect.width) / 2
-        y = (upper.rect.bottom + lower.rect.y - figure.rect.height) / 2
-        pill = figure.moved(x, y)
-        middle = x + figure.rect.width / 2
+        glyph = pills[pair.hanger.node.id].placed
+        x = upper.rect.x + (upper.rect.width - glyph.rect.width) / 2
+        y = (upper.rect.bottom + lower.rect.y - glyph.rect.height) / 2
+        pill = glyph.moved(x, y)
+        middle = x + glyph.rect.width / 2
         nodes.append(pill)
         lines += [_thread(edge, upper, pill) for edge in pair.hanger.edges]
         lines += [

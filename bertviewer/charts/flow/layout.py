@@ -13,7 +13,7 @@ from bertviewer.charts.flow.drawing import (
     Placed,
     Point,
 )
-from bertviewer.charts.flow.figures import figure_of, side_pill
+from bertviewer.charts.flow.glyphs import glyph_of, side_pill
 from bertviewer.charts.flow.hangers import Hanger, Split, split
 from bertviewer.charts.flow.lettering import title_of
 from bertviewer.charts.flow.listing import listed
@@ -67,10 +67,10 @@ def draw(
 def _stood(flow: Flow, measure: Measure, room: float) -> Picture:
     parts = split(flow)
     words = words_of(flow)
-    figures = {node.id: figure_of(node, words[node.id], measure) for node in flow.nodes}
+    glyphs = {node.id: glyph_of(node, words[node.id], measure) for node in flow.nodes}
     pills = {node.id: side_pill(node, words[node.id], measure) for node in flow.nodes}
     tower = tower_of(parts.main, parts.edges)
-    whole = Parts(parts.main, parts.edges, parts.below, parts.pairs, figures, pills)
+    whole = Parts(parts.main, parts.edges, parts.below, parts.pairs, glyphs, pills)
     if tower is None:
         strip = strip_of(whole, room)
         return Picture(strip.placed, strip.lines)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bertviewer.charts.flow.evening import spread
 from bertviewer.charts.flow.feed_forwards import NARROW
-from bertviewer.charts.flow.figures import Figure
+from bertviewer.charts.flow.glyphs import Glyph
 from bertviewer.charts.flow.hangers import SIDE_ROLES
 from bertviewer.charts.flow.skeleton import Item, Skeleton
 
@@ -27,7 +27,7 @@ class Arrival:
 
 
 def arrivals(
-    skeleton: Skeleton, heights: Mapping[int, float], figures: Mapping[str, Figure]
+    skeleton: Skeleton, heights: Mapping[int, float], glyphs: Mapping[str, Glyph]
 ) -> dict[int, Arrival]:
     """Return where each edge arrives, by its place among the edges."""
     into: dict[int, list[int]] = {}
@@ -40,14 +40,14 @@ def arrivals(
     found = {}
     for target, numbers in into.items():
         item = skeleton.items[target]
-        figure = figures[item.key]
-        if figure.placed.form == "sign":
+        glyph = glyphs[item.key]
+        if glyph.placed.form == "sign":
             for number in numbers:
                 height = heights[skeleton.chains[number][-2]]
-                is_free = _is_free(item, height, columns[item.column], heights, figure)
+                is_free = _is_free(item, height, columns[item.column], heights, glyph)
                 found[number] = Arrival(height, True) if is_free else Arrival(heights[target])
         else:
-            found |= _at_side(target, numbers, skeleton, heights, figure)
+            found |= _at_side(target, numbers, skeleton, heights, glyph)
     return found
 
 
@@ -56,13 +56,13 @@ def _is_free(
     height: float,
     column: Sequence[Item],
     heights: Mapping[int, float],
-    figure: Figure,
+    glyph: Glyph,
 ) -> bool:
     """Tell whether the way from a height to a sign's middle is free."""
     at = heights[sign.number]
-    if abs(height - at) <= figure.below + CORNER:
+    if abs(height - at) <= glyph.below + CORNER:
         return False
-    if height > at and sign.room.below > figure.below:
+    if height > at and sign.room.below > glyph.below:
         return False
     top, bottom = min(height, at), max(height, at)
     return not any(
@@ -78,9 +78,9 @@ def _at_side(
     numbers: Sequence[int],
     skeleton: Skeleton,
     heights: Mapping[int, float],
-    figure: Figure,
+    glyph: Glyph,
 ) -> dict[int, Arrival]:
-    if len(numbers) == 1 or figure.placed.form in ("input", "output"):
+    if len(numbers) == 1 or glyph.placed.form in ("input", "output"):
         return dict.fromkeys(numbers, Arrival(heights[target]))
     line, edges = heights[target], skeleton.edges
     coming = {number: heights[skeleton.chains[number][-2]] for number in numbers}
@@ -90,8 +90,8 @@ def _at_side(
     # Of those that lead straight on one stays straight.
     straight = next((place for place, each in enumerate(order) if coming[each] == line), None)
     # A feed-forward is narrow where lines arrive.
-    is_narrow = figure.placed.form in ("feed-forward", "gated feed-forward")
-    reach = (NARROW / 2 if is_narrow else figure.placed.rect.height - figure.line) - CORNER
+    is_narrow = glyph.placed.form in ("feed-forward", "gated feed-forward")
+    reach = (NARROW / 2 if is_narrow else glyph.placed.rect.height - glyph.line) - CORNER
     apart = min(PORTS_APART, 2 * reach / (len(order) - 1))
     weights = [1.0] * len(order)
     if straight is not None:

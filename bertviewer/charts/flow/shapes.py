@@ -6,7 +6,7 @@ from math import hypot
 
 from bertviewer.charts.flow.drawing import Line, Placed, Point, Rect
 from bertviewer.charts.flow.feed_forwards import HALF_GAP, NARROW
-from bertviewer.charts.flow.figures import CARD
+from bertviewer.charts.flow.glyphs import CARD
 from bertviewer.charts.flow.theme import FlowTheme
 
 KAPPA = 0.5523

@@ -7,7 +7,7 @@ from itertools import pairwise
 from bertviewer.charts.flow.arranging import Arranging
 from bertviewer.charts.flow.channels import Net, tracks_of
 from bertviewer.charts.flow.drawing import Line, Placed
-from bertviewer.charts.flow.figures import Figure
+from bertviewer.charts.flow.glyphs import Glyph
 from bertviewer.charts.flow.hangers import SIDE_ROLES, Between, Hanger
 from bertviewer.charts.flow.hanging import hanging_size, hung
 from bertviewer.charts.flow.places import Places, places_of
@@ -29,8 +29,8 @@ class Parts:
     edges: tuple[Edge, ...]
     below: Mapping[str, tuple[Hanger, ...]]
     pairs: tuple[Between, ...]
-    figures: Mapping[str, Figure]
-    pills: Mapping[str, Figure]
+    glyphs: Mapping[str, Glyph]
+    pills: Mapping[str, Glyph]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ def strip_of(parts: Parts, canvas: float) -> Strip:
     if loose:
         parts = _parted(parts, loose)
         skeleton, heights = _arranged(parts)
-    arriving = arrivals(skeleton, heights, parts.figures)
+    arriving = arrivals(skeleton, heights, parts.glyphs)
     nets = _nets(skeleton, heights, arriving)
     tracks = {column: tracks_of(found) for column, found in nets.items()}
     counts = {column: max(found.values(), default=0) + 1 for column, found in tracks.items()}
     places = places_of(skeleton.items, heights, counts, canvas)
     placed = {
-        item.key: _placed(item, heights, places, parts.figures[item.key])
+        item.key: _placed(item, heights, places, parts.glyphs[item.key])
         for item in skeleton.items
         if item.key
     }
@@ -125,16 +125,16 @@ def _heights(skeleton: Skeleton, parts: Parts) -> Mapping[int, float]:
             ranks[one, other] = min(ranks.get((one, other), (rank, number)), (rank, number))
     at = {item.key: item.number for item in skeleton.items if item.key}
     apart = {
-        (at[pair.upper], at[pair.lower]): parts.figures[pair.upper].below
+        (at[pair.upper], at[pair.lower]): parts.glyphs[pair.upper].below
         + parts.pills[pair.hanger.node.id].placed.rect.height
         + 2 * PAIR_GAP
-        + parts.figures[pair.lower].above
+        + parts.glyphs[pair.lower].above
         for pair in parts.pairs
     }
     ends = frozenset(
         at[key]
         for key in (*skeleton.spine[:1], *skeleton.spine[-1:])
-        if parts.figures[key].placed.form in ("input", "output")
+        if parts.glyphs[key].placed.form in ("input", "output")
     )
     arranging = Arranging(skeleton.items, links, ranks, frozenset(crooked), apart, ends)
     return arranging.part(range(len(skeleton.items))).heights
@@ -156,25 +156,25 @@ def _nets(
     return found
 
 
-def _placed(item: Item, heights: Mapping[int, float], places: Places, figure: Figure) -> Placed:
-    rect = figure.placed.rect
+def _placed(item: Item, heights: Mapping[int, float], places: Places, glyph: Glyph) -> Placed:
+    rect = glyph.placed.rect
     left, width = places.left[item.column], places.width[item.column]
-    if figure.placed.form == "input":
+    if glyph.placed.form == "input":
         x = left
-    elif figure.placed.form == "output":
+    elif glyph.placed.form == "output":
         x = left + width - rect.width
     else:
         x = left + (width - rect.width) / 2
     line = places.row_of(item.column).line
-    return figure.placed.moved(x, line + heights[item.number] - figure.line)
+    return glyph.placed.moved(x, line + heights[item.number] - glyph.line)
 
 
 def _room(key: str, parts: Parts) -> Room:
-    figure = parts.figures[key]
+    glyph = parts.glyphs[key]
     width, depth = hanging_size(parts.below.get(key, ()), parts.pills)
     beside = (
         parts.pills[pair.hanger.node.id].width
         for pair in parts.pairs
         if key in (pair.upper, pair.lower)
     )
-    return Room(max(figure.width, width, *beside), figure.above, figure.below + depth)
+    return Room(max(glyph.width, width, *beside), glyph.above, glyph.below + depth)

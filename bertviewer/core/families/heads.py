@@ -25,4 +25,4 @@ OF_WHOLE_SEQUENCES = ("ForSequenceClassification", "ForNextSentencePrediction", 
 """Endings of models whose head is given one vector for a sequence, of families of no kind too."""
 
 HEADS_WITHOUT_CALLS = frozenset({"MobileBertLMPredictionHead"})
-"""Heads that multiply by the weights of their modules and call none: MobileBERT's by two at once."""
+"""Heads that use the weights of their modules and call none: MobileBERT's takes two at once."""

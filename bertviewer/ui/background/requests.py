@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
 
 Found = TypeVar("Found")
-ModelTask = Callable[["LoadedModel", Progress], Found]
+ModelWork = Callable[["LoadedModel", Progress], Found]
 """Computes something of the open model."""
 
 PATIENCE = 300
@@ -59,7 +59,7 @@ class Request(QObject, Generic[Found]):
         """Whether something is on its way."""
         return self._wanted is not None
 
-    def want(self, key: Hashable, task: ModelTask[Found]) -> bool:
+    def want(self, key: Hashable, work: ModelWork[Found]) -> bool:
         """Return whether this is there; if not, it is on its way."""
         if key == self.key:
             self.cancel()
@@ -67,7 +67,7 @@ class Request(QObject, Generic[Found]):
         if key != self._wanted:
             self._wanted = key
             self._patience.start()
-            self._queue.put(self, task)
+            self._queue.put(self, work)
         return False
 
     def cancel(self) -> None:
@@ -106,7 +106,7 @@ class _Entry:
     """A request, and what it wanted when it was put here."""
 
     request: Request[Any]
-    task: ModelTask[Any]
+    work: ModelWork[Any]
 
 
 class RequestQueue(QObject):
@@ -137,9 +137,9 @@ class RequestQueue(QObject):
         """Whether the worker is busy with a request."""
         return self._running is not None
 
-    def put(self, request: Request[Any], task: ModelTask[Any]) -> None:
+    def put(self, request: Request[Any], work: ModelWork[Any]) -> None:
         """Have this computed for a request, in place of what it wanted before."""
-        self._waiting[request] = _Entry(request, task)
+        self._waiting[request] = _Entry(request, work)
         self._interrupt(request)
         self.added.emit()
 
@@ -164,7 +164,7 @@ class RequestQueue(QObject):
             return False
         del self._waiting[entry.request]
         job = self._worker.start(
-            partial(entry.task, self.model),
+            partial(entry.work, self.model),
             partial(self._on_returned, entry),
             partial(self._on_errored, entry),
             partial(self._on_cancelled, entry),

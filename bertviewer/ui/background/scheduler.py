@@ -43,7 +43,7 @@ class Scheduler(QObject):
     def start(
         self,
         activity: Activity,
-        task: Callable[[Progress], Any],
+        work: Callable[[Progress], Any],
         returned: Callable[[Any], None],
         *,
         until_drawn: bool = False,
@@ -78,16 +78,16 @@ class Scheduler(QObject):
             rest()
             self.cancelled.emit(activity)
 
-        self._worker.start(task, take, fail, stop)
+        self._worker.start(work, take, fail, stop)
 
     def start_idle(
         self,
-        task: Callable[[Progress], Any],
+        work: Callable[[Progress], Any],
         returned: Callable[[Any], None],
         errored: Callable[[BaseException], None],
     ) -> None:
         """Do something that nobody waits for, when the worker is idle; anything interrupts it."""
-        self._worker.start(task, returned, errored)
+        self._worker.start(work, returned, errored)
 
     def go_on(self) -> None:
         """Say that the worker is idle once more: there is something new for it."""

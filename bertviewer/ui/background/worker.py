@@ -21,16 +21,16 @@ def _ignore() -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A task on its way through the worker, and what to call when it ends."""
+    """A piece of work on its way through the worker, and what to call when it ends."""
 
-    task: Callable[[Progress], Any]
+    work: Callable[[Progress], Any]
     returned: Callable[[Any], None]
     errored: Callable[[BaseException], None]
     cancelled: Callable[[], None]
     _is_to_end: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
-        """Make the task's next call of ``progress`` raise ``Cancelled``, or never begin it."""
+        """Make the next call of ``progress`` raise ``Cancelled``, or never begin it."""
         self._is_to_end.set()
 
     @property
@@ -64,7 +64,7 @@ class Worker(QObject):
         self._stopped = False
         self._reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
         self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
-        # A daemon: a task deep inside a library must not keep a closed program alive.
+        # A daemon: work deep inside a library must not keep a closed program alive.
         self._thread = threading.Thread(target=self._work, name="bertviewer-worker", daemon=True)
         self._thread.start()
 
@@ -75,19 +75,19 @@ class Worker(QObject):
 
     def start(
         self,
-        task: Callable[[Progress], Any],
+        work: Callable[[Progress], Any],
         returned: Callable[[Any], None],
         errored: Callable[[BaseException], None],
         cancelled: Callable[[], None] = _ignore,
     ) -> Job:
-        """Run ``task`` next; a job that runs is cancelled, one that waits is given up.
+        """Do ``work`` next; a job that runs is cancelled, one that waits is given up.
 
         One of the others is called in the window's thread: ``returned`` with its result,
         ``errored`` with its exception, or ``cancelled`` where it was cancelled or given up before
         it ended. The job is returned to be cancelled by itself: ``cancel()`` gives up what waits
         for it as well.
         """
-        job = Job(task, returned, errored, cancelled)
+        job = Job(work, returned, errored, cancelled)
         if self._current is None:
             self._take_up(job)
         else:
@@ -126,7 +126,7 @@ class Worker(QObject):
             error: BaseException | None = None
             try:
                 job.check()
-                result = job.task(self._reporter(job))
+                result = job.work(self._reporter(job))
             except BaseException as raised:  # noqa: BLE001 - Rust libraries panic past Exception
                 error = raised
             if not self._stopped:

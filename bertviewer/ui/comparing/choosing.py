@@ -77,8 +77,8 @@ class Comparing(QObject):
     def _compare(self, right: ModelSource) -> None:
         left = self._workspace.source
         assert left is not None  # only an open model is compared
-        task = partial(compare, left, right)
-        self._workspace.scheduler.start("compare", task, partial(self._show, left))
+        work = partial(compare, left, right)
+        self._workspace.scheduler.start("compare", work, partial(self._show, left))
 
     def _show(self, left: ModelSource, compared: Compared) -> None:
         from bertviewer.ui.comparing.window import ComparisonWindow

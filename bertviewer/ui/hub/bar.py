@@ -44,8 +44,8 @@ class HubBar(QWidget):
     def _on_download(self) -> None:
         if (remote := self._workspace.remote) is not None:
             arrived = self._workspace.weights_arrived
-            task = remote.fetch
-            self._workspace.scheduler.start("download", task, lambda _: arrived.emit())
+            work = remote.fetch
+            self._workspace.scheduler.start("download", work, lambda _: arrived.emit())
 
     def _update(self) -> None:
         remote = self._workspace.remote

@@ -12,7 +12,7 @@ from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -95,7 +95,7 @@ class AllHeads(View):
         layer = next(iter(self._missing()), None)
         if layer is not None:
             self._wanted = layer
-            self._request.want_of_runs(layer, partial(tasks.head_figures, layer))
+            self._request.want_of_runs(layer, partial(jobs.head_figures_job, layer))
 
     def _on_finished(self) -> None:
         result, error = self._request.result, self._request.error

@@ -9,7 +9,7 @@ from bertviewer.charts.comparison import Partners
 from bertviewer.core.analysis.alignment import align
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.progress import Progress
-from bertviewer.ui.watched_run import RunTask, WatchedRun
+from bertviewer.ui.watched_run import RunWork, WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
@@ -31,9 +31,9 @@ class AttentionPair:
 
 
 def remembered(
-    task: RunTask[Attended], known: AttentionPair | None, layer: AttentionLayer
-) -> RunTask[Attended]:
-    """Return the task, or B or A as they are known: one stays while the other changes."""
+    work: RunWork[Attended], known: AttentionPair | None, layer: AttentionLayer
+) -> RunWork[Attended]:
+    """Return the work, or B or A as they are known: one stays while the other changes."""
     pair = () if known is None else (known.b, known.a)
     there = [
         one
@@ -43,7 +43,7 @@ def remembered(
 
     def find(model: "LoadedModel", watched: WatchedRun, progress: Progress) -> Attended:
         found = next((one for one in there if one.run is watched.run), None)
-        return task(model, watched, progress) if found is None else found
+        return work(model, watched, progress) if found is None else found
 
     return find
 

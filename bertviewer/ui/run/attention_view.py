@@ -10,7 +10,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, remembered
@@ -81,8 +81,8 @@ class AttentionView(View):
         if self._all.isChecked():
             self._every.follow(self._layers, self._layer)
             self._every.refresh()
-        task = remembered(partial(tasks.attention, self._layer), self._pair, self._layer)
-        if self._request.want_of_runs(self._layer, task):
+        work = remembered(partial(jobs.attention_job, self._layer), self._pair, self._layer)
+        if self._request.want_of_runs(self._layer, work):
             self._draw_later()
 
     def _arrange(self) -> None:

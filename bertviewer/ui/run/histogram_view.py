@@ -14,7 +14,7 @@ from bertviewer.core.analysis.histogram_data import Histogram
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import translate
@@ -71,8 +71,8 @@ class HistogramView(View):
             self._panel.show_message(self._why_not(path))
             return
         bounds = common_range(one.statistics for one in (b, a) if one is not None)
-        task = partial(tasks.histogram, path, bounds)
-        if not self._request.want_of_runs(path, task):
+        work = partial(jobs.histogram_job, path, bounds)
+        if not self._request.want_of_runs(path, work):
             return
         self._panel.set_title(self._title(path))
         self._statistics.setVisible(True)

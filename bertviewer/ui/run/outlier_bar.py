@@ -13,7 +13,7 @@ from bertviewer.core.analysis.outliers import DEVIATIONS, Level, OutlierFeature
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.ui.background.requests import Request
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -90,7 +90,7 @@ class OutlierBar(QWidget):
         """Request the outliers of the last run, unless they are shown."""
         watched = self._workspace.runs.watched
         if watched is not None:
-            self._request.want(watched, partial(tasks.find_outliers, watched.run))
+            self._request.want(watched, partial(jobs.find_outliers_job, watched.run))
 
     def _show(self) -> None:
         run, result = self._workspace.runs.run, self._request.result

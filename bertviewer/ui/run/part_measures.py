@@ -6,7 +6,7 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.layers import Measured
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
 from bertviewer.ui.watched_run import WatchedRun
@@ -48,7 +48,7 @@ class PartMeasures(QObject):
             self.cancel()
             return True
         self._wanted = missing
-        self._request.want_of_runs(missing, partial(tasks.measure_tokens, missing))
+        self._request.want_of_runs(missing, partial(jobs.measure_tokens_job, missing))
         return False
 
     def cancel(self) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from PySide6.QtCore import QObject
 
 from bertviewer.core.progress import Progress
-from bertviewer.ui.background.requests import ModelTask, Request
-from bertviewer.ui.watched_run import RunTask, WatchedRun
+from bertviewer.ui.background.requests import ModelWork, Request
+from bertviewer.ui.watched_run import RunWork, WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -46,24 +46,24 @@ class RunRequest(Request[OfRuns[Found]]):
         result = self.result
         return None if result is None or result.run_a is None else result.found[result.run_a]
 
-    def want_of_runs(self, key: Hashable, task: RunTask[Found]) -> bool:
+    def want_of_runs(self, key: Hashable, work: RunWork[Found]) -> bool:
         """Return whether this is there of the runs of now; if not, it is on its way."""
         watched, run_a = self._workspace.runs.watched, self._workspace.runs.run_a
         if watched is None:
             return False
-        return self.want((watched, run_a, key), _of_runs(task, watched, run_a))
+        return self.want((watched, run_a, key), _of_runs(work, watched, run_a))
 
 
 def _of_runs(
-    task: RunTask[Found], watched: WatchedRun, run_a: WatchedRun | None
-) -> ModelTask[OfRuns[Found]]:
-    """Return a task for both runs; what it found before it was interrupted is not lost."""
+    work: RunWork[Found], watched: WatchedRun, run_a: WatchedRun | None
+) -> ModelWork[OfRuns[Found]]:
+    """Return the work for both runs; what it found before it was interrupted is not lost."""
     found: dict[WatchedRun, Found] = {}
 
     def compute(model: "LoadedModel", progress: Progress) -> OfRuns[Found]:
         for run in (watched, run_a):
             if run is not None and run not in found:
-                found[run] = task(model, run, progress)
+                found[run] = work(model, run, progress)
         return OfRuns(found, watched, run_a)
 
     return compute

@@ -21,7 +21,7 @@ from bertviewer.core.families.special_tokens import MASKS
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
 from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
@@ -109,7 +109,7 @@ class WordsPanel(QWidget):
             if token in partner:
                 positions[run_a] = partner[token]
         key = tuple(positions.values())
-        if self._request.want_of_runs(key, partial(tasks.predictions, positions)):
+        if self._request.want_of_runs(key, partial(jobs.predictions_job, positions)):
             self._show()
 
     def _show(self) -> None:

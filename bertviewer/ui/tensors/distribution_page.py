@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 from bertviewer.charts.histograms import histogram_chart
 from bertviewer.charts.statistics_table import tensor_statistics_table
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.ui.background.requests import ModelTask
+from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.tensors import tasks
+from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
@@ -42,9 +42,9 @@ class DistributionPage(ComputedPage):
         self.set_content(columns)
         self._log.toggled.connect(self.refresh)
 
-    def task(self, part: TensorPart) -> ModelTask[Any]:
+    def work(self, part: TensorPart) -> ModelWork[Any]:
         """Return two passes over the tensor."""
-        return lambda model, progress: tasks.distribution(part.matrix, model, progress)
+        return lambda model, progress: jobs.distribution_job(part.matrix, model, progress)
 
     def draw(self, part: TensorPart, result: Any) -> None:
         """Show histogram and statistics."""

@@ -8,10 +8,10 @@ from bertviewer.charts.tensor_charts import map_chart
 from bertviewer.core.tensors.reduction import TensorMap
 from bertviewer.core.weights.reading import Span
 from bertviewer.plots.zoom_plot import ZoomPlot
-from bertviewer.ui.background.requests import ModelTask
+from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.tensors import tasks
+from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
@@ -95,10 +95,12 @@ class HeatmapPage(ComputedPage):
         """Return tensor and region."""
         return part.matrix, self._region
 
-    def task(self, part: TensorPart) -> ModelTask[Any]:
+    def work(self, part: TensorPart) -> ModelWork[Any]:
         """Return the reduction of the region."""
         rows, columns = self._region
-        return lambda model, progress: tasks.tensor_map(part.matrix, rows, columns, model, progress)
+        return lambda model, progress: jobs.tensor_map_job(
+            part.matrix, rows, columns, model, progress
+        )
 
     def draw(self, part: TensorPart, result: Any) -> None:
         """Show a map."""

@@ -12,7 +12,7 @@ from bertviewer.core.tensors.heads import HeadLayout, head_layout
 from bertviewer.core.tensors.token_index import TokenIndex
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.ui.background.requests import Request
-from bertviewer.ui.tensors import tasks
+from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.part_choice import PartChoice
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.title import TensorTitle
@@ -63,7 +63,7 @@ class Inspector(QWidget):
             self._tokens.cancel()
             layout = head_layout(architecture, tensor)
             self._parts.show_choices(tensor.shape, layout, _is_of_all(layout, architecture))
-        if self._values.want(tensor.name, partial(tasks.tensor_values, tensor.name)):
+        if self._values.want(tensor.name, partial(jobs.tensor_values_job, tensor.name)):
             self._on_values()
 
     def leave(self) -> None:
@@ -105,7 +105,7 @@ class Inspector(QWidget):
             return
         self._title.show_values(values)
         self._on_part()
-        self._tokens.want(tensor.name, partial(tasks.token_rows, tensor))
+        self._tokens.want(tensor.name, partial(jobs.token_rows_job, tensor))
 
     def _on_part(self) -> None:
         """Show the chosen slice."""

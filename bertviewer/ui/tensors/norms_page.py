@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.tensors.survey_data import Survey
-from bertviewer.ui.background.requests import ModelTask
+from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.tensors import tasks
+from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
@@ -67,9 +67,9 @@ class NormsPage(ComputedPage):
         self._axis.currentIndexChanged.connect(self.refresh)
         table.doubleClicked.connect(self._on_double_click)
 
-    def task(self, part: TensorPart) -> ModelTask[Any]:
+    def work(self, part: TensorPart) -> ModelWork[Any]:
         """Return one pass over the tensor."""
-        return lambda model, progress: tasks.survey(part.matrix, model, progress)
+        return lambda model, progress: jobs.survey_job(part.matrix, model, progress)
 
     def draw(self, part: TensorPart, result: Any) -> None:
         """Show the norms."""

@@ -7,7 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.core.system import libraries
-from bertviewer.ui.background.requests import ModelTask, Request
+from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.tensors.notice import Notice
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
@@ -48,7 +48,7 @@ class TensorPage(QWidget):
 class ComputedPage(TensorPage):
     """A view whose figures the worker computes.
 
-    A subclass says in ``key()`` and ``task()`` what it needs of the worker, and draws that in
+    A subclass says in ``key()`` and ``work()`` what it needs of the worker, and draws that in
     ``draw()``; ``why_not()`` says why a part cannot be shown, and ``needs_torch`` whether the
     worker calculates with torch.
     """
@@ -100,7 +100,7 @@ class ComputedPage(TensorPage):
         elif self._is_stopped:
             self._notice.say(self.tr("Cancelled."), self.tr("Compute"))
             self._pages.setCurrentIndex(0)
-        elif not self.request.want(self.key(part), self.task(part)):
+        elif not self.request.want(self.key(part), self.work(part)):
             return
         elif self.request.error:
             self._notice.say(self.request.error)
@@ -113,7 +113,7 @@ class ComputedPage(TensorPage):
         """Return what tells this result from others."""
         return part.matrix
 
-    def task(self, part: TensorPart) -> ModelTask[Any]:
+    def work(self, part: TensorPart) -> ModelWork[Any]:
         """Return what the worker has to do."""
         raise NotImplementedError
 

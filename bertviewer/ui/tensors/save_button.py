@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 from bertviewer.core.errors import UserError
 from bertviewer.core.saving.files import check_writable
 from bertviewer.ui.dialogs import show_error
-from bertviewer.ui.tensors import tasks
+from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.workspace import Workspace
 
@@ -50,8 +50,8 @@ class SaveButton(QToolButton):
             return
         saved = self._workspace.saved
         models = self._workspace.models
-        task = partial(tasks.save_tensor, self._part.matrix, path, models)
-        self._workspace.scheduler.start("save", task, lambda written: saved.emit(str(written)))
+        work = partial(jobs.save_tensor_job, self._part.matrix, path, models)
+        self._workspace.scheduler.start("save", work, lambda written: saved.emit(str(written)))
 
     def _choose_file(self, suffix: str) -> None:
         if self._part is None:

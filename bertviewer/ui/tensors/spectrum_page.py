@@ -10,10 +10,10 @@ from bertviewer.charts.tensor_charts import spectrum_chart
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.spectrum import SHARE, Spectrum, cost
 from bertviewer.plots.line_plot import SpectrumPlot
-from bertviewer.ui.background.requests import ModelTask
+from bertviewer.ui.background.requests import ModelWork
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
-from bertviewer.ui.tensors import tasks
+from bertviewer.ui.tensors import jobs
 from bertviewer.ui.tensors.page import ComputedPage
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.translation import translate
@@ -45,9 +45,9 @@ class SpectrumPage(ComputedPage):
         columns.setSizes([600, TABLE])
         self.set_content(columns)
 
-    def task(self, part: TensorPart) -> ModelTask[Any]:
+    def work(self, part: TensorPart) -> ModelWork[Any]:
         """Return the decomposition."""
-        return lambda model, progress: tasks.singular_values(part.matrix, model, progress)
+        return lambda model, progress: jobs.singular_values_job(part.matrix, model, progress)
 
     def draw(self, part: TensorPart, result: Any) -> None:
         """Show the values and what they tell."""

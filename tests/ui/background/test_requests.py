@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
-from bertviewer.ui.background.requests import ModelTask, Request
+from bertviewer.ui.background.requests import ModelWork, Request
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from tests.patient_bot import PATIENCE
@@ -37,8 +37,8 @@ class Desk:
             self._requests[name] = request
         return self._requests[name]
 
-    def want(self, name: str, key: object, task: ModelTask[Any]) -> bool:
-        return self.request(name).want(key, task)
+    def want(self, name: str, key: object, work: ModelWork[Any]) -> bool:
+        return self.request(name).want(key, work)
 
     def _on_finished(self, request: Request[Any]) -> None:
         if request.error:
@@ -52,43 +52,43 @@ def desk(worker: Worker) -> Desk:
     return Desk(worker)
 
 
-def until(event: threading.Event) -> ModelTask[str]:
-    """Return a task that goes on until the event is set, or it is cancelled."""
+def until(event: threading.Event) -> ModelWork[str]:
+    """Return work that goes on until the event is set, or it is cancelled."""
 
-    def task(_: LoadedModel, progress: Progress) -> str:
+    def work(_: LoadedModel, progress: Progress) -> str:
         while not event.wait(0.005):
             progress(0, 0, "")
         return "waited"
 
-    return task
+    return work
 
 
-def deaf(event: threading.Event) -> ModelTask[str]:
-    """Return a task that hears of no cancel before the event is set, as inside a library."""
+def deaf(event: threading.Event) -> ModelWork[str]:
+    """Return work that hears of no cancel before the event is set, as inside a library."""
 
-    def task(_model: LoadedModel, _: Progress) -> str:
+    def work(_model: LoadedModel, _: Progress) -> str:
         assert event.wait(PATIENCE / 1000)
         return "deaf"
 
-    return task
+    return work
 
 
-def constant(number: int) -> ModelTask[int]:
-    """Return a task that gives this number."""
+def constant(number: int) -> ModelWork[int]:
+    """Return work that gives this number."""
     return lambda _model, _: number
 
 
 def test_a_result_is_there_under_its_key(desk: Desk, qtbot: QtBot) -> None:
     given: list[object] = []
 
-    def task(model: LoadedModel, _: Progress) -> int:
+    def work(model: LoadedModel, _: Progress) -> int:
         given.append(model)
         return 7
 
-    assert not desk.want("heads", "a key", task)
+    assert not desk.want("heads", "a key", work)
     assert desk.request("heads").is_waiting
     qtbot.waitUntil(lambda: desk.results == [7])
-    assert desk.want("heads", "a key", task)
+    assert desk.want("heads", "a key", work)
     assert given == [MODEL]
     assert not desk.request("heads").is_waiting
     assert not desk.queue.is_running
@@ -109,13 +109,13 @@ def test_a_key_that_is_on_its_way_is_not_begun_again(desk: Desk, qtbot: QtBot) -
     begun: list[int] = []
     event = threading.Event()
 
-    def task(_: LoadedModel, progress: Progress) -> None:
+    def work(_: LoadedModel, progress: Progress) -> None:
         begun.append(1)
         until(event)(MODEL, progress)
 
-    desk.want("heads", "key", task)
+    desk.want("heads", "key", work)
     qtbot.waitUntil(lambda: bool(begun))
-    desk.want("heads", "key", task)
+    desk.want("heads", "key", work)
     event.set()
     qtbot.waitUntil(lambda: desk.results == [None])
     assert begun == [1]

@@ -53,7 +53,7 @@ def test_one_task_at_a_time_and_the_last_wish_wins(worker: Worker, qtbot: QtBot)
     results: list[int] = []
     running: list[int] = []
 
-    def task(number: int, progress: Progress) -> int:
+    def work(number: int, progress: Progress) -> int:
         running.append(number)
         assert len(running) == 1
         try:
@@ -65,7 +65,7 @@ def test_one_task_at_a_time_and_the_last_wish_wins(worker: Worker, qtbot: QtBot)
 
     for number in range(20):
         worker.start(
-            lambda progress, number=number: task(number, progress),  # type: ignore[misc]
+            lambda progress, number=number: work(number, progress),  # type: ignore[misc]
             results.append,
             failed,
         )
@@ -77,11 +77,11 @@ def test_even_a_panic_is_an_error(worker: Worker, qtbot: QtBot) -> None:
     class Panic(BaseException):
         pass
 
-    def task(_: Progress) -> None:
+    def work(_: Progress) -> None:
         raise Panic
 
     errors: list[BaseException] = []
-    worker.start(task, lambda _: None, errors.append)
+    worker.start(work, lambda _: None, errors.append)
     qtbot.waitUntil(lambda: bool(errors))
     assert isinstance(errors[0], Panic)
 

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.folding import fold
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.ui import tasks
+from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.finding import find, is_drawn
@@ -19,11 +19,11 @@ from tests.ui.run.layers_window import run
 
 @pytest.fixture(autouse=True)
 def _no_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
-    def derive(model: LoadedModel, _progress: object) -> tasks.Derived:
-        return tasks.Derived(model.architecture, fold(model.architecture))
+    def derive(model: LoadedModel, _progress: object) -> jobs.Derived:
+        return jobs.Derived(model.architecture, fold(model.architecture))
 
-    for name in ("derive_counts", "derive_costs"):
-        monkeypatch.setattr(tasks, name, derive)
+    for name in ("derive_counts_job", "derive_costs_job"):
+        monkeypatch.setattr(jobs, name, derive)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.ui.jobs import Ran
 from bertviewer.ui.run.view import View
-from bertviewer.ui.tasks import Ran
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 from tests.charts.runs import LAYERS

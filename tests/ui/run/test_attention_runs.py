@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,
@@ -65,13 +65,13 @@ def test_of_two_runs_only_the_new_one_is_computed(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[str] = []
-    compute = tasks.attention
+    compute = jobs.attention_job
 
     def seen(layer: Any, model: Any, watched: Any, progress: Any) -> Any:
         computed.append(watched.run.sentence.text)
         return compute(layer, model, watched, progress)
 
-    monkeypatch.setattr(tasks, "attention", seen)
+    monkeypatch.setattr(jobs, "attention_job", seen)
     shown.workspace.runs.keep()
     settle()
     assert computed == []

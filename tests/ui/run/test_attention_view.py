@@ -12,7 +12,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.plots.grid_plot import GridPlot, PairGrid
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from tests.plots.looking import click, pixel
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
@@ -147,13 +147,13 @@ def test_all_layers_stop_when_nobody_looks(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    compute = tasks.head_figures
+    compute = jobs.head_figures_job
 
     def seen(layer: Any, *args: Any) -> Any:
         looked.append(layer.name)
         return compute(layer, *args)
 
-    monkeypatch.setattr(tasks, "head_figures", seen)
+    monkeypatch.setattr(jobs, "head_figures_job", seen)
     button = find(shown, QToolButton, "allLayers")
     button.click()
     button.click()
@@ -179,17 +179,17 @@ def test_a_run_that_is_gone_is_forgotten(shown: MainWindow, settle: Settle) -> N
 def test_what_cannot_be_shown_says_why(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = tasks.attention
+    known = jobs.attention_job
 
     def refuse(*_: Any) -> None:
         raise UserError("<b> is no attention")
 
-    monkeypatch.setattr(tasks, "attention", refuse)
+    monkeypatch.setattr(jobs, "attention_job", refuse)
     choose(shown, settle, "layer 3")
     assert "<b> is no attention" in titles(shown)
     assert not charts(shown, "headGrid")
     assert find(shown, QLabel, "mostAttended").text() == ""
-    monkeypatch.setattr(tasks, "attention", known)
+    monkeypatch.setattr(jobs, "attention_job", known)
     choose(shown, settle, "layer 4")
     assert heads(shown).values == pytest.approx(eager(B)[4], abs=1e-5)
     assert head(shown).values == pytest.approx(eager(B)[4][0], abs=1e-5)

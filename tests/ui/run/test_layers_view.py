@@ -17,10 +17,10 @@ from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.jobs import Ran
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run import tasks
+from bertviewer.ui.run import jobs
 from bertviewer.ui.run.part_measures import PartMeasures
-from bertviewer.ui.tasks import Ran
 from bertviewer.ui.watched_run import WatchedRun
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, last_run
@@ -170,7 +170,7 @@ def test_why_there_is_nothing_to_show(
     def refuse(*_: object) -> None:
         raise UserError("not to be had")
 
-    monkeypatch.setattr(tasks, "measure_tokens", refuse)
+    monkeypatch.setattr(jobs, "measure_tokens_job", refuse)
     # What the worker found cannot come before the window's thread is back in its loop.
     find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
     find(ran, PartMeasures).late.emit()

@@ -19,7 +19,7 @@ from bertviewer.core.tensors.survey_data import Survey
 from bertviewer.plots.line_plot import SpectrumPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.tensors import spectrum_page, tasks
+from bertviewer.ui.tensors import jobs, spectrum_page
 from bertviewer.ui.tensors.notice import Notice
 from tests.ui.finding import find
 from tests.ui.tensors.tensor_window import (
@@ -94,7 +94,7 @@ def test_what_is_being_computed_can_be_cancelled(
             time.sleep(0.005)
         return survey(matrix, progress)
 
-    monkeypatch.setattr(tasks, "survey", slow)
+    monkeypatch.setattr(jobs, "survey_job", slow)
     button = f"tensorView{NORMS}"
     find(chosen, QToolButton, button).click()
     qtbot.waitUntil(lambda: words(chosen) == "computing…")

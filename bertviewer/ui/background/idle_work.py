@@ -12,14 +12,14 @@ from bertviewer.ui.background.scheduler import Scheduler
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A task, and who takes its result; ``is_needed``: without it those after it are of no use."""
+    """Some work, and who takes its result; ``is_needed``: without it those after it are of no use."""
 
-    task: Callable[[Progress], Any]
+    work: Callable[[Progress], Any]
     returned: Callable[[Any], None]
     is_needed: bool = True
 
 
-class IdleTasks(QObject):
+class IdleWork(QObject):
     """Steps that follow one another. One that is interrupted is begun again."""
 
     def __init__(self, scheduler: Scheduler, parent: QObject) -> None:
@@ -61,4 +61,4 @@ class IdleTasks(QObject):
             self._steps = [] if step.is_needed else others
             self._scheduler.errored.emit(error)
 
-        self._scheduler.start_idle(step.task, take, give_up)
+        self._scheduler.start_idle(step.work, take, give_up)

@@ -1,4 +1,4 @@
-"""What the views of a run have computed by the worker.
+"""What the views of a run have the worker do: plain functions.
 
 What they need is imported inside them: nothing of it has to be there for the window to come.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bertviewer.ui.watched_run import WatchedRun
 
 
-def measure_tokens(
+def measure_tokens_job(
     paths: Sequence[str], model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> Measured:
     """Measure what modules gave in a run token by token; the hidden states need no replay."""
@@ -38,7 +38,7 @@ def measure_tokens(
     return found | call_statistics(model, watched.run, watched.capture, others, progress)
 
 
-def find_outliers(
+def find_outliers_job(
     run: ActivationRun, _model: LoadedModel, progress: Progress
 ) -> tuple[tuple[OutlierFeature, ...], tuple[Level | None, ...]]:
     """Find the outlier features of a run's hidden states, and the levels of these states."""
@@ -48,7 +48,7 @@ def find_outliers(
     return outlier_features(run), state_levels(run)
 
 
-def attention(
+def attention_job(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> Attended:
     """Calculate what the heads of an attention look at."""
@@ -60,17 +60,17 @@ def attention(
     return Attended(run, maps, layer)
 
 
-def head_figures(
+def head_figures_job(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> HeadFigures:
     """Calculate an attention, and keep just a figure or two of each head."""
     from bertviewer.charts.attentions import HeadFigures
 
-    maps = attention(layer, model, watched, progress).maps
+    maps = attention_job(layer, model, watched, progress).maps
     return HeadFigures(maps.entropies, maps.distances)
 
 
-def histogram(
+def histogram_job(
     path: str,
     bounds: Range | None,
     model: LoadedModel,
@@ -85,7 +85,7 @@ def histogram(
     return histogram_of(model, watched.run, watched.capture, path, progress, range=bounds)
 
 
-def predictions(
+def predictions_job(
     positions: Mapping[WatchedRun, int],
     model: LoadedModel,
     watched: WatchedRun,

@@ -1,4 +1,4 @@
-"""What the views of a tensor have computed by the worker.
+"""What the views of a tensor have the worker do: plain functions.
 
 What they need is imported inside them: nothing of it has to be there for the window to come.
 """
@@ -28,60 +28,60 @@ if TYPE_CHECKING:
     from bertviewer.core.weights.reading import Span
 
 
-def tensor_values(name: str, model: LoadedModel, progress: Progress) -> TensorValues | None:
+def tensor_values_job(name: str, model: LoadedModel, progress: Progress) -> TensorValues | None:
     """Find where a tensor's values are; ``None`` for a model without weights."""
-    from bertviewer.core.closer_look import tensor_values as finding
+    from bertviewer.core.closer_look.tensor_values import tensor_values
 
-    return finding.tensor_values(model, name, progress)
+    return tensor_values(model, name, progress)
 
 
-def token_rows(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
+def token_rows_job(tensor: TensorInfo, model: LoadedModel, progress: Progress) -> TokenIndex:
     """Find which tokens a tensor's rows stand for, if they do."""
     libraries.load(progress)
-    from bertviewer.core.closer_look import token_rows as row_names
+    from bertviewer.core.closer_look.token_rows import token_rows
 
-    return row_names.token_rows(model, tensor, progress)
+    return token_rows(model, tensor, progress)
 
 
-def survey(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Survey:
+def survey_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Survey:
     """Measure a tensor and the norms of its rows and columns."""
     libraries.load(progress)
-    from bertviewer.core.closer_look import survey as module
+    from bertviewer.core.closer_look.survey import survey
 
-    return module.survey(matrix, progress, "Measuring")
+    return survey(matrix, progress, "Measuring")
 
 
-def distribution(
+def distribution_job(
     matrix: Matrix, model: LoadedModel, progress: Progress
 ) -> tuple[Statistics, Histogram]:
     """Measure a tensor, and count its elements in bins."""
     from bertviewer.core.closer_look.survey import matrix_histogram
 
-    statistics = survey(matrix, model, progress).statistics
+    statistics = survey_job(matrix, model, progress).statistics
     return statistics, matrix_histogram(matrix, statistics, progress, "Counting")
 
 
-def tensor_map(
+def tensor_map_job(
     matrix: Matrix, rows: Span, columns: Span, _model: LoadedModel, progress: Progress
 ) -> TensorMap:
     """Reduce a region of a tensor to as many blocks as can be seen."""
-    from bertviewer.core.tensors import reduction
+    from bertviewer.core.tensors.reduction import tensor_map
 
-    return reduction.tensor_map(matrix, rows, columns, progress, "Drawing")
+    return tensor_map(matrix, rows, columns, progress, "Drawing")
 
 
-def singular_values(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Spectrum:
+def singular_values_job(matrix: Matrix, _model: LoadedModel, progress: Progress) -> Spectrum:
     """Calculate the singular values of a tensor."""
     libraries.load(progress)
-    from bertviewer.core.closer_look import singular_values as module
+    from bertviewer.core.closer_look.singular_values import singular_values
 
-    return module.singular_values(matrix, progress, "Singular values")
+    return singular_values(matrix, progress, "Singular values")
 
 
-def save_tensor(
+def save_tensor_job(
     matrix: Matrix, path: Path, models: Iterable[ModelSource], progress: Progress
 ) -> Path:
     """Write a tensor as .npy or CSV, over no file of ``models``; the path comes back."""
-    from bertviewer.core.tensors import saving
+    from bertviewer.core.tensors.saving import save
 
-    return saving.save(matrix, path, models, progress)
+    return save(matrix, path, models, progress)

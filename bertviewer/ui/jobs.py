@@ -1,4 +1,4 @@
-"""What the window has done in the background: plain functions for the worker.
+"""What the window has the worker do in the background: plain functions.
 
 What they need is imported inside them: nothing of it has to be there for the window to come.
 """
@@ -63,18 +63,18 @@ class Derived:
     tree: TreeRow
 
 
-def open_model(source: ModelSource, progress: Progress) -> Opened:
+def open_model_job(source: ModelSource, progress: Progress) -> Opened:
     """Open a model; the first one that was not seen before waits for torch and transformers."""
-    from bertviewer.core.loading import opening
+    from bertviewer.core.loading.opening import open_model
 
-    model = opening.open_model(source, progress, keep=False)  # the tree comes first
+    model = open_model(source, progress, keep=False)  # the tree comes first
     # What its overview is written with, so that the window's thread has it already.
     for name in OVERVIEW:
         import_module(name)
     return Opened(model, _tree(model.architecture))
 
 
-def prepare_views_later(progress: Progress) -> None:
+def prepare_views_job(progress: Progress) -> None:
     """Leave the processor to the window, which has a new model to show, and then prepare them."""
     until = time.monotonic() + (0 if libraries.are_loaded() else REST)
     while time.monotonic() < until:
@@ -95,7 +95,7 @@ def prepare_views() -> None:
     typesetting.prepare()
 
 
-def load_libraries(model: LoadedModel, progress: Progress) -> tuple[Device, ...]:
+def load_libraries_job(model: LoadedModel, progress: Progress) -> tuple[Device, ...]:
     """Import what a model is run with, and return where that can be."""
     model.prepare_tokenizer()
     libraries.load(progress)
@@ -104,7 +104,7 @@ def load_libraries(model: LoadedModel, progress: Progress) -> tuple[Device, ...]
     return available_devices()
 
 
-def confirm(model: LoadedModel, progress: Progress) -> Opened | None:
+def confirm_job(model: LoadedModel, progress: Progress) -> Opened | None:
     """Build a model that was opened without torch; it comes back if it is not what was shown."""
     model.confirm(progress)
     model.keep()
@@ -119,17 +119,17 @@ def _correction(model: LoadedModel) -> Opened | None:
     return Opened(model, _tree(model.architecture))
 
 
-def derive_flows(model: LoadedModel, progress: Progress) -> Derived:
+def derive_flows_job(model: LoadedModel, progress: Progress) -> Derived:
     """Find what each module of an open model computes."""
     return _derived(model.with_flows(progress))
 
 
-def derive_counts(model: LoadedModel, progress: Progress) -> Derived:
+def derive_counts_job(model: LoadedModel, progress: Progress) -> Derived:
     """Derive the counting formulas of an open model."""
     return _derived(model.with_counts(progress))
 
 
-def derive_costs(model: LoadedModel, progress: Progress) -> Derived:
+def derive_costs_job(model: LoadedModel, progress: Progress) -> Derived:
     """Derive the formulas of what a forward pass costs, once the counts have theirs."""
     return _derived(model.with_costs(progress))
 
@@ -144,7 +144,7 @@ def _tree(architecture: Architecture) -> TreeRow:
     return fold(architecture)
 
 
-def run_sentence(
+def run_sentence_job(
     model: LoadedModel,
     sentence: Sentence,
     random_weights: bool,
@@ -156,28 +156,26 @@ def run_sentence(
     It runs on the device that is wished for, if there is one of that name.
     """
     libraries.load(progress)
-    from bertviewer.core.run import running
     from bertviewer.core.run.capture import Capture
     from bertviewer.core.run.device import available_devices, chosen_device
+    from bertviewer.core.run.running import run_sentence
     from bertviewer.ui.watched_run import WatchedRun
 
     prepare_views()
     device = chosen_device(device_wish, available_devices())
-    kept = Capture("units")
-    run = running.run_sentence(
-        model, sentence, random_weights, progress, capture=kept, device=device
-    )
-    return Ran(WatchedRun(run, kept), _correction(model))
+    capture = Capture("units")
+    run = run_sentence(model, sentence, random_weights, progress, capture=capture, device=device)
+    return Ran(WatchedRun(run, capture), _correction(model))
 
 
-def check_module(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> Check:
+def check_module_job(model: LoadedModel, capture: Capture, path: str, progress: Progress) -> Check:
     """Check what the module at ``path`` gave in a run."""
-    from bertviewer.core.checking import check
+    from bertviewer.core.checking.check import check_module
 
-    return check.check_module(model, kept, path, progress)
+    return check_module(model, capture, path, progress)
 
 
-def write_report(
+def write_report_job(
     path: Path,
     architecture: Architecture,
     drawn: DrawnRun | None,
@@ -193,7 +191,7 @@ def write_report(
     return path
 
 
-def write_modules(
+def write_modules_job(
     path: Path, architecture: Architecture, models: Iterable[ModelSource], progress: Progress
 ) -> Path:
     """Write all modules as CSV, over no file of ``models``; the path comes back."""

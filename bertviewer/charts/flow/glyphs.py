@@ -32,8 +32,8 @@ ABOVE_LINE = 22.0
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A node's shape with its upper left corner at 0, and the room that it takes.
+class Glyph:
+    """How a node is drawn, with its upper left corner at 0, and the room that it takes.
 
     ``line`` is where the tensors' line meets it; ``above`` and ``below`` are counted from there,
     texts beside the shape included.
@@ -46,14 +46,14 @@ class Figure:
     below: float
 
     @classmethod
-    def of(cls, placed: Placed) -> "Figure":
-        """Return the figure of a shape that has no texts beside it."""
+    def of(cls, placed: Placed) -> "Glyph":
+        """Return the glyph of a shape that has no texts beside it."""
         half = placed.rect.height / 2
         return cls(placed, placed.rect.width, half, half, half)
 
 
-def figure_of(node: Node, words: Words, measure: Measure) -> Figure:
-    """Return a node's figure."""
+def glyph_of(node: Node, words: Words, measure: Measure) -> Glyph:
+    """Return how a node is drawn."""
     if node.kind in ("input", "output"):
         return _end(node, words, measure)
     if node.repeat is not None:
@@ -63,7 +63,7 @@ def figure_of(node: Node, words: Words, measure: Measure) -> Figure:
     if node.operation == "attention":
         return _attention(node, words, measure)
     if is_feed_forward(node):
-        return Figure.of(feed_forward(node, words, measure))
+        return Glyph.of(feed_forward(node, words, measure))
     if node.operation == "experts":
         return _deck(node, words, measure)
     if node.operation in NORMS:
@@ -71,13 +71,13 @@ def figure_of(node: Node, words: Words, measure: Measure) -> Figure:
     if node.operation in SIGNS and node.kind != "module":
         return _sign(node, words)
     if node.operation in _LAYERS:
-        return Figure.of(_box(node, words, measure))
+        return Glyph.of(_box(node, words, measure))
     if node.operation in ("rotary", "activation") or node.kind == "operation":
         return _pill(node, words, measure, "pill")
-    return Figure.of(_box(node, words, measure))
+    return Glyph.of(_box(node, words, measure))
 
 
-def side_pill(node: Node, words: Words, measure: Measure) -> Figure:
+def side_pill(node: Node, words: Words, measure: Measure) -> Glyph:
     """Return the small pill of what hangs beside a node: masks, tables, further outputs."""
     form: Form = "pill"
     if node.kind == "output":
@@ -87,7 +87,7 @@ def side_pill(node: Node, words: Words, measure: Measure) -> Figure:
     return _pill(node, words, measure, form, SIDE_PILL)
 
 
-def _end(node: Node, words: Words, measure: Measure) -> Figure:
+def _end(node: Node, words: Words, measure: Measure) -> Glyph:
     text = cut_in_middle(words.title, MOST_TEXT, measure, "caption", SMALL + 0.5)
     is_input = node.kind == "input"
     room = DOT if is_input else ARROW_ROOM
@@ -104,32 +104,32 @@ def _end(node: Node, words: Words, measure: Measure) -> Figure:
         node, "input" if is_input else "output", words.part, Rect(0, 0, room, DOT), (label,)
     )
     width = max(room, measure(text, "caption", SMALL + 0.5))
-    return Figure(placed, width, DOT / 2, ABOVE_LINE, DOT)
+    return Glyph(placed, width, DOT / 2, ABOVE_LINE, DOT)
 
 
-def _sign(node: Node, words: Words) -> Figure:
+def _sign(node: Node, words: Words) -> Glyph:
     sign = SIGNS[node.operation or ""]
     labels = () if sign in "+×" else (Label(sign, SIGN / 2, SIGN / 2, "strong"),)
-    return Figure.of(Placed(node, "sign", words.part, Rect(0, 0, SIGN, SIGN), labels))
+    return Glyph.of(Placed(node, "sign", words.part, Rect(0, 0, SIGN, SIGN), labels))
 
 
-def _norm(node: Node, words: Words, measure: Measure) -> Figure:
+def _norm(node: Node, words: Words, measure: Measure) -> Glyph:
     size = NORMAL - 0.5
     width = measure(words.title, "strong", size) + 20
     label = Label(words.title, width / 2, NORM_HEIGHT / 2, "strong", size)
     rect = Rect(0, 0, width, NORM_HEIGHT)
-    return Figure.of(Placed(node, "norm", "norm", rect, (label,)))
+    return Glyph.of(Placed(node, "norm", "norm", rect, (label,)))
 
 
 def _pill(
     node: Node, words: Words, measure: Measure, form: Form, height: float = PILL_HEIGHT
-) -> Figure:
+) -> Glyph:
     size = SMALL + 0.5
     text = cut_in_middle(words.title, MOST_TEXT, measure, "text", size)
     is_small = form == "dashed pill" or height < PILL_HEIGHT
     width = measure(text, "text", size) + (24 if is_small else 28)
     label = Label(text, width / 2, height / 2, "text", size, ink="muted" if is_small else "text")
-    return Figure.of(Placed(node, form, words.part, Rect(0, 0, width, height), (label,)))
+    return Glyph.of(Placed(node, form, words.part, Rect(0, 0, width, height), (label,)))
 
 
 def _box(node: Node, words: Words, measure: Measure, form: Form = "box") -> Placed:
@@ -151,7 +151,7 @@ def _box(node: Node, words: Words, measure: Measure, form: Form = "box") -> Plac
     return Placed(node, form, words.part, rect, (*labels, below))
 
 
-def _deck(node: Node, words: Words, measure: Measure) -> Figure:
+def _deck(node: Node, words: Words, measure: Measure) -> Glyph:
     """Equal layers, or experts: cards behind one another, and how many there are."""
     copies = 4 if node.operation == "experts" else min(4, node.repeat.count if node.repeat else 1)
     out = CARD * (copies - 1)
@@ -169,11 +169,11 @@ def _deck(node: Node, words: Words, measure: Measure) -> Figure:
         )
     whole = Rect(0, 0, width + out, height + out)
     placed = replace(front, form="deck", rect=whole, labels=tuple(labels), copies=copies)
-    # Lines meet the front card: its middle is the figure's.
-    return Figure(placed, whole.width, height / 2 + out, height / 2 + out, height / 2)
+    # Lines meet the front card: its middle is the glyph's.
+    return Glyph(placed, whole.width, height / 2 + out, height / 2 + out, height / 2)
 
 
-def _attention(node: Node, words: Words, measure: Measure) -> Figure:
+def _attention(node: Node, words: Words, measure: Measure) -> Glyph:
     heads = node.details.get("heads")
     count = heads if isinstance(heads, int) and heads > 0 else 1
     drawn = min(count, MOST_TILES)
@@ -199,7 +199,7 @@ def _attention(node: Node, words: Words, measure: Measure) -> Figure:
     label = Label(caption, MARGIN, bottom + CAPTION / 2 + 0.5, "caption", SMALL, "start", "muted")
     causal = bool(node.details.get("causal"))
     placed = Placed(node, "attention", words.part, rect, (label,), tiles=tiles, is_causal=causal)
-    return Figure.of(placed)
+    return Glyph.of(placed)
 
 
 def _grid(count: int, gap: float) -> tuple[int, float]:
