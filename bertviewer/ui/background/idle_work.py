@@ -12,7 +12,7 @@ from bertviewer.ui.background.scheduler import Scheduler
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Some work, and who takes its result; ``is_needed``: without it those after it are of no use."""
+    """Some work, and who takes its result; ``is_needed``: without it what follows is of no use."""
 
     work: Callable[[Progress], Any]
     returned: Callable[[Any], None]
