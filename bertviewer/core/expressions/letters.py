@@ -91,7 +91,8 @@ LETTERS = (
 )
 """In the order in which a term of a formula names them: ``V*D``, ``D*E``, ``D*I``.
 
-A letter that stands in two rows means the first of them whose key a configuration has.
+A letter that stands in two rows means the first of them whose key a configuration has. What is
+shown beside a module's formula is more than numbers, and stands in ``formulas.module_view``.
 """
 
 WIDTHS = next(letter.keys for letter in LETTERS if letter.letter == "D")

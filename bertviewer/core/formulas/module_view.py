@@ -14,7 +14,6 @@ from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.notation import Affine
 from bertviewer.core.text.special_floats import Scalar
 
-# Families spell the same choice differently; a formula asks for the choice.
 CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
     "vocabulary": ("vocab_size",),
     "width": ("hidden_size", "n_embd", "dim", "d_model"),
@@ -94,6 +93,11 @@ CONFIG_KEYS: Mapping[str, tuple[str, ...]] = {
     "tying": ("tie_word_embeddings",),
     "norm first": ("norm_first",),
 }
+"""The keys that are shown beside a formula: families spell a choice differently, it asks for that.
+
+Switches and names are among them, and encoder and decoder are one choice: ``expressions.letters``
+has the keys that a count follows, each with a letter of its own.
+"""
 
 
 @dataclass(frozen=True, slots=True)

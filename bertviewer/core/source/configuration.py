@@ -39,6 +39,8 @@ _CODE_KEYS = (
 )
 # Attributes of any object: set on one, they would make it something else.
 _PYTHONS_OWN = frozenset(dir(type) + dir(object)) - {"mro"}
+# What follows is no list of what keys mean, as ``expressions.letters`` is, but of what is refused
+# before anything is built: what is not in it is bounded by its name alone.
 # Numbers that may be anything: ids, seeds, and the lengths that tokenizers leave open.
 _NOT_SIZES = ("id", "ids", "seed", "length", "theta", "base")
 _SIZE_WORDS = ("size", "dim", "embd", "layers", "layer", "heads", "head", "positions", "inner")
