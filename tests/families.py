@@ -21,8 +21,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tests.examined import Finding, examine
 from tests.fresh import CONFIGURATIONS
-from tests.small_models import Finding, examine, model_types, small_configuration
+from tests.small_models import model_types, small_configuration
 from tests.traced_models import TraceFinding, examine_trace
 from tests.traced_models import summary as trace_summary
 

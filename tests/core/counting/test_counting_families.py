@@ -13,7 +13,7 @@ from bertviewer.core.counting.counting import Derivation, derive
 from bertviewer.core.expressions.evaluation import evaluate, letters_of
 from bertviewer.core.expressions.symbols import symbols_of
 from bertviewer.core.source.tasks import find_task
-from tests.small_models import independent_counts
+from tests.examined import independent_counts
 
 Config = dict[str, Any]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.small_models import Finding, examine, model_types, small_configuration
+from tests.examined import Finding, examine
+from tests.small_models import model_types, small_configuration
 
 TEXT = """
 albert bart bert bert-generation big_bird biogpt bitnet bloom camembert canine codegen cohere
