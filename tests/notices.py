@@ -27,6 +27,8 @@ OURS = {
     "pyside6-essentials": ("LGPL-3.0.txt", "GPL-3.0.txt"),
     "shiboken6": ("LGPL-3.0.txt", "GPL-3.0.txt"),
     "tokenizers": ("Apache-2.0.txt",),
+    # Its metadata say MIT, and whose it is.
+    "fontpkg": ("fontpkg.txt",),
     canonicalize_name(PACKAGE): ("Apache-2.0.txt",),
 }
 """What a distribution's licence says where it does not bring the text itself."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QImage
 
 from bertviewer.charts.levels import Levels, Values
+from bertviewer.charts.theme import Theme
 from bertviewer.plots.number_axis import power_of
-from bertviewer.plots.theme import PlotTheme
 
 SHADES = 256
 ColorTable = NDArray[np.uint32]
@@ -19,7 +19,7 @@ ColorTable = NDArray[np.uint32]
 
 
 @cache
-def color_table(theme: PlotTheme, is_signed: bool) -> ColorTable:
+def color_table(theme: Theme, is_signed: bool) -> ColorTable:
     """Return a theme's colours from low to high, or from negative to positive."""
     stops = theme.diverging
     colormap = (

@@ -14,8 +14,8 @@ import typst
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter, QPainter
 
+from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.paper import ChartWidget, alone, lay_out, on_paper, plot_pdf
-from bertviewer.plots.theme import LIGHT
 
 _PICTURE = re.compile(rb'"data:image/svg\+xml;base64,([^"]*)"')
 _SIZE = re.compile(rb'(<svg [^>]*width="[\d.]+)(" height="[\d.]+)(?=")')
@@ -33,7 +33,7 @@ def png(plot: ChartWidget, scale: float = 2) -> bytes:
         image = QImage(size * scale, QImage.Format.Format_RGB32)
         # Lines and letters grow with it.
         image.setDevicePixelRatio(scale)
-        image.fill(LIGHT.background)
+        image.fill(LIGHT.surface)
         painter = QPainter(image)
         plot.draw_on(painter)
         painter.end()

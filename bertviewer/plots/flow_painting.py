@@ -20,8 +20,9 @@ from bertviewer.charts.flow.drawing import Drawing, Style
 from bertviewer.charts.flow.marks import Text, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
 from bertviewer.charts.flow.svg import MIDDLE
-from bertviewer.charts.flow.theme import FONTS, LIGHT, MONO_FONTS, FlowTheme
+from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.text.plain_text import printable
+from bertviewer.plots.fonts import monospaced, weighted, window_font
 from bertviewer.plots.paper import DOTS_PER_INCH, POINTS_PER_PIXEL
 
 _FINER = 8
@@ -36,7 +37,7 @@ def text_width(text: str, style: Style, size: float) -> float:
     return _metrics(style).horizontalAdvance(printable(text)) * size / _UNITS
 
 
-def paint(drawing: Drawing, painter: QPainter, theme: FlowTheme = LIGHT) -> None:
+def paint(drawing: Drawing, painter: QPainter, theme: Theme = LIGHT) -> None:
     """Paint a drawing with its upper left corner at 0; what is behind it stays."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -48,7 +49,7 @@ def paint(drawing: Drawing, painter: QPainter, theme: FlowTheme = LIGHT) -> None
     painter.restore()
 
 
-def pdf_of(drawing: Drawing, theme: FlowTheme = LIGHT) -> bytes:
+def pdf_of(drawing: Drawing, theme: Theme = LIGHT) -> bytes:
     """Return a PDF of one page as large as the drawing."""
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -62,7 +63,7 @@ def pdf_of(drawing: Drawing, theme: FlowTheme = LIGHT) -> bytes:
     painter = QPainter(writer)
     painter.scale(_FINER, _FINER)
     if theme is not LIGHT:
-        painter.fillRect(QRectF(0, 0, drawing.width, drawing.height), QColor(theme.background))
+        painter.fillRect(QRectF(0, 0, drawing.width, drawing.height), QColor(theme.surface))
     paint(drawing, painter, theme)
     painter.end()
     return bytes(buffer.data().data())
@@ -109,13 +110,12 @@ def _paint_text(text: Text, painter: QPainter) -> None:
 
 @cache
 def _font(style: Style) -> QFont:
-    font = QFont()
-    font.setFamilies([*(MONO_FONTS if style == "mono" else FONTS)])
+    font = monospaced(window_font()) if style == "mono" else window_font()
     font.setPixelSize(_UNITS)
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     font.setKerning(True)
     if style == "strong":
-        font.setWeight(QFont.Weight.DemiBold)
+        return weighted(font)
     return font
 
 

@@ -6,13 +6,13 @@ import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from bertviewer.plots.theme import PlotTheme
+from bertviewer.charts.theme import Theme
 
 HALO, THIN, THICK = 1.0, 1.0, 2.0  # pixels
 
 
 def draw_frame(
-    painter: QPainter, rect: QRectF, within: QRectF, theme: PlotTheme, width: float = THICK
+    painter: QPainter, rect: QRectF, within: QRectF, theme: Theme, width: float = THICK
 ) -> None:
     """Draw a frame around a rectangle, dark with a light halo or the other way round.
 
@@ -28,7 +28,7 @@ def draw_frame(
     least.moveTo(max(least.x(), inner.x()), max(least.y(), inner.y()))
     least.translate(min(0, inner.right() - least.right()), min(0, inner.bottom() - least.bottom()))
     outer |= least
-    for color, pen_width in ((theme.background, width + 2 * HALO), (theme.foreground, width)):
+    for color, pen_width in ((theme.surface, width + 2 * HALO), (theme.text, width)):
         pen = QPen(QColor(color), pen_width)
         pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
         painter.setPen(pen)
@@ -38,7 +38,7 @@ def draw_frame(
 class Frames(pg.GraphicsObject):  # type: ignore[misc]
     """Thin and thick frames around rectangles inside of ``bounds``, all in a plot's units."""
 
-    def __init__(self, bounds: QRectF, theme: PlotTheme) -> None:
+    def __init__(self, bounds: QRectF, theme: Theme) -> None:
         super().__init__()
         self._bounds, self._theme = bounds, theme
         self.thin: tuple[QRectF, ...] = ()

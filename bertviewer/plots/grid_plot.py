@@ -99,7 +99,7 @@ class GridPlot(Plot):
         table = color_table(theme, chart.is_signed)
         scale = ColorScale(levels, table, chart.is_signed, chart.is_root)
         title = self._common_title if self.neighbour == "left" else chart.value_title
-        self.color_bar.show_scale(scale, title, theme.foreground, self.pen(theme.muted))
+        self.color_bar.show_scale(scale, title, theme.text, self.pen(theme.muted))
         self.color_bar.fit(self.height())
         item.addItem(Cells(chart.values, scale))
         self._draw_dividers(chart)
@@ -128,7 +128,7 @@ class GridPlot(Plot):
         rows, columns = chart.values.shape
         across = (chart.second_column, columns, 90), (chart.second_row, rows, 0)
         inside = [(start, angle) for start, count, angle in across if start and start < count]
-        halo = tinted(self.theme.background, HALO_OPACITY)
+        halo = tinted(self.theme.surface, HALO_OPACITY)
         for color, width in ((halo, 3), (self.theme.muted, 1)):
             for start, angle in inside:
                 self.add_line(start, self.pen(color, width), DIVIDER_Z, angle)

@@ -4,12 +4,12 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
+from bertviewer.charts.theme import Theme
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.plots.axis import TICK
 from bertviewer.plots.cells import draw_rectangles, is_paper
 from bertviewer.plots.color_bar import WIDTH, ColorAxis
 from bertviewer.plots.color_scale import SHADES, ColorScale
-from bertviewer.plots.theme import PlotTheme
 
 BEFORE, SPACE = 14.0, 3.0  # pixels, left of the bar and of its labels
 FAR = 200.0  # pixels that no label is wide
@@ -34,7 +34,7 @@ class HeadBar:
         wide = max(map(QFontMetricsF(self._font).horizontalAdvance, texts))
         return BEFORE + WIDTH + TICK + SPACE + wide
 
-    def draw(self, painter: QPainter, beside: QRectF, scale: ColorScale, theme: PlotTheme) -> None:
+    def draw(self, painter: QPainter, beside: QRectF, scale: ColorScale, theme: Theme) -> None:
         """Draw the colours, the largest value's above, to the right of a rectangle."""
         bar = QRectF(beside.right() + BEFORE, beside.top(), WIDTH, beside.height())
         shades = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
@@ -43,7 +43,7 @@ class HeadBar:
             draw_rectangles(painter, bar, shades, every)
         else:
             painter.drawImage(bar, every.picture(shades))
-        line, text_color = QPen(QColor(theme.muted), 1), QColor(theme.foreground)
+        line, text_color = QPen(QColor(theme.muted), 1), QColor(theme.text)
         painter.setPen(line)
         painter.drawRect(bar)
         painter.setFont(self._font)

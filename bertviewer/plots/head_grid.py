@@ -6,7 +6,6 @@ import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
-    QFont,
     QFontMetricsF,
     QImage,
     QKeyEvent,
@@ -21,15 +20,15 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.levels import Levels, Values, levels_of
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import LIGHT, NORMAL, NORMAL_WEIGHT, SMALL, STRONG, Theme
 from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
 from bertviewer.plots.color_scale import ColorScale, color_table, reduced, tinted
+from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.frames import draw_frame
 from bertviewer.plots.head_bar import HeadBar
 from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
 from bertviewer.plots.plot import Side
-from bertviewer.plots.theme import LIGHT, PlotTheme
 
-LARGE, SMALL = 9, 8  # points
 CAPTION_OPACITY, DIVIDER_OPACITY = 0.75, 0.6
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
@@ -55,7 +54,7 @@ class HeadGrid(QWidget):
         self.levels: Levels = (0.0, 1.0)
         self.neighbour: Side | None = None
         self._images: dict[tuple[int, int], list[QImage]] = {}
-        self._bar = HeadBar(_sized(self.font(), SMALL))
+        self._bar = HeadBar(sized(self.font(), SMALL))
         self.setMouseTracking(True)
         self.setMinimumSize(120, 120)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -83,7 +82,7 @@ class HeadGrid(QWidget):
             self.levels = _levels(self.chart)
         self.update()
 
-    def set_theme(self, theme: PlotTheme) -> None:
+    def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
         self.theme = theme
         self._images = {}
@@ -118,7 +117,7 @@ class HeadGrid(QWidget):
 
     def draw_on(self, painter: QPainter) -> None:
         """Draw the heads as large as the widget is, from the painter's origin."""
-        painter.fillRect(QRectF(self.rect()), QColor(self.theme.background))
+        painter.fillRect(QRectF(self.rect()), QColor(self.theme.surface))
         chart = self.chart
         if chart is None:
             return
@@ -179,9 +178,8 @@ class HeadGrid(QWidget):
         """Return where the heatmaps are: in as many columns as make them largest."""
         if self.chart is None:
             return HeadLayout((), 0.0, "", False)
-        large = _sized(self.font(), LARGE)
-        large.setBold(True)  # as the selected one is
-        name, caption = QFontMetricsF(large), QFontMetricsF(_sized(self.font(), SMALL))
+        large = weighted(sized(self.font(), NORMAL))  # as the selected one is
+        name, caption = QFontMetricsF(large), QFontMetricsF(sized(self.font(), SMALL))
         captions = {caption.horizontalAdvance(text) for text in self.chart.captions}
         words = Words(
             name_width=name.horizontalAdvance(self._name(len(self.chart.values) - 1)),
@@ -221,29 +219,22 @@ class HeadGrid(QWidget):
         rect = layout.rects[head]
         space = QRectF(rect.x(), rect.y() - layout.title_height, rect.width(), layout.title_height)
         space.setBottom(space.bottom() - BELOW_WORDS)
-        small = QFontMetricsF(_sized(self.font(), SMALL)).height()
+        small = QFontMetricsF(sized(self.font(), SMALL)).height()
         name, under = QRectF(space), QRectF(space)
         if layout.captions == "below":
             name.setBottom(space.bottom() - small)
             under.setTop(name.bottom())
-        font = _sized(self.font(), LARGE)
-        font.setBold(head == self._chosen)
-        painter.setFont(font)
-        painter.setPen(QColor(self.theme.foreground))
+        weight = STRONG if head == self._chosen else NORMAL_WEIGHT
+        painter.setFont(weighted(sized(self.font(), NORMAL), weight))
+        painter.setPen(QColor(self.theme.text))
         painter.drawText(name, _LEFT, self._name(head) if layout.has_names else str(head))
         if layout.captions:
-            painter.setPen(tinted(self.theme.foreground, CAPTION_OPACITY))
-            painter.setFont(_sized(self.font(), SMALL))
+            painter.setPen(tinted(self.theme.text, CAPTION_OPACITY))
+            painter.setFont(sized(self.font(), SMALL))
             painter.drawText(under, _LEFT if layout.captions == "below" else _RIGHT, caption)
 
 
-def _sized(font: QFont, points: int) -> QFont:
-    font = QFont(font)
-    font.setPointSize(points)
-    return font
-
-
-def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: PlotTheme) -> None:
+def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: Theme) -> None:
     """Set a second text off from the first."""
     _, rows, columns = chart.values.shape
     painter.setPen(QPen(tinted(theme.muted, DIVIDER_OPACITY), 1))
@@ -262,7 +253,7 @@ def _draw_focus(painter: QPainter, widget: QWidget) -> None:
     """
     by_keys = widget.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
     if widget.hasFocus() and by_keys:
-        painter.setPen(QPen(widget.palette().color(QPalette.ColorRole.Highlight), 2))
+        painter.setPen(QPen(widget.palette().color(QPalette.ColorRole.Accent), 2))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(widget.rect().adjusted(1, 1, -1, -1))
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QGraphicsPathItem, QWidget
 from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.levels import widened
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import NORMAL
 from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.legend import Entry, LegendPlot
@@ -19,7 +20,6 @@ FILL_OPACITY = 0.7
 GAP = 0.08
 """The part of a bin that stays free at either side of its bar."""
 HEADROOM = 0.04
-NOTE_POINTS = 9
 
 
 class HistogramPlot(LegendPlot):
@@ -110,7 +110,7 @@ class HistogramPlot(LegendPlot):
         has_bars = any(any(bars.counts) for bars in chart.series)
         # Where all values are NaN or Inf, the axes would have numbers of nothing.
         self.show_values(has_bars or bool(chart.series and not note))
-        item.setTitle(note or None, color=self.theme.foreground, size=f"{NOTE_POINTS}pt")
+        item.setTitle(note or None, color=self.theme.text, size=f"{NORMAL}px")
         item.showGrid(x=False, y=True, alpha=0.15)
         item.getAxis("bottom").take_values(self._power)
         item.setXRange(*widened(edges[0], edges[-1]), padding=0.01)
@@ -145,10 +145,10 @@ class HistogramPlot(LegendPlot):
         for number, bars in enumerate(chart.series):
             if bars.mean is None:
                 continue
-            color = self.theme.foreground if is_single else self.theme.series[number]
+            color = self.theme.text if is_single else self.theme.series[number]
             mean, std = self._stand((bars.mean, bars.std or 0.0))
             self.add_line(mean, self.pen(color, 1.5, dashed), z=5)
-            names[self.tr("mean")] = self.pen(self.theme.foreground, 1.5, dashed)
+            names[self.tr("mean")] = self.pen(self.theme.text, 1.5, dashed)
             if is_single and bars.std:
                 dotted = self.pen(color, 1, Qt.PenStyle.DotLine)
                 names[self.tr("mean ± std")] = dotted

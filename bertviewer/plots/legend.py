@@ -12,10 +12,10 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, 
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line
+from bertviewer.charts.theme import SMALL, Theme
+from bertviewer.plots.fonts import sized
 from bertviewer.plots.plot import Plot
-from bertviewer.plots.theme import PlotTheme
 
-POINTS = 8
 MOST_HEIGHT = 0.4
 """The legend takes no more of the plot's height than this, or as few rows as it can."""
 PARTS = " · "
@@ -84,12 +84,11 @@ class Legend(pg.GraphicsObject):  # type: ignore[misc]
         self._font = QFont()
         self._size = (0.0, 0.0)
 
-    def set_entries(self, entries: Sequence[Entry], theme: PlotTheme, font: QFont) -> None:
+    def set_entries(self, entries: Sequence[Entry], theme: Theme, font: QFont) -> None:
         """Show other names; ``arrange()`` has to follow."""
         self.entries = tuple(entries)
-        self._color, self._background = QColor(theme.foreground), QColor(theme.background)
-        self._font = QFont(font)
-        self._font.setPointSize(POINTS)
+        self._color, self._background = QColor(theme.text), QColor(theme.surface)
+        self._font = sized(font, SMALL)
 
     def labels(self) -> tuple[str, ...]:
         """Return the names in full."""
@@ -212,9 +211,7 @@ def _parts_cut(name: str, metrics: QFontMetricsF, room: float) -> str:
     return cut(fitting) if fitting else ""
 
 
-def legend_entries(
-    lines: Sequence[Line], entries: Sequence[Entry], theme: PlotTheme
-) -> list[Entry]:
+def legend_entries(lines: Sequence[Line], entries: Sequence[Entry], theme: Theme) -> list[Entry]:
     """Return the names for a legend of lines, of each of which ``entries`` has name and look.
 
     Where several things are drawn for each of two runs, a name for each line would be too many:
@@ -224,7 +221,7 @@ def legend_entries(
     runs: dict[str, Entry] = {}
     for line, entry in zip(lines, entries, strict=True):
         things.setdefault(line.thing, replace(entry, label=line.thing))
-        runs.setdefault(line.run, _of_run(line, entry, QColor(theme.foreground)))
+        runs.setdefault(line.run, _of_run(line, entry, QColor(theme.text)))
     if len(runs) < 2 or len(things) < 2:
         return list(entries)
     return [*runs.values(), *things.values()]

@@ -94,8 +94,8 @@ class LinePlot(LegendPlot):
             # A dashed line's symbols are hollow: where both lines have the same value, the
             # symbols still show both.
             is_hollow = line.style == "dashed"
-            brush = QBrush(QColor(self.theme.background if is_hollow else color))
-            edge = self.pen(color if is_hollow else self.theme.background)
+            brush = QBrush(QColor(self.theme.surface if is_hollow else color))
+            edge = self.pen(color if is_hollow else self.theme.surface)
             entries.append(Entry(line.label, pen, shape, brush, edge))
             self._draw_surroundings(line, color)
             symbol = Symbol(shape, SYMBOL_SIZE, brush, edge) if shape else None
@@ -129,7 +129,7 @@ class LinePlot(LegendPlot):
             item.removeItem(mark)
         self._marks = []
         points = list(self._chosen())
-        color = self.theme.foreground
+        color = self.theme.text
         for x in sorted({x for _, x in points}):
             self._marks.append(self.add_line(x, self.pen(color, 1, Qt.PenStyle.DotLine), z=-5))
         ring = Symbol("o", RING_SIZE, QBrush(), self.pen(color, 1.5))

@@ -9,10 +9,11 @@ from PySide6.QtCore import QBuffer, QCoreApplication, QEvent, QIODevice, QMargin
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtWidgets import QApplication
 
+from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.plots.fonts import load_fonts, window_font
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.plot import Plot
-from bertviewer.plots.theme import LIGHT, PlotTheme
 
 POINTS_PER_PIXEL = 0.75
 DOTS_PER_INCH = 96
@@ -54,7 +55,7 @@ def alone(plot: ChartWidget) -> Iterator[None]:
         plot.resize(size)
 
 
-def _dress(plot: ChartWidget, theme: PlotTheme, scale: float | None) -> None:
+def _dress(plot: ChartWidget, theme: Theme, scale: float | None) -> None:
     if isinstance(plot, Plot):
         plot.paper_scale = scale
     plot.set_theme(theme)
@@ -97,4 +98,9 @@ def windowless_application() -> QCoreApplication:
     It needs no display, and ends when nothing holds it.
     """
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    return QApplication.instance() or QApplication(["bertviewer"])
+    application = QApplication.instance()
+    if application is None:
+        application = QApplication(["bertviewer"])
+        load_fonts()
+        application.setFont(window_font())
+    return application

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart, HistogramChart, LineChart
 from bertviewer.charts.place import Place
-from bertviewer.plots.theme import LIGHT, PlotTheme
+from bertviewer.charts.theme import LIGHT, Theme
 
 Side = Literal["left", "right"]
 _SOLID = Qt.PenStyle.SolidLine
@@ -54,7 +54,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Return the exact value at a position in the scene, in words; "" where there is none."""
         raise NotImplementedError
 
-    def set_theme(self, theme: PlotTheme) -> None:
+    def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
         self.theme = theme
         self.draw()
@@ -69,10 +69,10 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         item = self.getPlotItem()
         item.clear()
         self._drawn_scale = self._line_scale()
-        self.setBackground(self.theme.background)
+        self.setBackground(self.theme.surface)
         for side, title in self.titles.items():
             own = "" if side == self.neighbour else title
-            item.getAxis(side).dress(own, self.theme.foreground, self.pen(self.theme.muted))
+            item.getAxis(side).dress(own, self.theme.text, self.pen(self.theme.muted))
 
     def name_axes(self, chart: LineChart | GridChart | HistogramChart | None) -> None:
         """Take a chart's titles; ``draw()`` has to follow."""

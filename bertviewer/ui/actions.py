@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 from bertviewer.core.run.device import Device
 from bertviewer.core.source.presets import preset_names
 from bertviewer.core.source.tasks import TASKS
-from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME, SYSTEM
+from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, SYSTEM
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 

@@ -20,6 +20,7 @@ from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.report.summaries import by_flow_note, check_verdict
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.labels import heading_label, plain_label
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import make_table
 from bertviewer.ui.workspace import Workspace
 
@@ -101,7 +102,7 @@ class CheckPanel(QWidget):
         ]
         self._verdict.setText("\n".join(lines))
         is_bad = bool(check.crosses) or not check.steps
-        role = QPalette.ColorRole.Link if is_bad else QPalette.ColorRole.WindowText
+        role = WARNING if is_bad else QPalette.ColorRole.WindowText
         self._verdict.setForegroundRole(role)
         self._table.setVisible(bool(check.steps))
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.core.activations.check_step import CheckStep
 from bertviewer.core.text.numerals import with_minus
 from bertviewer.report.summaries import deviation
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
 
@@ -48,7 +48,7 @@ class CheckTableModel(TableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows; Qt calls it."""
         if role == Qt.ItemDataRole.ForegroundRole and not self._steps[index.row()].ok:
-            return QApplication.palette().color(QPalette.ColorRole.Link)
+            return QApplication.palette().color(WARNING)
         return super().data(index, role)
 
 

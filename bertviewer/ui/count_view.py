@@ -16,6 +16,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.core.architecture.count_steps import CountTerm
+from bertviewer.plots.fonts import weighted
 from bertviewer.report.costs import term_texts
 
 GAP = 18.0  # pixels between two terms, where the plus stands
@@ -155,9 +156,7 @@ class CountView(QWidget):
         yield row
 
     def _bold(self) -> QFont:
-        font = QFont(self.font())
-        font.setBold(True)
-        return font
+        return weighted(self.font())
 
 
 def _row_texts(row: Sequence[_Column], top: float, heights: Sequence[float]) -> Iterator[_Text]:

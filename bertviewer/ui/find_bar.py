@@ -138,7 +138,7 @@ class FindBar(QWidget):
         first, last = self._in_sight()
         marks = []
         for number in range(first, last):
-            color = QColor(self.palette().color(QPalette.ColorRole.Highlight))
+            color = QColor(self.palette().color(QPalette.ColorRole.Accent))
             color.setAlpha(CURRENT if number == self._current else OTHERS)
             mark = QTextEdit.ExtraSelection()
             mark.cursor = self._cursor(number)

@@ -3,6 +3,7 @@
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from bertviewer.charts.theme import TITLE
 from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.made_of import made_of
@@ -56,7 +57,7 @@ class FormulaTab(QScrollArea):
         self._muted(layout, self.tr("Defined in {0}").format(parts.source))
 
     def _maths(self, layout: QVBoxLayout, formula: Formula) -> None:
-        layout.addWidget(heading_label(formula.title, points=2))
+        layout.addWidget(heading_label(formula.title, TITLE))
         layout.addWidget(plain_label(formula.summary))
         layout.addSpacing(6)
         layout.addWidget(FormulaView(formula))

@@ -1,8 +1,11 @@
 """Labels and pages of nothing but text, which is shown literally."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QPalette
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from bertviewer.charts.theme import LARGE
+from bertviewer.plots.fonts import sized, weighted
 
 
 def blank_page() -> QWidget:
@@ -37,14 +40,11 @@ def at_the_left(widget: QWidget) -> QWidget:
     return page
 
 
-def heading_label(text: str, points: float = 0.0) -> QLabel:
-    """Return a bold label, with room above it; ``points`` are added to the font's size."""
+def heading_label(text: str, size: float = LARGE) -> QLabel:
+    """Return a label in strong type of that size, with room above it unless it is a title."""
     label = plain_label(text)
-    font = QFont(label.font())
-    font.setBold(True)
-    font.setPointSizeF(font.pointSizeF() + points)
-    label.setFont(font)
-    label.setContentsMargins(0, 10 if not points else 0, 0, 2)
+    label.setFont(weighted(sized(label.font(), size)))
+    label.setContentsMargins(0, 10 if size <= LARGE else 0, 0, 2)
     return label
 
 

@@ -21,11 +21,11 @@ from bertviewer.core.run.device import CPU
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.actions import NEEDS_A_MODEL, Menus
-from bertviewer.ui.appearance import SETTING, apply_appearance, stored_appearance
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about, show_error
 from bertviewer.ui.hub.bar import HubBar
+from bertviewer.ui.look.appearance import SETTING, apply_appearance, stored_appearance
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
 from bertviewer.ui.sentence_bar import SentenceBar
@@ -35,7 +35,7 @@ from bertviewer.ui.welcome import WelcomePage
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.plots.theme import PlotTheme
+    from bertviewer.charts.theme import Theme
     from bertviewer.ui.run.run_panel import RunPanel
 
 DEVICE_SETTING = "device"
@@ -58,7 +58,7 @@ class MainWindow(QMainWindow):
         self.resize(1360, 860)
         self._sentence_bar = SentenceBar(workspace)
         self._run_panel: RunPanel | None = None  # built when there is a run to come
-        self._theme: PlotTheme | None = None
+        self._theme: Theme | None = None
         self._pages = QStackedWidget()
         self._pages.addWidget(WelcomePage(workspace, icon))
         self._pages.addWidget(self._make_content())

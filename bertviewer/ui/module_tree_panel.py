@@ -60,7 +60,6 @@ class ModuleTreePanel(QWidget):
         view.setAccessibleName(self.tr("Modules of the model"))
         view.setModel(self._model)
         view.setUniformRowHeights(True)
-        view.setAlternatingRowColors(True)
         view.setItemDelegateForColumn(SHARE, ShareBarDelegate(view))
         view.setHorizontalScrollMode(QTreeView.ScrollMode.ScrollPerPixel)
         view.setIndentation(15)

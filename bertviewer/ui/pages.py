@@ -13,7 +13,7 @@ from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.plots.theme import PlotTheme
+    from bertviewer.charts.theme import Theme
 
 State = Literal["row", "token", "head", "feature", "run", "comparison", "formulas"]
 """A part of what the window shows, that a page may have to follow."""
@@ -61,7 +61,7 @@ class Pages(QObject, Generic[PageType]):
         self._at_once = at_once
         self._built: dict[int, PageType] = {}
         self._number = 0
-        self._theme: PlotTheme | None = None
+        self._theme: Theme | None = None
         self._is_stale = False
         for state, signal in _changes(workspace).items():
             signal.connect(partial(self._on_change, state))
@@ -109,7 +109,7 @@ class Pages(QObject, Generic[PageType]):
         self._is_stale = False
         self._refresh_page(self.current)
 
-    def set_theme(self, theme: "PlotTheme") -> None:
+    def set_theme(self, theme: "Theme") -> None:
         """Draw all charts in other colours."""
         self._theme = theme
         for page in self._built.values():
@@ -169,7 +169,7 @@ def _changes(workspace: Workspace) -> dict[State, SignalInstance]:
     }
 
 
-def _color(page: QWidget, theme: "PlotTheme") -> None:
+def _color(page: QWidget, theme: "Theme") -> None:
     from bertviewer.ui.charts.chart_panel import ChartPanel  # and with it pyqtgraph
 
     for panel in page.findChildren(ChartPanel):

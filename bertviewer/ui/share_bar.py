@@ -23,10 +23,7 @@ class ShareBarDelegate(QStyledItemDelegate):
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
         box = QRectF(option.rect).adjusted(4, 4, -8, -4)
         palette: QPalette = option.palette
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        bar = palette.color(
-            QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Highlight
-        )
+        bar = palette.color(QPalette.ColorRole.Accent)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -34,7 +31,7 @@ class ShareBarDelegate(QStyledItemDelegate):
             bar.setAlphaF(alpha)
             painter.setBrush(bar)
             painter.drawRoundedRect(QRectF(box.x(), box.y(), width, box.height()), 2, 2)
-        role = QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Text
+        role = QPalette.ColorRole.Text
         painter.setPen(palette.color(role))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         whole = QRectF(option.rect).adjusted(4, 0, -12, 0)

@@ -4,6 +4,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from bertviewer.charts.theme import TITLE
 from bertviewer.core.source_code import SourceCode, source_of
 from bertviewer.core.system import libraries
 from bertviewer.ui.find_bar import FindBar
@@ -22,7 +23,7 @@ class SourceTab(QWidget):
         for signal in (workspace.devices_changed, workspace.confirmed):
             signal.connect(self._look_again)
         self._shown: tuple[str, str] | None = None
-        self._name = heading_label("", points=2)
+        self._name = heading_label("", TITLE)
         self._place = plain_label("")
         self._place.setObjectName("sourcePlace")
         self._place.setForegroundRole(QPalette.ColorRole.PlaceholderText)

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt
-from PySide6.QtGui import QFontDatabase, QPainter, QPaintEvent, QPalette, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
+from bertviewer.charts.theme import NORMAL
 from bertviewer.core.source_code import SourceCode
+from bertviewer.plots.fonts import monospaced, sized
 from bertviewer.ui.source_highlighting import (
     DARK_COLORS,
     LIGHT_COLORS,
@@ -31,7 +33,7 @@ class SourceView(QPlainTextEdit):
         )
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.setFont(sized(monospaced(self.font()), NORMAL))
         self.setTabStopDistance(4 * self.fontMetrics().horizontalAdvance(" "))
         self._numbers: list[int | None] = []
         self._spans: dict[int, list[Span]] = {}

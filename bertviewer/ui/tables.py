@@ -12,9 +12,10 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     Qt,
 )
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
+from bertviewer.plots.fonts import weighted
 from bertviewer.ui.tips import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -84,9 +85,7 @@ class TableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(row.hint) or None
         if role == Qt.ItemDataRole.FontRole and row.is_bold:
-            font = QFont()
-            font.setBold(True)
-            return font
+            return weighted(QGuiApplication.font())
         return None
 
 
@@ -103,7 +102,6 @@ def make_table(model: QAbstractItemModel, name: str, accessible_name: str) -> QT
     table.setAccessibleName(accessible_name)
     table.setModel(model)
     table.setShowGrid(False)
-    table.setAlternatingRowColors(True)
     table.setFrameShape(QTableView.Shape.NoFrame)
     table.setWordWrap(False)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

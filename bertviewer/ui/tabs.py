@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QProxyStyle, QStyle, QStyleOption, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.ui.pages import PageKind, PageTabs
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
@@ -81,24 +81,6 @@ TABS: "tuple[PageKind[Page], ...]" = (
 )
 
 
-_PADDING = 14  # pixels beside a tab's title; Fusion's own are 24
-
-
-class _TightTabs(QProxyStyle):
-    """Has all titles in sight, unscrolled, in a window of 1000 pixels too."""
-
-    def pixelMetric(
-        self,
-        metric: QStyle.PixelMetric,
-        option: QStyleOption | None = None,
-        widget: QWidget | None = None,
-    ) -> int:
-        """Return a length of the style's; Qt calls it."""
-        if metric == QStyle.PixelMetric.PM_TabBarTabHSpace:
-            return _PADDING
-        return super().pixelMetric(metric, option, widget)
-
-
 class DetailTabs(PageTabs["Page"]):
     """The detail pane. Only the tab in sight is written; another one when it comes into sight."""
 
@@ -112,9 +94,6 @@ class DetailTabs(PageTabs["Page"]):
             at_once=frozenset({"row", "formulas"}),
         )
         self.setObjectName("detailTabs")
-        style = _TightTabs("Fusion")
-        style.setParent(self)
-        self.tabBar().setStyle(style)
         self.tabBarClicked.connect(self._on_click)
 
     def event(self, event: QEvent) -> bool:

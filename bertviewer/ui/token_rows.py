@@ -12,6 +12,7 @@ from bertviewer.core.activations.activation_run import ActivationRun, Token
 from bertviewer.core.analysis.words import word_text, words_of
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.text_direction import isolated
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
 
@@ -92,7 +93,7 @@ class TokenRows(TableModel):
         if role == JOIN_ROLE:
             return piece.place > 0, piece.place < piece.count - 1
         if role == Qt.ItemDataRole.ForegroundRole and (token.is_unknown or token.is_special):
-            palette_role = QPalette.ColorRole.Link
+            palette_role = WARNING
             if not token.is_unknown:
                 palette_role = QPalette.ColorRole.PlaceholderText
             return QApplication.palette().color(palette_role)

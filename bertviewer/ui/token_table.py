@@ -136,8 +136,7 @@ class _TokenDelegate(QStyledItemDelegate):
         above, below = index.data(JOIN_ROLE)
         if not (above or below):
             return
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        role = QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Highlight
+        role = QPalette.ColorRole.Accent
         x = whole.left() + INDENT - TICK
         top = whole.top() if above else whole.top() + TICK
         bottom = whole.bottom() if below else whole.bottom() - TICK

@@ -47,7 +47,6 @@ class WalkTab(QWidget):
         self._pages = QStackedWidget()
         for table, names in ((self._table, 1), (group_table, 0)):
             table.setItemDelegate(WrappingDelegate(table))
-            table.setAlternatingRowColors(False)
             table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
             self._columns.append(ElasticColumns(table, names))
             self._pages.addWidget(table)

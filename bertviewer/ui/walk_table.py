@@ -188,7 +188,7 @@ class WrappingDelegate(QStyledItemDelegate):
         style = self._table.style()
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, self._table)
         is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        role = QPalette.ColorRole.HighlightedText if is_selected else QPalette.ColorRole.Text
+        role = QPalette.ColorRole.Text
         muted = role if is_selected else QPalette.ColorRole.PlaceholderText
         lines = _lines(index)
         heights = self._heights(option, index, option.rect.width())

@@ -5,6 +5,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QLabel, QWidget
 
 from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -40,5 +41,5 @@ class WeightsLabel(QLabel):
         self.setText(text)
         self.setToolTip(plain_tip("\n".join(random[:30])))
         is_random = bool(random) or source.weights == "random"
-        role = QPalette.ColorRole.Link if is_random else QPalette.ColorRole.WindowText
+        role = WARNING if is_random else QPalette.ColorRole.WindowText
         self.setForegroundRole(role)

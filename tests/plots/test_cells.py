@@ -9,9 +9,9 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPicture
 from PySide6.QtWidgets import QApplication
 
 from bertviewer.charts.levels import levels_of
+from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.cells import MOST_RECTANGLES, Cells
 from bertviewer.plots.color_scale import ColorScale, color_table
-from bertviewer.plots.theme import LIGHT
 
 LOWEST, HIGHEST = (68, 1, 84), (253, 231, 37)
 """Viridis' two ends."""

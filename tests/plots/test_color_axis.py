@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from PySide6.QtGui import QFontMetricsF
 
 from bertviewer.charts.levels import Levels, widened
+from bertviewer.charts.theme import LIGHT
 from bertviewer.core.text.numerals import MINUS
 from bertviewer.plots.color_bar import ColorAxis
 from bertviewer.plots.color_scale import SHADES, ColorScale, color_table
 from bertviewer.plots.number_axis import LINE, NumberAxis
-from bertviewer.plots.theme import LIGHT
 
 pytestmark = pytest.mark.usefixtures("qapp")
 

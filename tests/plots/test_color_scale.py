@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.color_scale import SHADES, ColorScale, color_table
-from bertviewer.plots.theme import LIGHT
 
 NAN, INF = float("nan"), float("inf")
 LINEAR = ColorScale((0.0, 1.0), color_table(LIGHT, False))

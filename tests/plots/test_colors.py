@@ -5,8 +5,8 @@ import pytest
 from PySide6.QtGui import QColor
 
 from bertviewer.charts.levels import levels_of
+from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.color_scale import SHADES, color_table, reduced
-from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 
 NAN, INF = float("nan"), float("inf")
 
@@ -26,7 +26,7 @@ def test_levels() -> None:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_signed_table_is_as_far_either_way(theme: PlotTheme) -> None:
+def test_the_signed_table_is_as_far_either_way(theme: Theme) -> None:
     table = [QColor.fromRgba(int(color)) for color in color_table(theme, True)]
     assert table[0].name() == theme.diverging[0]
     assert table[SHADES - 1].name() == theme.diverging[-1]

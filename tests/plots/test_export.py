@@ -22,13 +22,13 @@ from bertviewer.charts.chart import (
     LineChart,
 )
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import ChartWidget, lay_out
-from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.looking import colors_of, numbers
 
 LINES = LineChart(
@@ -105,8 +105,8 @@ def test_a_png_is_larger_and_light(show: Show, chart: Chart, words: set[str]) ->
     image = QImage.fromData(export.png(plot))
     assert (image.width(), image.height()) == (2 * SIZE[0], 2 * SIZE[1])
     found = colors_of(image)
-    assert {LIGHT.background, LIGHT.foreground} <= found
-    assert DARK.background not in found
+    assert {LIGHT.surface, LIGHT.text} <= found
+    assert DARK.surface not in found
     small = QImage.fromData(export.png(plot, scale=1))
     assert (small.width(), small.height()) == SIZE
 

@@ -9,16 +9,16 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.flow.drawing import Drawing
 from bertviewer.charts.flow.layout import draw
-from bertviewer.charts.flow.theme import DARK, LIGHT, FlowTheme
+from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.flow_painting import paint, pdf_of, text_width
 from tests.charts.flow import flows
 
 pytestmark = pytest.mark.usefixtures("qtbot")
 
 
-def painted(drawing: Drawing, theme: FlowTheme) -> QImage:
+def painted(drawing: Drawing, theme: Theme) -> QImage:
     image = QImage(int(drawing.width), int(drawing.height), QImage.Format.Format_RGB32)
-    image.fill(QColor(theme.background))
+    image.fill(QColor(theme.surface))
     painter = QPainter(image)
     paint(drawing, painter, theme)
     painter.end()
@@ -26,18 +26,18 @@ def painted(drawing: Drawing, theme: FlowTheme) -> QImage:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-def test_it_paints_what_was_laid_out(theme: FlowTheme) -> None:
+def test_it_paints_what_was_laid_out(theme: Theme) -> None:
     drawing = draw(flows.bert_layer(), text_width)
     image = painted(drawing, theme)
     at = {each.node.id: each.rect for each in drawing.nodes}
     for key, part in (("attention.self.query", "attention"), ("+1", None)):
         rect = at[key]
         inside = image.pixelColor(int(rect.x + 4), int(rect.y + rect.height / 2)).name()
-        assert inside == (theme.fill("attention") if part else theme.background)
+        assert inside == (theme.fill("attention") if part else theme.surface)
     line = next(each for each in drawing.lines if each.weight == "residual")
     x, y = line.points[0]
     assert image.pixelColor(int(x + 20), int(y)).name() == theme.flow
-    assert image.pixelColor(1, 1).name() == theme.background
+    assert image.pixelColor(1, 1).name() == theme.surface
 
 
 def test_nothing_is_painted_beside_the_canvas(qtbot: QtBot) -> None:

@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 
+from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.frames import THIN, draw_frame
-from bertviewer.plots.theme import LIGHT
 
 WIDTH, HEIGHT = 60, 40
 
@@ -22,7 +22,7 @@ def drawn(rect: QRectF) -> QImage:
 
 def lines(image: QImage, x: int) -> list[int]:
     """Return where lines cross a column of pixels, from the top."""
-    return [y for y in range(HEIGHT) if image.pixelColor(x, y).name() == LIGHT.foreground]
+    return [y for y in range(HEIGHT) if image.pixelColor(x, y).name() == LIGHT.text]
 
 
 @pytest.mark.parametrize("high", [0.01, 0.35, 1.0, 9.0])
@@ -38,4 +38,4 @@ def test_a_row_has_a_line_above_and_one_below(y: float, high: float) -> None:
     assert first <= max(y, 2)
     assert last >= min(y + high, HEIGHT - 2) - 1
     for beside in (first - 1, last + 1):
-        assert image.pixelColor(WIDTH // 2, beside).name() == LIGHT.background
+        assert image.pixelColor(WIDTH // 2, beside).name() == LIGHT.surface

@@ -9,10 +9,10 @@ from PySide6.QtCore import QPoint, QRectF
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from tests.charts.runs import make_run
 from tests.plots.grids import grid_in, square
 from tests.plots.looking import pixel
@@ -50,7 +50,7 @@ def test_marks(plot: GridPlot) -> None:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_a_mark_is_seen_around_its_cell_and_not_on_it(plot: GridPlot, theme: PlotTheme) -> None:
+def test_a_mark_is_seen_around_its_cell_and_not_on_it(plot: GridPlot, theme: Theme) -> None:
     plot.set_theme(theme)
     plot.show_chart(square([[0.0, 1.0, 2.0]] * 3))
     before = plot.grab().toImage()
@@ -61,7 +61,7 @@ def test_a_mark_is_seen_around_its_cell_and_not_on_it(plot: GridPlot, theme: Plo
     near = {
         after.pixelColor(corner + QPoint(x, y)).name() for x in range(-5, 2) for y in range(-5, 2)
     }
-    assert {theme.foreground, theme.background} <= near
+    assert {theme.text, theme.surface} <= near
     plot.mark(Place())
     assert plot.grab().toImage() == before
 

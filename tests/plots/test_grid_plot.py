@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.paper import lay_out
 from bertviewer.plots.plot import Side
-from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from tests.charts.runs import make_run
 from tests.plots.grids import grid_in, square
 from tests.plots.looking import (
@@ -94,7 +94,7 @@ def test_row_0_is_at_the_bottom_or_at_the_top(plot: GridPlot) -> None:
     assert pixel(plot, 0.5, 0.5).y() > pixel(plot, 0.5, 2.5).y()
     assert color(plot, 0.5, 0.5) == LOWEST
     assert color(plot, 2.5, 2.5) == HIGHEST
-    assert color(plot, 0.5, 2.5) not in (LOWEST, HIGHEST, LIGHT.background)
+    assert color(plot, 0.5, 2.5) not in (LOWEST, HIGHEST, LIGHT.surface)
     plot.show_chart(square([[0.0, 1.0], [2.0, 3.0]]))
     assert pixel(plot, 0.5, 0.5).y() < pixel(plot, 0.5, 1.5).y()
     assert color(plot, 0.5, 0.5) == LOWEST
@@ -104,15 +104,15 @@ def test_row_0_is_at_the_bottom_or_at_the_top(plot: GridPlot) -> None:
 
 def test_a_missing_value_stays_empty(plot: GridPlot) -> None:
     plot.show_chart(norms_chart(make_run(norms=((1.0, 2.0, 3.0), (None, 4.0, None)))))
-    assert color(plot, 0.5, 1.5) == LIGHT.background
+    assert color(plot, 0.5, 1.5) == LIGHT.surface
     assert color(plot, 1.5, 1.5) == HIGHEST
     assert plot.text_at(scene(plot, 0.5, 1.5)) == "layer 0, [CLS] (token 0): nan"
     plot.show_chart(square([[float("nan")]]))
-    assert color(plot, 0.5, 0.5) == LIGHT.background
+    assert color(plot, 0.5, 0.5) == LIGHT.surface
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_signed_colours_are_symmetric_about_0(plot: GridPlot, theme: PlotTheme) -> None:
+def test_signed_colours_are_symmetric_about_0(plot: GridPlot, theme: Theme) -> None:
     plot.set_theme(theme)
     plot.show_chart(square([[-2.0, 0.0, 1.0], [-1.0, float("nan"), 0.0], [0.5, -0.5, 0.0]], True))
     assert plot.levels() == (-2.0, 2.0)
@@ -120,8 +120,8 @@ def test_signed_colours_are_symmetric_about_0(plot: GridPlot, theme: PlotTheme) 
     zero = color(plot, 1.5, 0.5)
     assert zero == color(plot, 2.5, 1.5) == color(plot, 2.5, 2.5)
     # Almost the background, and no empty cell.
-    assert zero != color(plot, 1.5, 1.5) == theme.background
-    assert abs(QColor(zero).lightness() - QColor(theme.background).lightness()) < 40
+    assert zero != color(plot, 1.5, 1.5) == theme.surface
+    assert abs(QColor(zero).lightness() - QColor(theme.surface).lightness()) < 40
     # Blue below and orange above, and more of it the larger a value is.
     minus, plus = QColor(color(plot, 0.5, 1.5)), QColor(color(plot, 2.5, 0.5))
     assert minus.blue() > minus.red()
@@ -155,7 +155,7 @@ def test_colours_of_square_roots(plot: GridPlot) -> None:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_a_second_text_is_set_off(plot: GridPlot, theme: PlotTheme) -> None:
+def test_a_second_text_is_set_off(plot: GridPlot, theme: Theme) -> None:
     plot.set_theme(theme)
     chart = square([[1.0] * 4] * 4)
     plot.show_chart(chart)
@@ -225,11 +225,11 @@ def test_old_cells_are_let_go(plot: GridPlot) -> None:
 
 
 def test_the_theme_changes_the_colours(plot: GridPlot) -> None:
-    assert LIGHT.background in colors(plot)
+    assert LIGHT.surface in colors(plot)
     plot.set_theme(DARK)
     found = colors(plot)
-    assert DARK.background in found
-    assert LIGHT.background not in found
+    assert DARK.surface in found
+    assert LIGHT.surface not in found
     assert color(plot, 2.5, 2.5) == HIGHEST
 
 
@@ -264,6 +264,6 @@ def test_one_cell(plot: GridPlot) -> None:
     plot.show_chart(square([[3.0]]))
     plot.mark(Place(token=0))
     assert plot.text_at(scene(plot, 0.5, 0.5)) == "t0, t0: 3"
-    assert color(plot, 0.5, 0.5) not in (LIGHT.background, LIGHT.foreground)
+    assert color(plot, 0.5, 0.5) not in (LIGHT.surface, LIGHT.text)
     low, high = plot.levels()
     assert low < 3 < high

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.levels import Levels
+from bertviewer.charts.theme import LIGHT
 from bertviewer.plots import export
 from bertviewer.plots.color_scale import ColorScale, color_table
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_bar import BEFORE, HeadBar
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.paper import ChartWidget, lay_out
-from bertviewer.plots.theme import LIGHT
 from tests.plots.looking import HIGHEST, LOWEST, numbers
 
 HEIGHT = 512  # two rows of pixels for each shade
@@ -28,7 +28,7 @@ def drawn(levels: Levels, is_root: bool) -> tuple[QImage, float]:
     scale = ColorScale(levels, color_table(LIGHT, False), is_root=is_root)
     bar = HeadBar(QFont())
     image = QImage(300, HEIGHT + 40, QImage.Format.Format_RGB32)
-    image.fill(LIGHT.background)
+    image.fill(LIGHT.surface)
     painter = QPainter(image)
     bar.draw(painter, QRectF(0, 20, 20, HEIGHT), scale, LIGHT)
     painter.end()

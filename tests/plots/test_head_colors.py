@@ -8,8 +8,8 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import HeadsChart
+from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.heads import at, color, head_grid_in
 from tests.plots.looking import HIGHEST, LOWEST, colors, colors_of
 
@@ -36,7 +36,7 @@ def test_a_thin_line_stays_visible(grid: HeadGrid) -> None:
 def test_what_is_no_number_stays_empty(grid: HeadGrid) -> None:
     values = np.array([[[0.0, np.nan], [np.inf, 1.0]]])
     grid.show_chart(HeadsChart(values, ("",), ("a", "b"), ("c", "d")))
-    assert color(grid, 0, 0.5, 1.5) == color(grid, 0, 1.5, 0.5) == LIGHT.background
+    assert color(grid, 0, 0.5, 1.5) == color(grid, 0, 1.5, 0.5) == LIGHT.surface
     assert color(grid, 0, 1.5, 1.5) == HIGHEST
     assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a, key d: nan"
 
@@ -48,11 +48,11 @@ def test_colours_begin_at_0(grid: HeadGrid) -> None:
 
 
 def test_the_theme_changes_the_colours(grid: HeadGrid) -> None:
-    assert {LIGHT.background, LIGHT.foreground} <= colors(grid)
+    assert {LIGHT.surface, LIGHT.text} <= colors(grid)
     grid.set_theme(DARK)
     found = colors(grid)
-    assert {DARK.background, DARK.foreground} <= found
-    assert not {LIGHT.background, LIGHT.foreground} & found
+    assert {DARK.surface, DARK.text} <= found
+    assert not {LIGHT.surface, LIGHT.text} & found
 
 
 def test_differences_have_colours_about_0(grid: HeadGrid) -> None:
@@ -60,7 +60,7 @@ def test_differences_have_colours_about_0(grid: HeadGrid) -> None:
     grid.show_chart(HeadsChart(values, ("",), ("a", "b"), ("c", "d"), is_signed=True))
     assert grid.levels == (-0.5, 0.5)
     assert color(grid, 0, 0.5, 1.5) == LIGHT.diverging[-1]
-    assert color(grid, 0, 1.5, 1.5) == LIGHT.background
+    assert color(grid, 0, 1.5, 1.5) == LIGHT.surface
     middle = QColor(color(grid, 0, 1.5, 0.5))
     assert middle.saturation() < 20
 

@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.head_grid import HeadGrid
-from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from tests.plots.heads import at, color, head_grid_in, one_key_each
 from tests.plots.looking import HIGHEST, LOWEST, click, colors, colors_of, hover, leave
 
@@ -124,7 +124,7 @@ def test_a_neighbour_at_the_right_has_the_bar(grid: HeadGrid) -> None:
     # The last column of pixels of the bar's labels and the bar are gone.
     right = max(grid.head_rect(head).right() for head in range(12))
     rest = grid.grab().toImage().copy(int(right) + 4, 0, 300, 320)
-    assert colors_of(rest) <= {LIGHT.background, "#000000"}
+    assert colors_of(rest) <= {LIGHT.surface, "#000000"}
     grid.share("left")
     assert grid.beside_cells() == taken
     grid.resize(640, 320)
@@ -158,22 +158,22 @@ def test_hovering_tells_the_cell(grid: HeadGrid) -> None:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_selected_head_is_framed(grid: HeadGrid, theme: PlotTheme) -> None:
+def test_the_selected_head_is_framed(grid: HeadGrid, theme: Theme) -> None:
     grid.set_theme(theme)
 
     def frame(head: int) -> str:
         left = grid.head_rect(head).topLeft() + QPointF(-2, 20)
         return grid.grab().toImage().pixelColor(left.toPoint()).name()
 
-    assert frame(3) == theme.background
+    assert frame(3) == theme.surface
     grid.mark(Place("layer.0", head=3))
-    assert frame(3) == theme.foreground
-    assert frame(4) == theme.background
+    assert frame(3) == theme.text
+    assert frame(4) == theme.surface
     # As the large one is, of a layer that has fewer heads than another.
     grid.mark(Place(head=99))
-    assert frame(11) == theme.foreground
+    assert frame(11) == theme.text
     grid.mark(Place(token=3))
-    assert frame(0) == theme.foreground
+    assert frame(0) == theme.text
 
 
 def test_that_keys_go_to_it_is_seen(window: QWidget, grid: HeadGrid, qtbot: QtBot) -> None:
@@ -199,7 +199,7 @@ def test_nothing_to_show(grid: HeadGrid) -> None:
     for empty in (None, one_key_each(0), HeadsChart(np.zeros((2, 0, 0)), ("", ""), (), ())):
         grid.show_chart(empty)
         grid.mark(Place(head=0))
-        assert colors(grid) == {LIGHT.background}
+        assert colors(grid) == {LIGHT.surface}
         assert grid.text_at(before) == ""
         assert grid.place_at(before) is None
 

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Bars, HistogramChart
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.looking import click, color, colors, hover, leave, pixel, scene, set_ticks
 
 EDGES = (-1.0, 0.0, 1.0, 2.0)
@@ -60,7 +60,7 @@ def test_few_among_many_are_still_visible(plot: HistogramPlot) -> None:
 def test_the_second_series_is_an_outline(plot: HistogramPlot) -> None:
     plot.show_chart(TWO)
     assert {LIGHT.series[0], LIGHT.series[1]} <= colors(plot)
-    assert color(plot, 1.5, 14) == LIGHT.background
+    assert color(plot, 1.5, 14) == LIGHT.surface
     assert color(plot, 1.5, 30) == LIGHT.series[1]
     # Where the second has nothing, no line hides the first one's low bars.
     assert color(plot, 0.5, 0.3) != LIGHT.series[1]
@@ -142,8 +142,8 @@ def test_themes_and_nothing_left_of_before(plot: HistogramPlot) -> None:
         plot.show_chart(TWO)
     assert len(plot.getPlotItem().items) == items
     assert len(plot.scene().items()) == total
-    assert {DARK.background, *DARK.series[:2]} <= colors(plot)
-    assert not {LIGHT.background, LIGHT.foreground, *LIGHT.series} & colors(plot)
+    assert {DARK.surface, *DARK.series[:2]} <= colors(plot)
+    assert not {LIGHT.surface, LIGHT.text, *LIGHT.series} & colors(plot)
     plot.show_chart(None)
     assert plot.text_at(scene(plot, 0.5, 0.5)) == ""
     assert plot.getPlotItem().items == []

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import Line
+from bertviewer.charts.theme import LIGHT
 from bertviewer.plots.legend import MOST_HEIGHT, Entry, Legend
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.theme import LIGHT
 from tests.plots.lines import chart
 
 

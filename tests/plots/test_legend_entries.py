@@ -6,8 +6,8 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.comparison import line_difference, overlaid
+from bertviewer.charts.theme import DARK
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.theme import DARK
 from tests.plots.lines import chart, lines_in
 
 BANK, RIVER, SEA = (Line(name, (1.0, 2.0)) for name in ("bank", "river", "sea"))
@@ -37,8 +37,8 @@ def test_a_run_is_told_by_its_lines_and_a_thing_by_its_colour(plot: LinePlot) ->
     plot.set_theme(DARK)
     plot.show_chart(overlaid(chart(BANK, RIVER), chart(BANK, RIVER)))
     b, a, bank, river = plot.legend.entries
-    assert b.pen.color().name() == a.pen.color().name() == DARK.foreground
-    assert (b.brush.color().name(), a.brush.color().name()) == (DARK.foreground, DARK.background)
+    assert b.pen.color().name() == a.pen.color().name() == DARK.text
+    assert (b.brush.color().name(), a.brush.color().name()) == (DARK.text, DARK.surface)
     assert (b.pen.style(), a.pen.style()) == (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine)
     assert [thing.pen.color().name() for thing in (bank, river)] == list(DARK.series[:2])
     assert [thing.pen.style() for thing in (bank, river)] == [Qt.PenStyle.SolidLine] * 2

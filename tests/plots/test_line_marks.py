@@ -5,8 +5,8 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.theme import DARK, LIGHT
 from tests.plots.lines import OUTPUT, PART, chart, curves, lines_in, marked, places, rings
 from tests.plots.looking import colors, pixel, scene, set_ticks
 
@@ -47,7 +47,7 @@ def test_nothing_to_show(plot: LinePlot, empty: LineChart | None) -> None:
     assert plot.text_at(scene(plot, 0, 0.5)) == ""
     # Nothing but the background, the two axes and their titles.
     image = plot.grab().toImage()
-    assert image.pixelColor(pixel(plot, 0.1, 0.5)).name() == LIGHT.background
+    assert image.pixelColor(pixel(plot, 0.1, 0.5)).name() == LIGHT.surface
     plot.show_chart(chart(OUTPUT, PART))
     assert len(curves(plot)) == 2
     assert set_ticks(plot, "left") is None
@@ -74,7 +74,7 @@ def test_a_mark_stays_with_another_chart(plot: LinePlot) -> None:
     assert rings(plot) == [(1, 6.0)]
     plot.set_theme(DARK)
     assert rings(plot) == [(1, 6.0)]
-    assert DARK.foreground in colors(plot)
+    assert DARK.text in colors(plot)
 
 
 def test_two_lines_of_one_place_are_both_marked(plot: LinePlot) -> None:

@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QApplication, QGraphicsPathItem, QWidget
 
 from bertviewer.charts.chart import Line
 from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.export import png
 from bertviewer.plots.line_plot import LinePlot
-from bertviewer.plots.theme import DARK, LIGHT, PlotTheme
 from tests.plots.lines import chart, curves, lines_in, places
 from tests.plots.looking import colors, pixel, scene
 
@@ -57,11 +57,11 @@ def test_a_band_is_where_it_should_be(plot: LinePlot) -> None:
         return name
 
     tint = QColor(at(0.5, 1.6))
-    assert tint.name() not in (LIGHT.background, LIGHT.series[0])
+    assert tint.name() not in (LIGHT.surface, LIGHT.series[0])
     assert tint.blue() > tint.red()
     assert at(1.5, 2.6) == at(0.5, 1.6)
     for x, y in ((0.5, 0.97), (0.5, 3.12), (-0.2, 2.45), (2.2, 2.45)):
-        assert at(x, y) == LIGHT.background, (x, y)
+        assert at(x, y) == LIGHT.surface, (x, y)
 
 
 def test_a_band_has_the_gaps_of_its_edges(plot: LinePlot) -> None:
@@ -75,15 +75,15 @@ def test_a_band_has_the_gaps_of_its_edges(plot: LinePlot) -> None:
 def test_the_theme_changes_every_colour(plot: LinePlot) -> None:
     plot.mark(Place("a.1"))
     light = colors(plot)
-    assert {LIGHT.background, *LIGHT.series[:2]} <= light
+    assert {LIGHT.surface, *LIGHT.series[:2]} <= light
     plot.set_theme(DARK)
     dark = colors(plot)
-    assert {DARK.background, *DARK.series[:2]} <= dark
-    assert not {LIGHT.background, LIGHT.foreground, *LIGHT.series} & dark
+    assert {DARK.surface, *DARK.series[:2]} <= dark
+    assert not {LIGHT.surface, LIGHT.text, *LIGHT.series} & dark
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_six_lines_have_six_colours(plot: LinePlot, theme: PlotTheme) -> None:
+def test_six_lines_have_six_colours(plot: LinePlot, theme: Theme) -> None:
     lines = [Line(f"line {n}", (1.0 + n, 2.0 + n)) for n in range(6)]
     plot.set_theme(theme)
     plot.show_chart(chart(*lines))

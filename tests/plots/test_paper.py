@@ -9,13 +9,13 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.chart import Line, LineChart
+from bertviewer.charts.theme import DARK
 from bertviewer.charts.token_norms import norms_chart
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.paper import alone, lay_out, plot_pdf
 from bertviewer.plots.plot import Side
-from bertviewer.plots.theme import DARK
 from tests.charts.runs import make_run
 
 

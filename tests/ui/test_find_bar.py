@@ -144,7 +144,7 @@ def test_what_changed_out_of_sight_is_marked_anew(page: QWidget) -> None:
     view.show_source([("", SourceCode("Kind", "a.py", "a", "1", 1, "a word\na word\nnone\n"))])
     assert find(bar, QLabel, "findCount").text() == "1 of 2"
     red = QPalette(bar.palette())
-    red.setColor(QPalette.ColorRole.Highlight, QColor("red"))
+    red.setColor(QPalette.ColorRole.Accent, QColor("red"))
     bar.setPalette(red)
     page.show()
     assert marked_lines(view) == [0, 1]

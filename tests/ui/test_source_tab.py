@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source_code import SourceCode, source_of
-from bertviewer.ui.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.find_bar import FindBar
+from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.source_highlighting import DARK_COLORS, LIGHT_COLORS, Span, spans_of
 from bertviewer.ui.source_view import SourceView

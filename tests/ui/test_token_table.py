@@ -15,8 +15,8 @@ from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
-from bertviewer.ui.appearance import APPEARANCES, apply_appearance
 from bertviewer.ui.background.draw_queue import DrawQueue
+from bertviewer.ui.look.appearance import APPEARANCES, WARNING, apply_appearance
 from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.token_rows import ID, JOIN_ROLE, NUMBER, TOKEN, TokenRows
@@ -112,7 +112,7 @@ class TestRows:
         assert rows.summary() == "7 tokens, 3 words, 1 unknown"
         palette = QApplication.palette()
         muted = palette.color(QPalette.ColorRole.PlaceholderText)
-        warning = palette.color(QPalette.ColorRole.Link)
+        warning = palette.color(WARNING)
         colors = column(rows, TOKEN, Role.ForegroundRole)
         assert colors == [muted, None, warning, muted, muted, None, muted]
         italic = [bool(f and f.italic()) for f in column(rows, TOKEN, Role.FontRole)]
@@ -224,7 +224,7 @@ class TestTable:
         selected.set_run(joined, 0)
         QApplication.processEvents()
         image = table.viewport().grab().toImage()
-        blue = table.palette().color(QPalette.ColorRole.Highlight)
+        blue = table.palette().color(QPalette.ColorRole.Accent)
 
         def color(row: int) -> QColor:
             rect = table.visualRect(table.model().index(row, TOKEN))

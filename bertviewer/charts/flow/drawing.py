@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from bertviewer.charts.theme import NORMAL, Part
 from bertviewer.core.architecture.flow import Edge, Node
 
 Form = Literal[
@@ -24,9 +25,6 @@ Form = Literal[
 """What a node looks like. An ``exit`` is an output beside the main line; a ``sign`` is a
 small circle with what it does: plus, times."""
 
-Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
-"""What a node is part of: it has the same hue in the tree, the map, the plots and on paper."""
-
 Style = Literal["strong", "text", "mono", "caption"]
 """How a text is set: a name, a word, a size or a path, a remark."""
 
@@ -40,9 +38,6 @@ Point = tuple[float, float]
 
 Measure = Callable[[str, Style, float], float]
 """How wide a text of that style and size in pixels is."""
-
-SMALL, NORMAL, LARGE = 10.5, 12.0, 13.0
-"""The sizes of letters, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from bertviewer.charts.flow.drawing import NORMAL, SMALL, Label, Measure, Placed, Rect
+from bertviewer.charts.flow.drawing import Label, Measure, Placed, Rect
 from bertviewer.charts.flow.lettering import cut_in_middle, named
 from bertviewer.charts.flow.words import ARROW, Words, widths_text
+from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.architecture.flow import Node
 
 NARROW, WIDE, GATED_WIDE = 56.0, 128.0, 148.0

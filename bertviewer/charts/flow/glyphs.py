@@ -3,20 +3,12 @@
 from dataclasses import dataclass, replace
 from math import ceil
 
-from bertviewer.charts.flow.drawing import (
-    NORMAL,
-    SMALL,
-    Form,
-    Label,
-    Measure,
-    Placed,
-    Rect,
-    Style,
-)
+from bertviewer.charts.flow.drawing import Form, Label, Measure, Placed, Rect, Style
 from bertviewer.charts.flow.feed_forwards import feed_forward, is_feed_forward
 from bertviewer.charts.flow.hangers import POSITION_BIAS
 from bertviewer.charts.flow.lettering import cut_in_middle, named
 from bertviewer.charts.flow.words import NORMS, SIGNS, Words
+from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.architecture.flow import Node
 
 DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 34.0

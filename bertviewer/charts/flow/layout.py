@@ -3,16 +3,7 @@
 from dataclasses import replace
 from math import ceil
 
-from bertviewer.charts.flow.drawing import (
-    SMALL,
-    Drawing,
-    Label,
-    Line,
-    Measure,
-    Picture,
-    Placed,
-    Point,
-)
+from bertviewer.charts.flow.drawing import Drawing, Label, Line, Measure, Picture, Placed, Point
 from bertviewer.charts.flow.glyphs import glyph_of, side_pill
 from bertviewer.charts.flow.hangers import Hanger, Split, split
 from bertviewer.charts.flow.lettering import title_of
@@ -23,6 +14,7 @@ from bertviewer.charts.flow.strip import Parts, Strip, strip_of
 from bertviewer.charts.flow.towers import Tower, tower_of
 from bertviewer.charts.flow.ways import simplified
 from bertviewer.charts.flow.words import Words, words_of
+from bertviewer.charts.theme import SMALL
 from bertviewer.core.architecture.flow import Flow
 
 CANVAS = 1480.0

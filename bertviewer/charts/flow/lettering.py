@@ -1,7 +1,8 @@
 """Texts that have to fit: cut where they are too long, with a subscript, above a picture."""
 
-from bertviewer.charts.flow.drawing import LARGE, NORMAL, Label, Measure, Style
+from bertviewer.charts.flow.drawing import Label, Measure, Style
 from bertviewer.charts.flow.words import TIMES
+from bertviewer.charts.theme import LARGE, NORMAL
 from bertviewer.core.architecture.flow import Flow
 
 ELLIPSIS = "…"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bertviewer.charts.flow.drawing import Drawing, Label, Placed
 from bertviewer.charts.flow.shapes import Shape, line_shapes, node_shapes
-from bertviewer.charts.flow.theme import FlowTheme
+from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.expressions.shape_text import shape_text
 
@@ -29,7 +29,7 @@ class Mark:
     texts: tuple[Text, ...] = ()
 
 
-def marks_of(drawing: Drawing, theme: FlowTheme) -> Iterator[Mark]:
+def marks_of(drawing: Drawing, theme: Theme) -> Iterator[Mark]:
     """Yield all marks of a drawing, what is behind first."""
     order = ("side", "data", "residual")
     for line in sorted(drawing.lines, key=lambda each: order.index(each.weight)):
@@ -65,9 +65,9 @@ def edge_tip(edge: Edge) -> str:
     return "\n".join(fact for fact in facts if fact)
 
 
-def _ink(label: Label, placed: Placed, theme: FlowTheme) -> str:
+def _ink(label: Label, placed: Placed, theme: Theme) -> str:
     return theme.parts[placed.part] if label.ink == "part" else _plain_ink(label, theme)
 
 
-def _plain_ink(label: Label, theme: FlowTheme) -> str:
+def _plain_ink(label: Label, theme: Theme) -> str:
     return theme.text if label.ink == "text" else theme.muted

@@ -7,7 +7,7 @@ from math import hypot
 from bertviewer.charts.flow.drawing import Line, Placed, Point, Rect
 from bertviewer.charts.flow.feed_forwards import HALF_GAP, NARROW
 from bertviewer.charts.flow.glyphs import CARD
-from bertviewer.charts.flow.theme import FlowTheme
+from bertviewer.charts.theme import Theme
 
 KAPPA = 0.5523
 """A curve with this share of its corner's sides as handles is nearly a quarter of a circle."""
@@ -40,7 +40,7 @@ class Shape:
             yield _towards(corner, before, radius), corner, _towards(corner, after, radius)
 
 
-def line_shapes(line: Line, theme: FlowTheme) -> Iterator[Shape]:
+def line_shapes(line: Line, theme: Theme) -> Iterator[Shape]:
     """Yield an edge's line and its head."""
     width = {"residual": 3.0, "data": 1.4, "side": 1.2}[line.weight]
     color = theme.faint if line.weight == "side" else theme.flow
@@ -60,7 +60,7 @@ def _head(tip: Point, before: Point, size: float, color: str) -> Shape:
     return Shape((tip, *ends), 1.5, True, color)
 
 
-def node_shapes(placed: Placed, theme: FlowTheme) -> Iterator[Shape]:
+def node_shapes(placed: Placed, theme: Theme) -> Iterator[Shape]:
     """Yield a node's outlines, what is behind first."""
     rect, part = placed.rect, placed.part
     fill, border = theme.fill(part), theme.border(part)
@@ -72,7 +72,7 @@ def node_shapes(placed: Placed, theme: FlowTheme) -> Iterator[Shape]:
         case "dashed pill":
             whole = _outline(rect)
             half = rect.height / 2
-            yield Shape(whole, half, True, theme.background, theme.faint, 1.0, True)
+            yield Shape(whole, half, True, theme.surface, theme.faint, 1.0, True)
         case "norm":
             yield _rounded(rect, 6, theme.shade("norm", 0.14), theme.border("norm"))
         case "sign":
@@ -89,10 +89,10 @@ def node_shapes(placed: Placed, theme: FlowTheme) -> Iterator[Shape]:
             return
 
 
-def _sign(placed: Placed, theme: FlowTheme) -> Iterator[Shape]:
+def _sign(placed: Placed, theme: Theme) -> Iterator[Shape]:
     rect = placed.rect
     x, y = rect.x + rect.width / 2, rect.y + rect.height / 2
-    yield _rounded(rect, rect.width / 2, theme.background, theme.flow, 2.0)
+    yield _rounded(rect, rect.width / 2, theme.surface, theme.flow, 2.0)
     if placed.labels:
         return
     arm = rect.width * 0.25
@@ -118,7 +118,7 @@ def _deck(placed: Placed, fill: str, border: str) -> Iterator[Shape]:
         yield _rounded(front, _ROUND, fill, border)
 
 
-def _attention(placed: Placed, theme: FlowTheme) -> Iterator[Shape]:
+def _attention(placed: Placed, theme: Theme) -> Iterator[Shape]:
     hue = theme.parts["attention"]
     yield _rounded(placed.rect, _ROUND + 1, theme.shade("attention", 0.07), hue, 1.8)
     pale, strong = theme.shade("attention", 0.2), theme.shade("attention", 0.55)
@@ -151,7 +151,7 @@ def _attention(placed: Placed, theme: FlowTheme) -> Iterator[Shape]:
             )
 
 
-def _feed_forward(placed: Placed, theme: FlowTheme) -> Iterator[Shape]:
+def _feed_forward(placed: Placed, theme: Theme) -> Iterator[Shape]:
     rect, splits = placed.rect, placed.splits
     fill, border = theme.fill("feed-forward"), theme.border("feed-forward")
     bar = theme.shade("feed-forward", theme.tint * 2.2)
@@ -185,7 +185,7 @@ def _feed_forward(placed: Placed, theme: FlowTheme) -> Iterator[Shape]:
     ):
         yield Shape(points, 5, False, "", line, 1.4)
     ring = Rect(x - 9, middle - 9, 18, 18)
-    yield _rounded(ring, 9, theme.background, theme.parts["feed-forward"], 1.5)
+    yield _rounded(ring, 9, theme.surface, theme.parts["feed-forward"], 1.5)
     for way in (1, -1):
         ends = ((x - 3.5, middle - 3.5 * way), (x + 3.5, middle + 3.5 * way))
         yield Shape(ends, 0, False, "", theme.parts["feed-forward"], 1.6)

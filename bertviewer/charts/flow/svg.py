@@ -6,14 +6,14 @@ from xml.sax.saxutils import escape, quoteattr
 from bertviewer.charts.flow.drawing import Drawing, Label
 from bertviewer.charts.flow.marks import Mark, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
-from bertviewer.charts.flow.theme import FONTS, LIGHT, MONO_FONTS, STRONG, FlowTheme
+from bertviewer.charts.theme import FONTS, LIGHT, MONO_FONTS, STRONG, Theme
 from bertviewer.core.text.plain_text import printable
 
 MIDDLE = 0.36
 """Small letters' middle is so much of the size above the line on which they stand."""
 
 
-def svg_of(drawing: Drawing, theme: FlowTheme = LIGHT) -> str:
+def svg_of(drawing: Drawing, theme: Theme = LIGHT) -> str:
     """Return a drawing as SVG: whole by itself, with a tip on every node and edge."""
     width, height = _number(drawing.width), _number(drawing.height)
     title = " ".join(label.text for label in drawing.title)
@@ -22,7 +22,7 @@ def svg_of(drawing: Drawing, theme: FlowTheme = LIGHT) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" font-family={quoteattr(_family(FONTS))}>',
             f"<title>{_text(title)}</title>",
-            f'<rect width="{width}" height="{height}" fill="{theme.background}"/>',
+            f'<rect width="{width}" height="{height}" fill="{theme.surface}"/>',
             *(line for mark in marks_of(drawing, theme) for line in _mark_lines(mark)),
             "</svg>",
             "",

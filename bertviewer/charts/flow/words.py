@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bertviewer.charts.flow.drawing import Part
+from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 
 ARROW, TIMES = "→", "×"

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.chart import Chart
 from bertviewer.charts.comparison import Partners, arranged
 from bertviewer.charts.place import Place
-from bertviewer.plots.theme import PlotTheme
+from bertviewer.charts.theme import Theme
 from bertviewer.ui.charts.chart_menu import fill_menu
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.elided_label import ElidedLabel
@@ -50,7 +50,7 @@ class ChartPanel(QWidget):
         self._title.setText(title)
         self._value = value_label()
         self._value.setObjectName("hoveredValue")
-        self._theme: PlotTheme | None = None
+        self._theme: Theme | None = None
         self._make_plot = make_plot
         self._message = _message_label()
         # B's is the first; A's is made when there is something to show beside B.
@@ -101,7 +101,7 @@ class ChartPanel(QWidget):
         self._title.setToolTip(plain_tip(tip))
         self._name_plots()
 
-    def set_theme(self, theme: PlotTheme) -> None:
+    def set_theme(self, theme: Theme) -> None:
         """Draw in other colours."""
         self._theme = theme
         for column in self._columns:
@@ -167,7 +167,6 @@ class ChartPanel(QWidget):
         button.setToolTip(self.tr("Copy or save this plot"))
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         # No arrow beside the dots.
-        button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         return button
 
     def _fill_menu(self, is_double: bool) -> None:

@@ -3,9 +3,10 @@
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QGuiApplication
 
 from bertviewer.charts.figures import Figure, FigureTable
+from bertviewer.plots.fonts import weighted
 from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
@@ -43,7 +44,5 @@ class FigureRows(TableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(figure.tip) or None
         if role == Qt.ItemDataRole.FontRole and figure.is_bold:
-            font = QFont()
-            font.setBold(True)
-            return font
+            return weighted(QGuiApplication.font())
         return super().data(index, role)

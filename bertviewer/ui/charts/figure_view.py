@@ -218,7 +218,7 @@ class _ShadeDelegate(QStyledItemDelegate):
         option.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus)
         # The view has marked the whole row by now.
         painter.fillRect(option.rect, option.palette.color(QPalette.ColorRole.Base))
-        shade = option.palette.color(QPalette.ColorRole.Highlight)
+        shade = option.palette.color(QPalette.ColorRole.Accent)
         shade.setAlphaF(DEEPEST * min(1.0, max(0.0, index.data(SHARE_ROLE))))
         painter.fillRect(option.rect.adjusted(1, 1, -1, -1), shade)
         style = option.widget.style() if option.widget else QApplication.style()

@@ -1,10 +1,11 @@
 """Says above everything, for as long as the model is open, that some of its weights are random."""
 
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.workspace import Workspace
 
 TINT, LINE = 26, 110  # of 255: how much of the warning's colour lies on the window's
@@ -19,7 +20,7 @@ class RandomBanner(QFrame):
         self.setObjectName("randomBanner")
         self._text = ElidedLabel()
         self._text.setObjectName("randomBannerText")
-        self._text.setForegroundRole(QPalette.ColorRole.Link)
+        self._text.setForegroundRole(WARNING)
         self._button = QPushButton(self.tr("Show which…"))
         self._button.setObjectName("randomBannerButton")
         self._button.clicked.connect(self._show_report)
@@ -34,7 +35,7 @@ class RandomBanner(QFrame):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Tint the window's colour with the warning's; Qt calls it."""
         super().paintEvent(event)
-        color = QColor(self.palette().color(QPalette.ColorRole.Link))
+        color = QColor(self.palette().color(WARNING))
         painter = QPainter(self)
         color.setAlpha(TINT)
         painter.fillRect(self.rect(), color)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -18,8 +17,10 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.weights.keys import KeyReport
+from bertviewer.plots.fonts import weighted
 from bertviewer.report.key_report import key_lines
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 
 SIZE = (820, 560)
@@ -63,7 +64,6 @@ class KeyReportDialog(QDialog):
         tree.setHeaderLabels([self.tr("In the model"), self.tr("In the checkpoint")])
         tree.setUniformRowHeights(True)
         tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        tree.setAlternatingRowColors(True)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         return tree
@@ -100,11 +100,9 @@ class KeyReportDialog(QDialog):
         self._tree.addTopLevelItem(group)
         group.addChildren(items)
         group.setFirstColumnSpanned(True)
-        font = group.font(0)
-        font.setBold(True)
-        group.setFont(0, font)
+        group.setFont(0, weighted(self.font()))
         if warns:
-            group.setForeground(0, self.palette().color(QPalette.ColorRole.Link))
+            group.setForeground(0, self.palette().color(WARNING))
 
     def _copy(self) -> None:
         QApplication.clipboard().setText("\n".join(key_lines(self._keys, None)))

@@ -19,6 +19,7 @@ from bertviewer.core.source.hub_name import HubName, parse_hub_name
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.hub.cached_table import CachedTableModel
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tables import make_table
 
 
@@ -87,7 +88,7 @@ class HubDialog(QDialog):
         try:
             name = parse_hub_name(self._name.text())
         except UserError as error:
-            self._say(str(error), QPalette.ColorRole.Link)
+            self._say(str(error), WARNING)
             return
         self.chosen.emit(str(name))
         super().accept()

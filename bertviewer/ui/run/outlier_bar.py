@@ -55,7 +55,6 @@ class OutlierBar(QWidget):
         )
         self._more = _button("moreOutliers", self.tr("All outlier features"))
         self._more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self._more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         self._menu = QMenu(self._more)
         self._menu.setObjectName("outlierMenu")
         self._more.setMenu(self._menu)

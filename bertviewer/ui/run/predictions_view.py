@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QPalette
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from bertviewer.charts.comparison import Partners
@@ -15,7 +15,9 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
 from bertviewer.core.text.numerals import count_text
+from bertviewer.plots.fonts import weighted
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.words_panel import WordsPanel
@@ -43,10 +45,8 @@ class PredictionsView(View):
         self._shown: Hashable = None  # of which runs the classes are shown
         self._random = plain_label("")
         self._random.setObjectName("randomPredictions")
-        self._random.setForegroundRole(QPalette.ColorRole.Link)
-        font = QFont(self._random.font())
-        font.setBold(True)
-        self._random.setFont(font)
+        self._random.setForegroundRole(WARNING)
+        self._random.setFont(weighted(self._random.font()))
         self._words = WordsPanel(self)
         self._classes = ClassesPanel(workspace)
         self._panels = QSplitter(Qt.Orientation.Horizontal)

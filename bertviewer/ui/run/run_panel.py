@@ -1,11 +1,11 @@
 """What is below the sentence once it has been run: warnings, views, tokens."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
-from bertviewer.plots.theme import PlotTheme
+from bertviewer.charts.theme import Theme
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.compare_bar import CompareBar, KeepButton
 from bertviewer.ui.run.notes import run_notes
 from bertviewer.ui.run.views import RunViews
@@ -21,7 +21,7 @@ class RunPanel(QWidget):
         self._workspace = workspace
         self._warning = plain_label("")
         self._warning.setObjectName("runWarning")
-        self._warning.setForegroundRole(QPalette.ColorRole.Link)
+        self._warning.setForegroundRole(WARNING)
         self._views = RunViews(workspace)
         self._views.setCornerWidget(KeepButton(workspace))
         columns = QSplitter(Qt.Orientation.Horizontal)
@@ -44,7 +44,7 @@ class RunPanel(QWidget):
         """The statistic that is plotted per layer."""
         return self._views.layers.statistic
 
-    def set_theme(self, theme: PlotTheme) -> None:
+    def set_theme(self, theme: Theme) -> None:
         """Draw all plots in other colours."""
         self._views.pages.set_theme(theme)
 

@@ -25,7 +25,6 @@ class SaveButton(QToolButton):
         self.setAutoRaise(True)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         # The dots say that there is more to come; Qt's arrow would hang below the text.
-        self.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self)
         for suffix, title in ((".npy", self.tr("As .npy…")), (".csv", self.tr("As CSV…"))):
             action = menu.addAction(title)

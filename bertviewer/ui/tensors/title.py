@@ -5,6 +5,7 @@ from PySide6.QtGui import QPalette
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.tensors.values import TensorValues
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 
 _Role = QPalette.ColorRole
@@ -32,7 +33,7 @@ class TensorTitle(ElidedLabel):
             parts = short, facts, self.tr("from {0}").format(origin.file.name)
             whence = str(origin.file)
         self.setText(" · ".join(parts))
-        self.setForegroundRole(_Role.Link if is_random else _Role.WindowText)
+        self.setForegroundRole(WARNING if is_random else _Role.WindowText)
         tip = f"{values.name}\n{whence}"
         if origin.key and origin.key != values.name:
             tip += "\n" + self.tr("stored as {0}").format(origin.key)

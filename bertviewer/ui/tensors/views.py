@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.plots.theme import DARK, LIGHT
+from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.ui.pages import PageKind, Pages
 from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage

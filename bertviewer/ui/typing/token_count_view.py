@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 
 MOST_NAMED = 20  # unknown words in the tooltip
@@ -50,7 +51,7 @@ class TokenCountView(QWidget):
         self._cut.setVisible(count is not None and count.excess > 0)
         if count is None:
             # The room stays once it was needed, so that nothing jumps.
-            self._show(self._note, self._note_tip if self._note else "", QPalette.ColorRole.Link)
+            self._show(self._note, self._note_tip if self._note else "", WARNING)
             return
         text = self._text(count)
         if count.limit is not None:
@@ -61,7 +62,7 @@ class TokenCountView(QWidget):
             self._cut.setToolTip(
                 self.tr("Run as much of it as the model takes; special tokens at the ends stay.")
             )
-        role = QPalette.ColorRole.Link if count.excess else QPalette.ColorRole.PlaceholderText
+        role = WARNING if count.excess else QPalette.ColorRole.PlaceholderText
         self._show(text, self._tip(count), role)
 
     def _show(self, text: str, tip: str, role: QPalette.ColorRole) -> None:

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QPalette
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+from bertviewer.charts.theme import NORMAL_WEIGHT, STRONG
+from bertviewer.plots.fonts import weighted
 
 _COLUMN_WIDTHS = (124, 96, 96)
 
@@ -58,9 +61,8 @@ class FigureGrid(QWidget):
     def _fill(self, cells: tuple[QLabel, ...], line: FigureLine) -> None:
         for cell, text in zip(cells, (line.name, line.real, line.value, line.ratio), strict=True):
             cell.setText(text)
-        font = QFont(cells[2].font())
-        if font.bold() != line.is_main:
-            font.setBold(line.is_main)
+        font = weighted(cells[2].font(), STRONG if line.is_main else NORMAL_WEIGHT)
+        if font != cells[2].font():
             cells[2].setFont(font)
 
     def _add_line(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QFont, QPalette, QResizeEvent
+from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -18,8 +18,10 @@ from PySide6.QtWidgets import (
 from bertviewer.core.expressions.symbols import Symbol, is_standard
 from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
+from bertviewer.plots.fonts import weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.what_if.knob_spin import MAX_VALUE, KnobSpin
 
@@ -39,9 +41,7 @@ class Knob(QWidget):
         self.spin.setAccessibleDescription(symbol.meaning)
         self._letter = QLabel(symbol.letter)
         self._letter.setTextFormat(Qt.TextFormat.PlainText)
-        font = QFont(self._letter.font())
-        font.setBold(True)
-        self._letter.setFont(font)
+        self._letter.setFont(weighted(self._letter.font()))
         # Long keys stand in full in the tip and in the hint below.
         self._note = ElidedLabel()
         self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
@@ -62,11 +62,9 @@ class Knob(QWidget):
             self.spin.blockSignals(False)
         self.spin.setEnabled(is_enabled)
         self._note.setText(note)
-        role = QPalette.ColorRole.Link if is_changed else QPalette.ColorRole.WindowText
+        role = WARNING if is_changed else QPalette.ColorRole.WindowText
         self._letter.setForegroundRole(role)
-        self._note.setForegroundRole(
-            QPalette.ColorRole.Link if is_changed else QPalette.ColorRole.PlaceholderText
-        )
+        self._note.setForegroundRole(WARNING if is_changed else QPalette.ColorRole.PlaceholderText)
 
 
 class KnobGroup(QWidget):
@@ -128,7 +126,7 @@ class KnobPanel(QWidget):
         self._message = plain_label("")
         self._message.setObjectName("whatIfMessage")
         self._message.setContentsMargins(16, 4, 8, 6)
-        self._message.setForegroundRole(QPalette.ColorRole.Link)
+        self._message.setForegroundRole(WARNING)
         self._message.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.show_message("")
         self.set_wide(False)

@@ -76,7 +76,7 @@ class PartBars(QWidget):
         painter.end()
 
     def _draw_bar(self, painter: QPainter, box: QRectF, figure: Figure, largest: int) -> None:
-        role = QPalette.ColorRole.Highlight
+        role = QPalette.ColorRole.Accent
         color = QColor(self.palette().color(role))
         if not self.isEnabled():
             color = QColor(self.palette().color(QPalette.ColorRole.WindowText))

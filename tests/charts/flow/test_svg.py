@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.svg import svg_of
-from bertviewer.charts.flow.theme import DARK, LIGHT
+from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from tests.charts.flow import flows
 from tests.charts.flow.checks import measure

@@ -144,7 +144,7 @@ def test_shades_are_as_deep_as_the_share_and_stay_in_a_selected_row(view: Figure
         return image.pixelColor(rect.right() - 4, rect.center().y())
 
     palette = view.palette()
-    base, full = (palette.color(r) for r in (QPalette.ColorRole.Base, QPalette.ColorRole.Highlight))
+    base, full = (palette.color(r) for r in (QPalette.ColorRole.Base, QPalette.ColorRole.Accent))
     for selected in (None, 0):
         view.mark(selected)
         assert shade(2) == base

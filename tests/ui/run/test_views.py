@@ -2,9 +2,9 @@
 
 from pytestqt.qtbot import QtBot
 
+from bertviewer.charts.theme import DARK, LIGHT
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.histogram_plot import HistogramPlot
-from bertviewer.plots.theme import DARK, LIGHT
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.view import View

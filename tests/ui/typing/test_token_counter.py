@@ -17,6 +17,7 @@ from bertviewer.core.activations.token_count import TokenCount
 from bertviewer.core.progress import Progress
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.counting import Counting
@@ -93,7 +94,7 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
     window = opened(tiny_bert_folder)
     window.set_sentence("cat " * 100, None)
     wait_for("102 / 64 tokens · 38 too many", window, qtbot)
-    assert label(window).foregroundRole() == QPalette.ColorRole.Link
+    assert label(window).foregroundRole() == WARNING
     button = cut_button(window)
     assert button.text() == "Cut to 64 tokens"
     qtbot.waitUntil(lambda: not worker.busy and button.isEnabled(), timeout=OPEN_TIMEOUT)

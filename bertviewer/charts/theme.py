@@ -1,0 +1,158 @@
+"""How the program looks, as one table: colours, type and space, for widgets, figures and paper."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Part = Literal["embeddings", "attention", "feed-forward", "norm", "residual", "head", "plain"]
+"""What of a model a hue stands for, the same in tree, map, plots and on paper."""
+
+FONTS = ("Inter", "DejaVu Sans", "Helvetica Neue", "Arial", "sans-serif")
+MONO_FONTS = ("JetBrains Mono", "DejaVu Sans Mono", "Menlo", "Consolas", "monospace")
+"""The first that is there is taken; the program brings the first."""
+
+NORMAL_WEIGHT, MEDIUM, STRONG = 400, 500, 650
+"""Weights of type: of words, of what can be chosen, of names and figures."""
+
+SMALL, NORMAL, LARGE, TITLE = 10.5, 12.0, 13.0, 15.5
+"""Sizes of type in pixels: of what stands beside, of tables, of words, of a pane's title."""
+
+GRID, ROW, RADIUS, ROUND = 4, 26, 6, 10
+"""Space in pixels: what distances are multiples of, a row, corners of controls and of cards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Colours as ``#rrggbb``.
+
+    Attributes:
+        background: of the window, behind the panes.
+        surface: of panes, fields and figures.
+        line: between panes, and around what can be clicked.
+        text: what is read first, and what is selected in a figure.
+        muted: what is read second, and axes.
+        faint: what repeats something else.
+        accent: what can be done, and what is selected.
+        on_accent: words on the accent.
+        tint: how much of its hue a tinted fill has: a selected row, a part's shape.
+        parts: the hue of each part.
+        right: what was checked and holds.
+        warning: what is random or wrong.
+        series: lines, in the order in which they are drawn.
+        colormap: pyqtgraph's name of the map for values from low to high.
+        diverging: the map for values about 0, from the most negative to the most positive. Its
+            middle is close to the surface and yet no empty cell.
+    """
+
+    background: str
+    surface: str
+    line: str
+    text: str
+    muted: str
+    faint: str
+    accent: str
+    on_accent: str
+    tint: float
+    parts: Mapping[Part, str] = field(hash=False)
+    right: str
+    warning: str
+    series: tuple[str, ...]
+    colormap: str
+    diverging: tuple[str, ...]
+
+    @property
+    def flow(self) -> str:
+        """The colour of lines along which tensors go."""
+        return self.parts["residual"]
+
+    @property
+    def selection(self) -> str:
+        """The colour behind what is selected."""
+        return mixed(self.accent, self.surface, self.tint)
+
+    @property
+    def hover(self) -> str:
+        """The colour behind what the pointer is over."""
+        return mixed(self.text, self.surface, 0.05)
+
+    @property
+    def field(self) -> str:
+        """The colour of a track, or of a field on a surface."""
+        return mixed(self.text, self.surface, 0.03)
+
+    def fill(self, part: Part) -> str:
+        """Return the colour inside of a part's shapes."""
+        return self.surface if part == "plain" else mixed(self.parts[part], self.surface, self.tint)
+
+    def border(self, part: Part) -> str:
+        """Return the colour around a part's shapes."""
+        return self.faint if part == "plain" else mixed(self.parts[part], self.surface, 0.6)
+
+    def shade(self, part: Part, strength: float) -> str:
+        """Return a part's hue, paler."""
+        return mixed(self.parts[part], self.surface, strength)
+
+
+def mixed(color: str, other: str, share: float) -> str:
+    """Return a colour that has such a share of the first, and else the other."""
+    pairs = zip(_channels(color), _channels(other), strict=True)
+    return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
+
+
+def _channels(color: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(color[1:]))
+
+
+# The first of the series is the accent. The others are Okabe and Ito's, which people with colour
+# blindness tell apart; those too pale or too dark for their background are a shade darker or
+# lighter. Blue against orange is told apart likewise.
+LIGHT = Theme(
+    background="#fafafb",
+    surface="#ffffff",
+    line="#e4e7ec",
+    text="#17191e",
+    muted="#626b78",
+    faint="#98a1ae",
+    accent="#4453c8",
+    on_accent="#ffffff",
+    tint=0.12,
+    parts={
+        "embeddings": "#0e8f83",
+        "attention": "#4453c8",
+        "feed-forward": "#b7791f",
+        "norm": "#7a8391",
+        "residual": "#8a94a3",
+        "head": "#c2416b",
+        "plain": "#626b78",
+    },
+    right="#15803d",
+    warning="#a84300",
+    series=("#4453c8", "#d55e00", "#009e73", "#b8589a", "#8f6b00", "#4b5563"),
+    colormap="viridis",
+    diverging=("#08306b", "#2171b5", "#8fbfe0", "#ebebeb", "#f5b27f", "#d55e00", "#6b2400"),
+)
+DARK = Theme(
+    background="#111317",
+    surface="#181b20",
+    line="#2a2f37",
+    text="#e8eaee",
+    muted="#9aa3b0",
+    faint="#6a7380",
+    accent="#8b96ff",
+    on_accent="#111317",
+    tint=0.15,
+    parts={
+        "embeddings": "#2cb8a8",
+        "attention": "#8b96ff",
+        "feed-forward": "#e0a33f",
+        "norm": "#8e98a6",
+        "residual": "#76808e",
+        "head": "#ee7fa4",
+        "plain": "#9aa3b0",
+    },
+    right="#4ade80",
+    warning="#f0a35e",
+    series=("#8b96ff", "#e69f00", "#35c79a", "#e08fc4", "#f0e442", "#b6c0ca"),
+    colormap="viridis",
+    diverging=("#c6e4fa", "#56b4e9", "#1f6396", "#353b43", "#9a5410", "#f0912d", "#ffe3b8"),
+)

@@ -1,0 +1,70 @@
+"""The program's two families of type, the same on every system and on paper."""
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from PySide6.QtGui import QFont, QFontDatabase
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.charts.theme import FONTS, LARGE, MONO_FONTS, NORMAL_WEIGHT, STRONG
+
+_PACKAGES = (
+    ("fontpkg_inter", "Inter[opsz,wght].ttf"),
+    ("fontpkg_jetbrains_mono", "JetBrainsMono[wght].ttf"),
+)
+_WEIGHT = QFont.Tag("wght")
+# All figures are equally wide, so that columns of numbers stand in line.
+_TABULAR = QFont.Tag("tnum")
+
+
+@cache
+def load_fonts() -> tuple[str, ...]:
+    """Have Qt know the families that the program brings; return their names.
+
+    One that is not installed is left out: the next of its list is taken.
+    """
+    names: list[str] = []
+    for package, file in _PACKAGES:
+        spec = find_spec(package)
+        for folder in (spec and spec.submodule_search_locations) or ():
+            number = QFontDatabase.addApplicationFont(str(Path(folder) / "files" / file))
+            names += QFontDatabase.applicationFontFamilies(number)
+    return tuple(names)
+
+
+def window_font(zoom: float = 1.0) -> QFont:
+    """Return the font of words; ``zoom`` is how much larger a person has made all text."""
+    font = QFont(list(FONTS))
+    font.setPixelSize(round(LARGE * zoom))
+    font.setFeature(_TABULAR, 1)
+    # Rounded widths of letters would leave holes in words.
+    font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+    return weighted(font, NORMAL_WEIGHT)
+
+
+def weighted(font: QFont, weight: int = STRONG) -> QFont:
+    """Return the same font in another weight.
+
+    A variable font has one style as Qt sees it, which ``setBold`` would only smear.
+    """
+    made = QFont(font)
+    made.setVariableAxis(_WEIGHT, weight)
+    if made.family() not in load_fonts():
+        made.setWeight(QFont.Weight(weight))
+    return made
+
+
+def sized(font: QFont, pixels: float) -> QFont:
+    """Return the same font as large as ``pixels`` of the table are at the person's zoom."""
+    made = QFont(font)
+    made.setPixelSize(round(pixels * QApplication.font().pixelSize() / LARGE))
+    return made
+
+
+def monospaced(font: QFont) -> QFont:
+    """Return a font of the same size whose letters are equally wide, for paths and shapes."""
+    made = QFont(font)
+    made.setFamilies(list(MONO_FONTS))
+    made.setFixedPitch(True)
+    return made

@@ -1,0 +1,41 @@
+"""Colours: every pair that is used can be read, and hues are told apart."""
+
+from itertools import combinations
+
+import pytest
+
+from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
+from tests.charts.colors import contrast
+
+THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+
+
+@THEMES
+def test_words_can_be_read_wherever_they_stand(theme: Theme) -> None:
+    grounds = (theme.background, theme.surface, theme.selection, theme.hover, theme.field)
+    for ground in grounds:
+        assert contrast(theme.text, ground) > 10
+        for color in (theme.muted, theme.accent, theme.right, theme.warning):
+            assert contrast(color, ground) >= 4.5, (color, ground)
+    assert contrast(theme.on_accent, theme.accent) >= 4.5
+
+
+@THEMES
+def test_lines_and_hues_stand_out(theme: Theme) -> None:
+    for color in (*theme.series, *theme.parts.values()):
+        assert contrast(color, theme.surface) > 3
+    for one, other in combinations(theme.series, 2):
+        assert one != other
+    assert contrast(theme.faint, theme.surface) > 2.5
+
+
+@THEMES
+def test_the_colour_of_names_can_be_read_on_its_parts_fill(theme: Theme) -> None:
+    for part in theme.parts:
+        assert contrast(theme.text, theme.fill(part)) > 7
+
+
+def test_mixing_goes_from_one_to_the_other() -> None:
+    assert mixed("#ff8000", "#000000", 1) == "#ff8000"
+    assert mixed("#ff8000", "#000000", 0.5) == "#804000"
+    assert mixed("#ff8000", "#0000ff", 0) == "#0000ff"
