@@ -125,7 +125,7 @@ LIGHT = Theme(
         "head": "#c2416b",
         "plain": "#626b78",
     },
-    right="#15803d",
+    right="#13743a",
     warning="#a84300",
     series=("#4453c8", "#d55e00", "#009e73", "#b8589a", "#8f6b00", "#4b5563"),
     colormap="viridis",

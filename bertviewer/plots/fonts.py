@@ -14,7 +14,6 @@ _PACKAGES = (
     ("fontpkg_jetbrains_mono", "JetBrainsMono[wght].ttf"),
 )
 _WEIGHT = QFont.Tag("wght")
-# All figures are equally wide, so that columns of numbers stand in line.
 _TABULAR = QFont.Tag("tnum")
 
 
@@ -37,7 +36,6 @@ def window_font(zoom: float = 1.0) -> QFont:
     """Return the font of words; ``zoom`` is how much larger a person has made all text."""
     font = QFont(list(FONTS))
     font.setPixelSize(round(LARGE * zoom))
-    font.setFeature(_TABULAR, 1)
     # Rounded widths of letters would leave holes in words.
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     return weighted(font, NORMAL_WEIGHT)
@@ -55,10 +53,22 @@ def weighted(font: QFont, weight: int = STRONG) -> QFont:
     return made
 
 
+def tabular(font: QFont) -> QFont:
+    """Return the same font with figures that are all equally wide, so that columns stand in line.
+
+    For the screen alone: Qt's PDF loses what letters stand for that a feature exchanges.
+    """
+    made = QFont(font)
+    made.setFeature(_TABULAR, 1)
+    return made
+
+
 def sized(font: QFont, pixels: float) -> QFont:
     """Return the same font as large as ``pixels`` of the table are at the person's zoom."""
     made = QFont(font)
-    made.setPixelSize(round(pixels * QApplication.font().pixelSize() / LARGE))
+    # A program that has only plots of ours may have a font in points.
+    shown = QApplication.font().pixelSize()
+    made.setPixelSize(round(pixels * shown / LARGE if shown > 0 else pixels))
     return made
 
 

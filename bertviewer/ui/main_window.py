@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QSettings, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QIcon
 from PySide6.QtWidgets import (
     QApplication,
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from bertviewer.ui.run.run_panel import RunPanel
 
 DEVICE_SETTING = "device"
+_WISHED_SIZE = QSize(1440, 900)
+_FRAME = QSize(0, 32)
+"""What the desktop draws around a window, as far as that can be known before it does."""
 
 
 class MainWindow(QMainWindow):
@@ -55,7 +58,7 @@ class MainWindow(QMainWindow):
         self._is_painted = False
         self.setWindowTitle("bertviewer")
         self.setWindowIcon(icon)
-        self.resize(1360, 860)
+        self.resize(_WISHED_SIZE.boundedTo(self.screen().availableSize() - _FRAME))
         self._sentence_bar = SentenceBar(workspace)
         self._run_panel: RunPanel | None = None  # built when there is a run to come
         self._theme: Theme | None = None

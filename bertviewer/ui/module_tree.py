@@ -12,6 +12,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFontMetrics, QGuiApplication
 
+from bertviewer.charts.theme import ROW
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.expressions.shape_text import shape_text
@@ -55,8 +56,8 @@ class ModuleTreeModel(QAbstractItemModel):
         self._numbers: dict[str, int] = {}
         self._looks: dict[tuple[object, ...], TreeRow] = {}  # one row of all that look the same
         self._output_shapes: dict[str, str] = {}
-        # Room for the bars, and for eyes.
-        self._row_size = QSize(0, QFontMetrics(QGuiApplication.font()).height() + 7)
+        # Large letters need more than the usual row.
+        self._row_size = QSize(0, max(ROW, QFontMetrics(QGuiApplication.font()).height() + 7))
 
     @no_search_for_garbage()
     def set_tree(self, tree: TreeRow | None) -> None:

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
+from bertviewer.plots.fonts import tabular
 from bertviewer.ui.module_tree import MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
 from bertviewer.ui.share_bar import ShareBarDelegate
 from bertviewer.ui.tree_columns import TreeColumns
@@ -59,6 +60,7 @@ class ModuleTreePanel(QWidget):
         view.setObjectName("moduleTree")
         view.setAccessibleName(self.tr("Modules of the model"))
         view.setModel(self._model)
+        view.setFont(tabular(view.font()))
         view.setUniformRowHeights(True)
         view.setItemDelegateForColumn(SHARE, ShareBarDelegate(view))
         view.setHorizontalScrollMode(QTreeView.ScrollMode.ScrollPerPixel)

@@ -15,7 +15,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
-from bertviewer.plots.fonts import weighted
+from bertviewer.plots.fonts import tabular, weighted
 from bertviewer.ui.tips import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -101,6 +101,7 @@ def make_table(model: QAbstractItemModel, name: str, accessible_name: str) -> QT
     table.setObjectName(name)
     table.setAccessibleName(accessible_name)
     table.setModel(model)
+    table.setFont(tabular(table.font()))
     table.setShowGrid(False)
     table.setFrameShape(QTableView.Shape.NoFrame)
     table.setWordWrap(False)

@@ -120,7 +120,10 @@ def ink(image: QImage) -> float:
 def test_lines_of_a_png_grow_with_it(show: Show) -> None:
     plot = show(LINES)
     small, large = (QImage.fromData(export.png(plot, scale=scale)) for scale in (1, 4))
-    blue = [float((numbers(image) == 0xFF0072B2).mean()) for image in (small, large)]
+    blue = [
+        float((numbers(image) == int(f"ff{LIGHT.series[0][1:]}", 16)).mean())
+        for image in (small, large)
+    ]
     # Smooth edges take a part of thin lines; lines that stayed 2 pixels wide had a quarter.
     assert blue[1] > 0.8 * blue[0] > 0
 

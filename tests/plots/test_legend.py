@@ -47,7 +47,7 @@ def test_names_that_fit_are_whole_and_have_no_tip(legend: Legend) -> None:
 
 
 def test_a_low_plot_has_few_rows_of_cut_names(legend: Legend) -> None:
-    height = arranged(legend, WORDS, 145, 110)
+    height = arranged(legend, WORDS, 130, 110)
     assert height <= MOST_HEIGHT * 110
     first, second = legend.rows()
     assert [name[:2] for name in (*first, *second)] == ["su", "di", "te"]

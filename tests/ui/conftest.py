@@ -41,6 +41,7 @@ def window(worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return the main window, shown and empty."""
     window = make_window(worker)
     qtbot.addWidget(window)
+    window.resize(1360, 860)  # offscreen, the screen is smaller than any real one
     window.show()
     return window
 

@@ -108,6 +108,8 @@ QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
 QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 
 QSplitter::handle {{ background: {theme.line}; }}
+QSplitter::handle:horizontal {{ width: 1px; }}
+QSplitter::handle:vertical {{ height: 1px; }}
 QSplitter::handle:hover {{ background: {theme.accent}; }}
 
 QProgressBar {{ background: {pressed}; border: none; border-radius: 2px; }}

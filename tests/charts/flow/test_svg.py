@@ -98,5 +98,5 @@ def test_themes_differ_in_colours_alone() -> None:
     for one, other in zip(light.iter(), dark.iter(), strict=True):
         assert one.tag == other.tag
         assert one.get("d") == other.get("d")
-    assert light[1].get("fill") == "#ffffff"
-    assert dark[1].get("fill") == "#111317"
+    assert light[1].get("fill") == LIGHT.surface
+    assert dark[1].get("fill") == DARK.surface
