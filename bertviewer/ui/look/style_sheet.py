@@ -80,7 +80,7 @@ QTabWidget::pane {{ border: none; border-top: 1px solid {theme.line}; }}
 QTabBar {{ qproperty-drawBase: 0; }}
 QTabBar::tab {{
     background: transparent; color: {theme.muted};
-    border: none; border-bottom: 2px solid transparent; padding: 7px 8px 6px 8px;
+    border: none; border-bottom: 2px solid transparent; padding: 7px 6px 6px 6px;
 }}
 QTabBar::tab:hover {{ color: {theme.text}; }}
 QTabBar::tab:selected {{ color: {theme.text}; border-bottom-color: {theme.accent}; }}
