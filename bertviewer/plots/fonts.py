@@ -15,6 +15,8 @@ _PACKAGES = (
 )
 _WEIGHT = QFont.Tag("wght")
 _TABULAR = QFont.Tag("tnum")
+# Contextual forms would show 3x3 as 3×3 and -> as an arrow, and a PDF loses what they stand for.
+_CONTEXTUAL = QFont.Tag("calt")
 
 
 @cache
@@ -36,6 +38,7 @@ def window_font(zoom: float = 1.0) -> QFont:
     """Return the font of words; ``zoom`` is how much larger a person has made all text."""
     font = QFont(list(FONTS))
     font.setPixelSize(round(LARGE * zoom))
+    font.setFeature(_CONTEXTUAL, 0)
     # Rounded widths of letters would leave holes in words.
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     return weighted(font, NORMAL_WEIGHT)
