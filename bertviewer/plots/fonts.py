@@ -34,10 +34,10 @@ def load_fonts() -> tuple[str, ...]:
     return tuple(names)
 
 
-def window_font(zoom: float = 1.0) -> QFont:
-    """Return the font of words; ``zoom`` is how much larger a person has made all text."""
+def window_font() -> QFont:
+    """Return the font of words."""
     font = QFont(list(FONTS))
-    font.setPixelSize(round(LARGE * zoom))
+    font.setPixelSize(round(LARGE))
     font.setFeature(_CONTEXTUAL, 0)
     # Rounded widths of letters would leave holes in words.
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
@@ -67,7 +67,7 @@ def tabular(font: QFont) -> QFont:
 
 
 def sized(font: QFont, pixels: float) -> QFont:
-    """Return the same font as large as ``pixels`` of the table are at the person's zoom."""
+    """Return the same font in a size of the table, larger where all of the program's type is."""
     made = QFont(font)
     # A program that has only plots of ours may have a font in points.
     shown = QApplication.font().pixelSize()

@@ -42,10 +42,12 @@ def test_figures_of_columns_are_equally_wide() -> None:
     assert len({metrics.horizontalAdvance(digit) for digit in "0123456789"}) == 1
 
 
-def test_sizes_follow_the_zoom(qapp: QApplication) -> None:
+def test_sizes_follow_the_programs_font(qapp: QApplication) -> None:
     before = qapp.font()
     try:
-        qapp.setFont(window_font(zoom=2.0))
+        large = window_font()
+        large.setPixelSize(26)
+        qapp.setFont(large)
         assert sized(window_font(), 12).pixelSize() == 24
     finally:
         qapp.setFont(before)

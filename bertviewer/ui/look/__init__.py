@@ -1,1 +1,1 @@
-"""How the window looks: fonts, colours, icons, and the style sheet made of them."""
+"""How the window looks: its palette, and the style sheet of its controls."""

@@ -31,12 +31,11 @@ def apply_appearance(application: QApplication, appearance: str) -> Theme:
     else:
         dark = appearance == DARK_NAME
     theme = DARK if dark else LIGHT
-    if not load_fonts.cache_info().currsize:
-        load_fonts()
-        application.setFont(window_font())
-        application.setStyle("Fusion")
+    load_fonts()
+    application.setFont(window_font())
+    application.setStyle("Fusion")
     application.setPalette(palette_of(theme))
-    application.setStyleSheet(style_sheet(theme, dark))
+    application.setStyleSheet(style_sheet(theme))
     return theme
 
 

@@ -1,13 +1,13 @@
 """The style sheet of all controls, made of the table of colours and space."""
 
-from bertviewer.charts.theme import RADIUS, Theme, mixed
+from bertviewer.charts.theme import DARK, RADIUS, Theme, mixed
 from bertviewer.core.system.resources import resources_folder
 
 
-def style_sheet(theme: Theme, is_dark: bool) -> str:
+def style_sheet(theme: Theme) -> str:
     """Return what Qt draws controls by: no bevels, lines of one pixel, one accent."""
     icons = (resources_folder() / "icons" / "lines").as_posix()
-    check = f"{icons}/check-{'dark' if is_dark else 'light'}.svg"
+    check = f"{icons}/check-{'dark' if theme is DARK else 'light'}.svg"
     handle, handle_hover = (mixed(theme.text, theme.surface, share) for share in (0.18, 0.35))
     disabled = mixed(theme.text, theme.surface, 0.38)
     pressed = mixed(theme.text, theme.surface, 0.10)
