@@ -13,15 +13,15 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.count_view import CountView
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.overview_tab import OverviewTab
+from bertviewer.ui.inspector.inspector import Inspector
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 
 LAYER = "4·D² + 2·D·I + 9·D + I"
 
 
-def overview(window: MainWindow) -> OverviewTab:
-    return find(window, OverviewTab)
+def overview(window: MainWindow) -> Inspector:
+    return find(window, Inspector)
 
 
 def sums(window: MainWindow) -> list[str]:
