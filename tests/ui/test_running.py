@@ -18,8 +18,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.inspector.inspector import Inspector
+from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.sentence_bar import SentenceBar
 from tests.patient_bot import PATIENCE
 from tests.ui.finding import find, last_run

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.inspector.inspector import Inspector
+from bertviewer.ui.main_window import MainWindow
 from tests.ui.finding import find, is_drawn
 
 
