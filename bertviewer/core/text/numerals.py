@@ -1,6 +1,8 @@
 """Numbers as texts to read; data to take along has them as Python writes them."""
 
 MINUS = "\N{MINUS SIGN}"
+THOUSANDS = ("K", "M", "G", "T")
+"""What counts are short for: a thousand, a million, and so on."""
 
 
 def with_minus(number: str) -> str:
@@ -23,17 +25,16 @@ def number_text(value: float, digits: int = 7) -> str:
 
 
 def short_count(count: int) -> str:
-    """Return a count in three digits, ``22.7 M``; one below 1,000 whole."""
+    """Return "22.7 M", "147.8 K" or "768": a count rounded to what stands in a narrow column.
+
+    Two digits stand behind the point where one is before it, else one. The space does not break.
+    """
     if count < 1000:
         return str(count)
-    for power, unit in ((1, "K"), (2, "M"), (3, "B"), (4, "T")):
-        text = f"{count / 1000**power:.3g}"
-        # What rounds up to a thousand has the next unit.
-        if float(text) < 1000 or unit == "T":
+    value, letter = float(count), ""
+    for letter in THOUSANDS:  # noqa: B007
+        value /= 1000
+        if round(value, 1) < 1000:
             break
-    return f"{float(text):.{_decimals(float(text))}f} {unit}"
-
-
-def _decimals(value: float) -> int:
-    """Return how many decimals three digits of a number leave."""
-    return 2 if value < 10 else 1 if value < 100 else 0
+    digits = 2 if round(value, 2) < 10 else 1
+    return f"{value:,.{digits}f}\N{NO-BREAK SPACE}{letter}"
