@@ -20,12 +20,12 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.run.device import CPU
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.ui.actions import NEEDS_A_MODEL, Menus
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about, show_error
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.look.appearance import SETTING, apply_appearance, stored_appearance
+from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
 from bertviewer.ui.sentence_bar import SentenceBar
@@ -74,10 +74,8 @@ class MainWindow(QMainWindow):
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.devices_changed.connect(self._show_devices)
         workspace.views_wanted.connect(self._build_run_panel)
         workspace.runs.run_changed.connect(self._on_run)
-        workspace.scheduler.activity_changed.connect(self._update_menus)
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
@@ -146,7 +144,7 @@ class MainWindow(QMainWindow):
         self._theme = apply_appearance(application, name)
         if self._run_panel is not None:
             self._run_panel.set_theme(self._theme)
-        self._menus.check_appearance(name)
+        self._menus.update()
 
     def set_device(self, name: str) -> None:
         """Run sentences on another device from now on, and remember it."""
@@ -229,35 +227,17 @@ class MainWindow(QMainWindow):
             self._run_panel.set_theme(self._theme)
         self._lower.insertWidget(self._lower.count() - 1, self._run_panel, 1)
 
-    def _show_devices(self) -> None:
-        self._menus.show_devices(self.workspace.devices, self.workspace.device)
-
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture
         assert architecture is not None
         self._pages.setCurrentIndex(1)
         self._upper.show()
-        self._update_menus()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
     def _on_run(self) -> None:
-        self._update_menus()
         if self.workspace.runs.run is not None and self._rows.sizes()[1] < self.height() // 4:
             total = sum(self._rows.sizes())
             self._rows.setSizes([total * 52 // 100, total * 48 // 100])
-
-    def _update_menus(self) -> None:
-        architecture, activity = self.workspace.architecture, self.workspace.scheduler.activity
-        # A report of a run that is still going on would be one without it.
-        for name in NEEDS_A_MODEL:
-            self._menus.enable(name, architecture is not None and not activity)
-        self._menus.enable("cancel", bool(activity))
-        has_run = self.workspace.runs.run is not None
-        self._menus.enable("keepAsA", has_run)
-        self._menus.enable("enlargeViews", has_run)
-        if architecture is not None:
-            # Another head was asked for, and it may not have come.
-            self._menus.check_task(architecture.source.task)
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":
