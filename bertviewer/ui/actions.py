@@ -182,3 +182,8 @@ ENTRIES: tuple[Entry, ...] = (
     Action("about", HELP, QT_TRANSLATE_NOOP("actions", "&About bertviewer"),
            lambda c: c.show_about(), begins_group=True),
 )  # fmt: skip
+
+
+def action_of(name: str) -> Action:
+    """Return the action of that name."""
+    return next(each for each in ENTRIES if isinstance(each, Action) and each.name == name)
