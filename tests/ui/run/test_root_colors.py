@@ -14,8 +14,8 @@ from bertviewer.core.errors import UserError
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run import jobs
 from bertviewer.ui.run.root_colors import RootColors
 from tests.plots.looking import color, pixel
 from tests.ui.finding import find
@@ -119,7 +119,7 @@ def test_where_no_attention_is_shown_there_is_nothing_to_choose(
 
     assert box(shown).isEnabled()
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "attention_job", refuse)
+        patch.setattr(attention_request, "attention_job", refuse)
         choose(shown, settle, "layer 3")
         assert not charts(shown, "headGrid")
         assert not box(shown).isEnabled()
