@@ -10,21 +10,7 @@ from bertviewer.core.flow.trace import Operand, Operation, Ref, Shape, Slice, Tr
 ASIDE, LEARNT, DATA = 0, 1, 2
 """What a value hangs on: masks, positions and buffers alone; parameters too; the model's text."""
 
-_TEXTS = ("input_ids", "inputs_embeds", "token_type_ids", "input")
 _ASIDE_INPUTS = ("mask", "position", "bias", "head_mask")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a value comes from, before it was moved.
-
-    Attributes:
-        value: the value that it was, which has the same numbers.
-        movement: what was done to it since, in people's words.
-    """
-
-    value: int
-    movement: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +65,6 @@ class Graph:
     def back(self, value: int) -> tuple[int, str] | None:
         """Return what a value was made of by movement or as a part, and the word for it."""
         return self._moved.get(value) or self._part.get(value)
-
-    def is_part(self, value: int) -> bool:
-        """Tell whether a value is a part of another."""
-        return value in self._part
 
     def whole(self, value: int) -> int:
         """Return the value that a value is a part of, or the same numbers as; itself if none."""

@@ -7,6 +7,7 @@ that have a name.
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.backend import torch
 from bertviewer.core.flow.functions import function_of
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph
@@ -14,7 +15,7 @@ from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.operation_names import ACTIVATIONS, ELEMENTWISE
 from bertviewer.core.flow.trace import Operand, Ref
 
-ACTIVATION = "activation"
+ACTIVATION: KnownOperation = "activation"
 
 _PLAIN = frozenset(("add", "sub", "rsub", "mul", "div", "neg", "rdiv"))
 _GRID = (-8.0, 8.0, 129)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bertviewer.core.architecture.flow import Flow
+from bertviewer.core.architecture.flow import Flow, KnownOperation
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.from_flow.expressions import Expressions
 from bertviewer.core.formulas.from_flow.inlining import own_steps
@@ -57,7 +57,7 @@ def _steps(flow: Flow) -> tuple[Steps, Mapping[str, int]]:
     return found.steps, found.rounds
 
 
-_WORDS = {
+_WORDS: Mapping[KnownOperation, str] = {
     "attention": "attention",
     "feed-forward": "a feed-forward network",
     "gated feed-forward": "a gated feed-forward network",
