@@ -27,13 +27,9 @@ from bertviewer.core.checking.layers import hidden
 from bertviewer.core.checking.recomputations import IN_FLOAT32, recomputation
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions, kind_of
+from bertviewer.core.families.names import LAST_NORMS
 from bertviewer.core.flow.nested_tensors import mapped, tensors_in, versions
 from bertviewer.core.run.capture import Call, Capture
-
-_LAST_NORMS = (
-    *("ln_f", "norm", "final_norm", "layer_norm", "final_layer_norm"),
-    "emb_layer_norm_after",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +260,7 @@ class Checker:
                 return None  # several shared layers take turns
             layer = place.number
         above = self._evaluator(stack, EXACT)
-        return next_state(states, layer, any(above.has(name) for name in _LAST_NORMS))
+        return next_state(states, layer, any(above.has(name) for name in LAST_NORMS))
 
 
 def repeated(module: nn.Module, call: Call) -> Call:
