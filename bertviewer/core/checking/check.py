@@ -53,7 +53,7 @@ def check_run(
     Raises:
         Cancelled: ``progress`` said so.
     """
-    module = model.module(random_weights=True)
+    module = model.running_module
     nodes = {node.path: node for node in model.architecture.modules}
     kinds = {path: kind_of(classes.get(node.class_name)) for path, node in nodes.items()}
     if paths is None:

@@ -48,7 +48,7 @@ def clean_proof(
     Raises:
         Cancelled: ``progress`` said so.
     """
-    running = model.module(random_weights=True)
+    running = model.running_module
     inputs = mapped(capture.inputs, Tensor.cpu)
     try:
         clean = clean_model(model, inputs)

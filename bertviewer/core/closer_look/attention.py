@@ -96,7 +96,7 @@ def _weights(
     model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
 ) -> Tensor:
     """Return the probabilities [1, A, S_q, S_k] in one of the calls."""
-    attention = model.module(random_weights=True).get_submodule(path)
+    attention = model.running_module.get_submodule(path)
     if kind_of(CLASSES.get(type(attention).__name__)) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
         with suppress(*_BUILT_OTHERWISE):
@@ -123,7 +123,7 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call)
     parameter = next(iter(attention.parameters()))
     arithmetic = rounded(parameter.dtype)
     nodes = {node.path: node for node in architecture.modules}
-    module = model.module(random_weights=True)
+    module = model.running_module
     evaluator = Setting(module, architecture, nodes, arithmetic, recomputation, CLASSES).evaluator(
         path
     )
@@ -143,7 +143,7 @@ def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progre
     Raises:
         UserError: the model does not run that way.
     """
-    module = model.module(random_weights=True)
+    module = model.running_module
     choose_attention(module, kept.inputs)
     parameters = inspect.signature(module.forward).parameters.values()
     takes = any(p.name == "output_attentions" or p.kind == p.VAR_KEYWORD for p in parameters)
