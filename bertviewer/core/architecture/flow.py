@@ -94,7 +94,7 @@ class Node:
     operands: tuple[Operand, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contract's object."""
+        """Return the node as in ``bertviewer.flow/1``."""
         found: dict[str, Any] = {
             "id": self.id,
             "kind": self.kind,
@@ -164,7 +164,7 @@ class Edge:
     through: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contract's object."""
+        """Return the edge as in ``bertviewer.flow/1``."""
         return {
             "from": self.source,
             "to": self.target,

@@ -24,7 +24,7 @@ from bertviewer.core.run.failures import as_user_error, is_want_of_memory, place
 from bertviewer.core.run.replay import replay
 from bertviewer.core.system.log import write_log
 
-_BUILT_OTHERWISE = (*NOT_AS_KNOWN, RuntimeError, AttributeError)
+BUILT_OTHERWISE = (*NOT_AS_KNOWN, RuntimeError, AttributeError)
 """What comes of a stranger's module that carries a known name and is built otherwise."""
 
 _WITH_HEADS = kinds_of("layer", "attention block", "sub-layer")
@@ -112,7 +112,7 @@ def _by_formula(
             steps[path] = found
         except NoRecomputationError as error:
             reasons[path] = str(error)
-        except _BUILT_OTHERWISE as error:
+        except BUILT_OTHERWISE as error:
             # What Python or torch says of it means nothing to who reads the check.
             write_log(f"{path!r}, a {name}, is not made as known: {error!r}")
             reasons[path] = f"{_OTHERWISE} {name} is known to be"

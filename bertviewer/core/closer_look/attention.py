@@ -7,7 +7,7 @@ under transformers' eager implementation, which is the one that shows them.
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from bertviewer.core.analysis.attention_maps import AttentionMaps, head_distance
 from bertviewer.core.analysis.attention_places import attention_paths, places_of
 from bertviewer.core.checking.arithmetic import rounded
 from bertviewer.core.checking.attention import ATTENTIONS
+from bertviewer.core.checking.check import BUILT_OTHERWISE
 from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
 from bertviewer.core.checking.other_attention import EAGER
 from bertviewer.core.checking.recomputations import recomputation
@@ -31,18 +32,7 @@ from bertviewer.core.run.big_bird_attention import choose_attention
 from bertviewer.core.run.capture import Call, Capture
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.replay import reporting, taken_by
-
-# What comes of a stranger's module that carries a known name and is built otherwise, or cannot be
-# called alone.
-_BUILT_OTHERWISE = (
-    UserError,
-    NoRecomputationError,
-    LookupError,
-    TypeError,
-    ValueError,
-    RuntimeError,
-    AttributeError,
-)
+from bertviewer.core.system.log import write_log
 
 
 def attention_of(
@@ -99,9 +89,11 @@ def _weights(
     attention = model.running_module.get_submodule(path)
     if kind_of(CLASSES.get(type(attention).__name__)) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
-        with suppress(*_BUILT_OTHERWISE):
+        try:
             taken = taken_by(model, kept, path, progress, number=number, count=calls)
             return _recomputed(model, attention, path, taken)
+        except (UserError, NoRecomputationError, *BUILT_OTHERWISE) as error:
+            write_log(f"{path!r}: its attention is not calculated: {error!r}")
     seen = _seen_eagerly(model, kept, path, progress)
     for tensor in tensors_in(seen[number].output):
         # XLNet's has the batch and the heads behind the tokens.
