@@ -29,7 +29,7 @@ from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions, kind_of
 from bertviewer.core.families.names import LAST_NORMS
 from bertviewer.core.flow.nested_tensors import mapped, tensors_in, versions
-from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.capture import Capture, KeptCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class _Called:
 
     path: str
     number: int
-    call: Call
+    call: KeptCall
     stored: torch.dtype
     exact: Evaluator
     rough: Evaluator
@@ -115,7 +115,7 @@ class Checker:
                     told += f", call {number}"
                 yield CheckStep(path, told, found.error, found.tolerance, found.ok)
 
-    def _called(self, path: str, number: int, call: Call) -> _Called:
+    def _called(self, path: str, number: int, call: KeptCall) -> _Called:
         module = self._module.get_submodule(path)
         if not call.is_intact:
             call = repeated(module, call)
@@ -123,7 +123,7 @@ class Checker:
         exact, rough = (self._evaluator(path, used) for used in (EXACT, rounded(stored)))
         return _Called(path, number, call, stored, exact, rough)
 
-    def _coarsest(self, module: nn.Module, call: Call) -> torch.dtype:
+    def _coarsest(self, module: nn.Module, call: KeptCall) -> torch.dtype:
         """Return the dtype that rounds the most of those that a module works in."""
         tensors = (*tensors_in((call.args, call.kwargs, call.output)), *module.parameters())
         floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
@@ -210,7 +210,7 @@ class Checker:
         mixed: Tensor = call.args[0]
         return mixed
 
-    def _find(self, called: _Called, name: str) -> Call | None:
+    def _find(self, called: _Called, name: str) -> KeptCall | None:
         """Return the call of a module below that belongs to this call."""
         path = f"{called.path}.{name}" if called.path else name
         calls = self._capture.calls.get(path, [])
@@ -263,7 +263,7 @@ class Checker:
         return next_state(states, layer, any(above.has(name) for name in LAST_NORMS))
 
 
-def repeated(module: nn.Module, call: Call) -> Call:
+def repeated(module: nn.Module, call: KeptCall) -> KeptCall:
     """Call a module again whose output was changed in place after it, as a projection of DeBERTa's.
 
     Raises:

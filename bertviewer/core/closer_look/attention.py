@@ -29,7 +29,7 @@ from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention
-from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.replay import reporting, taken_by
 from bertviewer.core.system.log import write_log
@@ -105,7 +105,7 @@ def _weights(
     )
 
 
-def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call) -> Tensor:
+def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: KeptCall) -> Tensor:
     """Calculate the probabilities in float32 from what the module took.
 
     Raises:
@@ -126,7 +126,9 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call)
         return kind.read(evaluator, *args, **kwargs).weights(evaluator)
 
 
-def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> list[Call]:
+def _seen_eagerly(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress
+) -> list[KeptCall]:
     """Run the whole model again as it calculates attention step by step.
 
     The layers cannot be called alone here: the masks that they took are those of the run's own

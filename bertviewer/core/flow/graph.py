@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bertviewer.core.flow.operation_names import MOVEMENT, SELECTION, SIZED_LIKE, word_of
-from bertviewer.core.flow.trace import Operand, Operation, Ref, Shape, Slice, Trace, Value, Word
+from bertviewer.core.flow.trace import Argument, Operation, Ref, Shape, Slice, Trace, Value, Word
 
 ASIDE, LEARNT, DATA = 0, 1, 2
 """What a value hangs on: masks, positions and buffers alone; parameters too; the model's text."""
@@ -175,7 +175,7 @@ class Graph:
         moved = [self._moved[made][0] for made in operation.results if made in self._moved]
         return tuple(moved) if moved else operation.reads
 
-    def _is_basic(self, index: Operand) -> bool:
+    def _is_basic(self, index: Argument) -> bool:
         """Tell whether an index takes a part as it stands, and looks nothing up."""
         if isinstance(index, tuple):
             return all(map(self._is_basic, index))
@@ -187,7 +187,7 @@ class Graph:
         is_place = isinstance(index, int) and not isinstance(index, bool)
         return index is None or is_place or _is_ellipsis(index)
 
-    def _is_number(self, operand: Operand) -> bool:
+    def _is_number(self, operand: Argument) -> bool:
         return isinstance(operand, Ref) and self.shape(operand.value) == ()
 
     def _levels(self) -> Mapping[int, int]:
@@ -217,7 +217,7 @@ class Graph:
         return level
 
 
-def _first_of(kwargs: tuple[tuple[str, Operand], ...]) -> Operand:
+def _first_of(kwargs: tuple[tuple[str, Argument], ...]) -> Argument:
     return next((item for name, item in kwargs if name in ("input", "self", "tensor")), None)
 
 
@@ -228,21 +228,21 @@ def _is_training(operation: Operation) -> bool:
     return bool(named.get("train", operation.args[2] if len(operation.args) > 2 else False))
 
 
-def _is_ellipsis(index: Operand) -> bool:
+def _is_ellipsis(index: Argument) -> bool:
     return isinstance(index, Word) and index.kind == "ellipsis"
 
 
-def _parts(index: Slice) -> tuple[Operand, Operand, Operand]:
+def _parts(index: Slice) -> tuple[Argument, Argument, Argument]:
     return index.start, index.stop, index.step
 
 
-def _index_text(index: Operand) -> str:
+def _index_text(index: Argument) -> str:
     if isinstance(index, tuple):
         return f"[{', '.join(map(_one_index, index))}]"
     return f"[{_one_index(index)}]"
 
 
-def _one_index(index: Operand) -> str:
+def _one_index(index: Argument) -> str:
     if isinstance(index, Slice):
         start, stop, step = ("" if part is None else str(part) for part in _parts(index))
         return f"{start}:{stop}" + (f":{step}" if step else "")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk import notes
-from bertviewer.core.walk.attentions import NORMS, Attention, attentions_of
+from bertviewer.core.walk.attentions import NORMS, AttentionNodes, attentions_of
 from bertviewer.core.walk.block import Block, Form, form_of
 from bertviewer.core.walk.closed_modules import ClosedModules
 from bertviewer.core.walk.forms import ENDS, formed, innermost, path_around
@@ -112,7 +112,7 @@ class _Reading:
         block = Block(name, path, notes.of(name, node), is_whole=is_module)
         return formed(self._wires, block, nodes)
 
-    def _attention(self, attention: Attention) -> Block:
+    def _attention(self, attention: AttentionNodes) -> Block:
         name = SELF_ATTENTION
         if attention.is_cross:
             name = "MultiHeadCrossAttention"
