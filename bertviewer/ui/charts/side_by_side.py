@@ -1,5 +1,7 @@
 """Plots of two runs side by side, which share what is the same for both."""
 
+from typing import Any
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
@@ -93,10 +95,9 @@ class SideBySide(QWidget):
 
 def _align(plot: ChartPlot, other: ChartPlot, are_alike: bool) -> None:
     """Have a plot leave as much room for its names as one beside it, of the same kind."""
-    if isinstance(plot, GridPlot):
-        plot.align(other if are_alike and isinstance(other, GridPlot) else None)
-    if isinstance(plot, TokenMatrix):
-        plot.align(other if are_alike and isinstance(other, TokenMatrix) else None)
+    beside: Any = other if are_alike and type(plot) is type(other) else None
+    if isinstance(plot, GridPlot | TokenMatrix):
+        plot.align(beside)
 
 
 def _common(b: Chart | None, a: Chart | None) -> str | None:
