@@ -81,8 +81,8 @@ def test_widgets_are_exchanged_with_their_lines(view: FactsView) -> None:
         assert [button.text() for button in view.findChildren(QPushButton)] == [name]
 
 
-def test_the_page_stays_where_it_was_scrolled_to(view: FactsView, qtbot: QtBot) -> None:
-    area = QScrollArea()
+def test_the_page_stays_where_it_was_scrolled_to(qtbot: QtBot) -> None:
+    view, area = FactsView(), QScrollArea()
     qtbot.addWidget(area)
     area.setWidgetResizable(True)
     area.setWidget(view)
