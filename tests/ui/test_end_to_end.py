@@ -30,7 +30,7 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.formula_tab import FormulaTab
 from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.module_tree import CLASS, MODULE, OUTPUT_SHAPE
+from bertviewer.ui.tree_cells import CLASS, MODULE, OUTPUT_SHAPE
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
 
@@ -87,7 +87,7 @@ def test_the_main_job(
     assert cells[0] == ["query.weight", "[384, 384]", "[D, D]", "147,456"]
     assert len(cells) == 6
 
-    assert tree.isColumnHidden(OUTPUT_SHAPE)
+    assert index.siblingAtColumn(OUTPUT_SHAPE).data() == ""
     edit = find(window, QLineEdit, "sentenceEdit")
     edit.setFocus()
     qtbot.keyClicks(edit, SENTENCE)
@@ -111,7 +111,6 @@ def test_the_main_job(
     std = run.activation("encoder.layer.4")
     assert std is not None
     assert lines(plot)[0].values[4] == std.statistics.std
-    assert not tree.isColumnHidden(OUTPUT_SHAPE)
     assert index.siblingAtColumn(OUTPUT_SHAPE).data() == "[1, 11, 384]"
 
     find(window, QComboBox, "statisticChoice").setCurrentText("rms")
