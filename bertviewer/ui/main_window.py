@@ -1,7 +1,6 @@
 """The main window: the tree, the details, the sentence and its plots, laid out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QIcon
@@ -28,15 +27,11 @@ from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.look.appearance import SETTING, apply_appearance, stored_appearance
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
-from bertviewer.ui.sentence_bar import SentenceBar
+from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import DetailTabs
 from bertviewer.ui.welcome import WelcomePage
 from bertviewer.ui.workspace import Workspace
-
-if TYPE_CHECKING:
-    from bertviewer.charts.theme import Theme
-    from bertviewer.ui.run.run_panel import RunPanel
 
 DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
@@ -59,9 +54,9 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("bertviewer")
         self.setWindowIcon(icon)
         self.resize(_WISHED_SIZE.boundedTo(self.screen().availableSize() - _FRAME))
-        self._sentence_bar = SentenceBar(workspace)
-        self._run_panel: RunPanel | None = None  # built when there is a run to come
-        self._theme: Theme | None = None
+        self._run_area = RunArea(workspace)
+        self._run_area.opened.connect(self._share_height)
+        self._run_area.device_chosen.connect(self.set_device)
         self._pages = QStackedWidget()
         self._pages.addWidget(WelcomePage(workspace, icon))
         self._pages.addWidget(self._make_content())
@@ -75,8 +70,9 @@ class MainWindow(QMainWindow):
 
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.devices_changed.connect(self._show_devices)
-        workspace.views_wanted.connect(self._build_run_panel)
-        workspace.runs.run_changed.connect(self._on_run)
+        # Later: the choice may come from the menu that is filled anew then.
+        workspace.device_chosen.connect(lambda: workspace.draw_queue.later(self._show_devices))
+        workspace.runs.run_changed.connect(self._update_menus)
         workspace.scheduler.activity_changed.connect(self._update_menus)
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
@@ -110,12 +106,12 @@ class MainWindow(QMainWindow):
         except UserError as error:
             show_error(self, str(error))
             return
-        run, panel, drawn = self.workspace.runs.run, self._run_panel, None
-        if run is not None and panel is not None:
+        run, statistic, drawn = self.workspace.runs.run, self._run_area.statistic, None
+        if run is not None and statistic is not None:
             from bertviewer.report.document import draw_run
 
             # Plots are widgets, which only this thread may draw; the rest is the worker's.
-            drawn = draw_run(architecture, run, panel.statistic)
+            drawn = draw_run(architecture, run, statistic)
         self.workspace.export(path, drawn)
 
     def choose_modules(self) -> None:
@@ -128,30 +124,32 @@ class MainWindow(QMainWindow):
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
-        self._sentence_bar.set_sentence(text, pair)
+        self._run_area.set_sentence(text, pair)
 
     def run(self) -> None:
         """Run the sentence that is filled in."""
-        self._sentence_bar.run()
+        self._run_area.run()
+
+    def run_when_open(self) -> None:
+        """Run it as soon as a model is open, if that has all that it takes."""
+        self._run_area.run_when_open()
 
     def stop(self, seconds: float) -> bool:
         """End the window's own background work; return whether it ended in time."""
-        return self._sentence_bar.stop(seconds)
+        return self._run_area.stop(seconds)
 
     def set_appearance(self, name: str) -> None:
         """Make the window light or dark, or as the system is, and remember it."""
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         QSettings().setValue(SETTING, name)
-        self._theme = apply_appearance(application, name)
-        if self._run_panel is not None:
-            self._run_panel.set_theme(self._theme)
+        self._run_area.set_theme(apply_appearance(application, name))
         self._menus.check_appearance(name)
 
     def set_device(self, name: str) -> None:
         """Run sentences on another device from now on, and remember it."""
         QSettings().setValue(DEVICE_SETTING, name)
-        self.workspace.device_wish = name
+        self.workspace.set_device(name)
 
     def cancel(self) -> None:
         """Stop what is going on."""
@@ -199,12 +197,11 @@ class MainWindow(QMainWindow):
         upper.setChildrenCollapsible(False)
         upper.setSizes([745, 615])
         lower = QWidget()
-        self._lower = layout = QVBoxLayout(lower)
+        layout = QVBoxLayout(lower)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(HubBar(self.workspace))
-        layout.addWidget(self._sentence_bar)
-        layout.addStretch()  # without a run the sentence stays above
+        layout.addWidget(self._run_area, 1)
         self._rows = QSplitter(Qt.Orientation.Vertical)
         self._rows.addWidget(upper)
         self._rows.addWidget(lower)
@@ -218,17 +215,6 @@ class MainWindow(QMainWindow):
         below.addWidget(self._rows, 1)
         return content
 
-    def _build_run_panel(self) -> None:
-        """Build what a run is shown in; its plots take longer to import than all the rest."""
-        if self._run_panel is not None:
-            return
-        from bertviewer.ui.run.run_panel import RunPanel
-
-        self._run_panel = RunPanel(self.workspace)
-        if self._theme is not None:
-            self._run_panel.set_theme(self._theme)
-        self._lower.insertWidget(self._lower.count() - 1, self._run_panel, 1)
-
     def _show_devices(self) -> None:
         self._menus.show_devices(self.workspace.devices, self.workspace.device)
 
@@ -240,11 +226,13 @@ class MainWindow(QMainWindow):
         self._update_menus()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
-    def _on_run(self) -> None:
-        self._update_menus()
-        if self.workspace.runs.run is not None and self._rows.sizes()[1] < self.height() // 4:
-            total = sum(self._rows.sizes())
+    def _share_height(self, is_open: bool) -> None:
+        """Give a run its room, and take it back when there is none any more."""
+        total = sum(self._rows.sizes())
+        if is_open and self._rows.sizes()[1] < self.height() // 4:
             self._rows.setSizes([total * 52 // 100, total * 48 // 100])
+        elif not is_open:
+            self._rows.setSizes([total, 0])
 
     def _update_menus(self) -> None:
         architecture, activity = self.workspace.architecture, self.workspace.scheduler.activity
