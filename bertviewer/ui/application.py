@@ -53,6 +53,7 @@ def run_window(options: argparse.Namespace) -> int:
     sys.excepthook = _Excepthook(window)
     if sentence is not None:
         window.set_sentence(sentence.text, sentence.pair)
+        window.run_when_open()
     # torch takes seconds to import: the window is on screen before that begins.
     window.painted.connect(lambda: window.open_source(source))
     window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))

@@ -81,6 +81,7 @@ def test_without_a_tokenizer_run_is_off_and_says_why(
     window: MainWindow, folder: Path, wait: Wait
 ) -> None:
     button = find(window, QPushButton, "runButton")
+    window.set_sentence("the cat", None)
     assert drop(window, folder.as_uri())
     wait(folder)
     assert button.isEnabled()
