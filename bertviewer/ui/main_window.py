@@ -20,6 +20,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.run.device import CPU
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about, show_error
@@ -28,6 +29,7 @@ from bertviewer.ui.look.appearance import SETTING, apply_appearance, stored_appe
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
+from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.sentence_bar import SentenceBar
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import DetailTabs
@@ -68,6 +70,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self._pages)
         self.opening = Opening(workspace, self)
         self.comparing = Comparing(workspace, self)
+        self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
         self.setStatusBar(Status(workspace, self))
         self.set_appearance(stored_appearance())
