@@ -22,6 +22,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.run.device import CPU
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
@@ -41,6 +42,8 @@ from bertviewer.ui.look.appearance import (
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
+from bertviewer.ui.palette.field import PaletteField
+from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
@@ -84,6 +87,7 @@ class MainWindow(QMainWindow):
         self._run_area.device_chosen.connect(self.set_device)
         self.opening = Opening(workspace, self)
         self.comparing = Comparing(workspace, self)
+        self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
         self._bar = self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
@@ -269,7 +273,11 @@ class MainWindow(QMainWindow):
             menu.addMenu(each)
         models = QMenu(self)
         self._menus.offer(models, MODELS)
-        path = (HistoryButtons(self.workspace), Breadcrumb(self.workspace))
+        path = (
+            HistoryButtons(self.workspace),
+            Breadcrumb(self.workspace),
+            PaletteField(self.finder),
+        )
         parts = BarParts(models, menu, path, self.toggle_theme, self.choose_report)
         bar = TopBar(self.workspace, icon, parts)
         self.addToolBar(bar)

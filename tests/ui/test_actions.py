@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.action import Action, keys_of, plain_title, tip_of
+from bertviewer.ui.action import Action, keys_of, plain_title, tip_of, title_of
 from bertviewer.ui.actions import ENTRIES, MENUS
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.finding import find, last_run
@@ -57,7 +57,7 @@ def test_menus_are_the_table(window: MainWindow) -> None:
         expected = [
             text
             for entry in entries
-            for text in (["—"] if entry.begins_group else []) + [entry.title]
+            for text in (["—"] if entry.begins_group else []) + [title_of(entry)]
         ]
         # Qt shows no line above the first thing in a menu.
         assert menu_texts(menu) == expected
