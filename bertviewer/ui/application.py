@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import signal
 import sys
 import traceback
 from dataclasses import replace
@@ -17,7 +16,8 @@ from PySide6.QtWidgets import QApplication
 from bertviewer import __version__
 from bertviewer.core.activations.text import optional_sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.source.parsing import default_source_name, parse_source
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
@@ -26,6 +26,7 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import checked_display
+from bertviewer.ui.end_signals import EndSignals
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.settings import mend_settings
 from bertviewer.ui.workspace import Workspace
@@ -39,25 +40,27 @@ def run_window(options: argparse.Namespace) -> int:
     Raises:
         UserError: the model is unknown, or there is no display.
     """
-    source = parse_source(options.model or default_source_name(), options.task)
-    source = replace(source, pickle_allowed=options.allow_pickle)
+    source = None if options.model is None else _asked_for(options)
     sentence = optional_sentence(options.sentence, options.pair)
     with checked_display():
         application = QApplication([sys.argv[0]])
     configure(application)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     crash_log = open_crash_log()
     damaged = mend_settings()
     worker = Worker()
     window = make_window(worker)
     sys.excepthook = _Excepthook(window)
+    end_signals = EndSignals(application.closeAllWindows, window)
     if sentence is not None:
         window.set_sentence(sentence.text, sentence.pair)
-    # torch takes seconds to import: the window is on screen before that begins.
-    window.painted.connect(lambda: window.open_source(source))
+    if source is not None:
+        window.welcome.expect(source.name)
+        # torch takes seconds to import: the window is on screen before that begins.
+        window.painted.connect(lambda: window.open_source(source))
     window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))
     window.show()
     status = application.exec()
+    end_signals.close()
     in_time = worker.stop(PATIENCE) and window.stop(PATIENCE) and not libraries.are_loading()
     if crash_log is not None:
         crash_log.close()
@@ -66,6 +69,11 @@ def run_window(options: argparse.Namespace) -> int:
         # written by rename, so nothing is lost by leaving without it.
         leave(status)
     return status
+
+
+def _asked_for(options: argparse.Namespace) -> ModelSource:
+    source = parse_source(options.model, options.task)
+    return replace(source, pickle_allowed=options.allow_pickle)
 
 
 def leave(status: int) -> NoReturn:

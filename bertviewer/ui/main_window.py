@@ -31,7 +31,9 @@ from bertviewer.ui.opening import Opening
 from bertviewer.ui.sentence_bar import SentenceBar
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import DetailTabs
-from bertviewer.ui.welcome import WelcomePage
+from bertviewer.ui.welcome.answer_bar import AnswerBar
+from bertviewer.ui.welcome.asking import Asking
+from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -63,10 +65,12 @@ class MainWindow(QMainWindow):
         self._run_panel: RunPanel | None = None  # built when there is a run to come
         self._theme: Theme | None = None
         self._pages = QStackedWidget()
-        self._pages.addWidget(WelcomePage(workspace, icon))
+        self.opening = Opening(workspace, self)
+        self.asking = Asking(workspace, self, self)
+        self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
+        self._pages.addWidget(self.welcome)
         self._pages.addWidget(self._make_content())
         self.setCentralWidget(self._pages)
-        self.opening = Opening(workspace, self)
         self.comparing = Comparing(workspace, self)
         self._menus = Menus(self, self)
         self.setStatusBar(Status(workspace, self))
@@ -215,6 +219,7 @@ class MainWindow(QMainWindow):
         below.setContentsMargins(0, 0, 0, 0)
         below.setSpacing(0)
         below.addWidget(RandomBanner(self.workspace))
+        below.addWidget(AnswerBar(self.asking))
         below.addWidget(self._rows, 1)
         return content
 

@@ -1,7 +1,6 @@
 """The program as a process: how it starts, how it ends, what it says without a display."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -203,16 +202,44 @@ def test_no_display_is_one_line(tmp_path: Path, display: dict[str, str]) -> None
     assert done.stdout == ""
 
 
-def test_an_interrupt_ends_the_window(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_closes_the_window_in_order(tmp_path: Path, name: str) -> None:
     code = (
         START
-        + """
+        + f"""
 import os, signal
+from PySide6.QtCore import QSettings
 def hook(window, worker):
-    window.painted.connect(lambda: os.kill(os.getpid(), signal.SIGINT))
+    close = window.closeEvent
+    def closed(event):
+        close(event)
+        print("closed", event.isAccepted())
+    window.closeEvent = closed
+    QSettings().setValue("written", "at the end")
+    window.painted.connect(lambda: os.kill(os.getpid(), signal.{name}))
 sys.argv[1:] = ["demo"]
 sys.exit(app.main())
 """
     )
     done = run_python(code, tmp_path)
-    assert done.returncode == -signal.SIGINT
+    assert done.stdout == "closed True\n"
+    assert done.returncode == 0, done.stderr
+    assert "at the end" in (tmp_path / "bertviewer" / "bertviewer.conf").read_text()
+
+
+def test_a_signal_closes_the_dialog_in_front_too(tmp_path: Path) -> None:
+    code = (
+        START
+        + """
+import os, signal
+def hook(window, worker):
+    def ask():
+        window.opening.choose_hub()
+        QTimer.singleShot(0, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    window.painted.connect(ask)
+sys.argv[1:] = ["bert-base-uncased"]
+sys.exit(app.main())
+"""
+    )
+    done = run_python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
