@@ -114,14 +114,17 @@ class Menus:
     def __init__(self, window: QMainWindow, commands: Commands) -> None:
         bar = window.menuBar()
         menus = {title: bar.addMenu(_translated(title)) for title in (FILE, VIEW, RUN, HELP)}
+        self.all = tuple(menus.values())
         self._actions: dict[str, QAction] = {}
-        _add_presets(menus[FILE], commands)
+        presets = _add_presets(menus[FILE], commands)
         for action in ACTIONS:
             made = menus[action.menu].addAction(_translated(action.title))
             made.setObjectName(action.name)
             made.setShortcut(QKeySequence(action.shortcut))
             made.triggered.connect(lambda _=False, call=action.call: call(commands))
             self._actions[action.name] = made
+            # Keys of a menu bar that is out of sight do nothing.
+            window.addAction(made)
         self._recent = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "Open &recent")), window)
         self._recent.setObjectName("openRecent")
         menus[FILE].insertMenu(self._actions["compareFolder"], self._recent)
@@ -131,6 +134,13 @@ class Menus:
         heads = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Head")), window)
         menus[FILE].insertMenu(self._actions["compareFolder"], heads)
         self._tasks = _add_choices(heads, TASK_CHOICES, commands.set_task)
+        opening = [self._actions[name] for name in ("openFolder", "openFile", "openHub")]
+        self.models = QMenu(window)
+        """What there is to open: other models, and other heads of the one that is open."""
+        self.models.addActions([presets.menuAction(), self._recent.menuAction(), *opening])
+        self.models.addSeparator()
+        self.models.addMenu(heads)
+        self.models.aboutToShow.connect(self._show_recent)
         menus[VIEW].addSeparator()
         looks = menus[VIEW].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Appearance")))
         self._appearances = _add_choices(looks, APPEARANCE_CHOICES, commands.set_appearance)
@@ -186,11 +196,12 @@ APPEARANCE_CHOICES = (
 )
 
 
-def _add_presets(menu: QMenu, commands: Commands) -> None:
+def _add_presets(menu: QMenu, commands: Commands) -> QMenu:
     presets = menu.addMenu(_translated(QT_TRANSLATE_NOOP("actions", "Open &model")))
     for name in ("demo", *preset_names()):
         action = presets.addAction(name)
         action.triggered.connect(lambda _=False, name=name: commands.opening.open_named(name))
+    return presets
 
 
 def _add_choices(

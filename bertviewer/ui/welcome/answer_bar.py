@@ -1,7 +1,8 @@
 """The question that was asked, and what answers it, above what shows it."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID
 from bertviewer.plots.fonts import weighted
@@ -26,12 +27,16 @@ class AnswerBar(QWidget):
         self._answer.setObjectName("givenAnswer")
         close = flat_button("closeAnswer", "✕", self.tr("Close the answer"))
         close.clicked.connect(asking.dismiss)
+        self.setBackgroundRole(QPalette.ColorRole.Highlight)
+        self.setAutoFillBackground(True)
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(self._question)
+        words.addWidget(self._answer)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(3 * GRID, GRID, GRID, GRID)
-        layout.setSpacing(3 * GRID)
-        layout.addWidget(self._question)
-        layout.addWidget(self._answer, 1)
-        layout.addWidget(close)
+        layout.setContentsMargins(4 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        layout.addLayout(words, 1)
+        layout.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         asking.changed.connect(self._show)
         self._show()
 
