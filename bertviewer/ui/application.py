@@ -28,6 +28,8 @@ from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import checked_display
 from bertviewer.ui.end_signals import EndSignals
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recent import is_there
+from bertviewer.ui.session.session import Session
 from bertviewer.ui.settings import mend_settings
 from bertviewer.ui.workspace import Workspace
 
@@ -40,7 +42,7 @@ def run_window(options: argparse.Namespace) -> int:
     Raises:
         UserError: the model is unknown, or there is no display.
     """
-    source = None if options.model is None else _asked_for(options)
+    asked = None if options.model is None else _asked_for(options)
     sentence = optional_sentence(options.sentence, options.pair)
     with checked_display():
         application = QApplication([sys.argv[0]])
@@ -51,10 +53,13 @@ def run_window(options: argparse.Namespace) -> int:
     window = make_window(worker)
     sys.excepthook = _Excepthook(window)
     end_signals = EndSignals(application.closeAllWindows, window)
-    if sentence is not None:
-        window.set_sentence(sentence.text, sentence.pair)
+    session = Session(window, window.workspace)
+    session.restore()
+    shown = sentence or session.last.sentence
+    window.set_sentence(shown.text, shown.pair)
+    source = asked or _open_last(session, window)
     if source is not None:
-        window.welcome.expect(source.name)
+        window.welcome.expect(source.name, by_itself=asked is None)
         # torch takes seconds to import: the window is on screen before that begins.
         window.painted.connect(lambda: window.open_source(source))
     window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))
@@ -74,6 +79,17 @@ def run_window(options: argparse.Namespace) -> int:
 def _asked_for(options: argparse.Namespace) -> ModelSource:
     source = parse_source(options.model, options.task)
     return replace(source, pickle_allowed=options.allow_pickle)
+
+
+def _open_last(session: Session, window: MainWindow) -> ModelSource | None:
+    """Return what is to be opened again; one that is gone is said on the first page."""
+    try:
+        return session.source
+    except UserError as error:
+        name = "" if session.last.model is None else session.last.model.name
+        text = window.tr("{0}, which was open last, is not there any more.")
+        window.welcome.say(str(error) if is_there(name) or name == "demo" else text.format(name))
+        return None
 
 
 def leave(status: int) -> NoReturn:
@@ -110,7 +126,10 @@ def make_window(worker: Worker) -> MainWindow:
 def tell(window: MainWindow, error: BaseException) -> None:
     """Show an error: the user's as it is, ours with the path of the log."""
     if isinstance(error, UserError):
-        show_error(window, str(error))
+        if window.welcome.opens_by_itself:
+            window.welcome.say(str(error))
+        else:
+            show_error(window, str(error))
         return
     trace = "".join(traceback.format_exception(error))
     message = window.tr("Something went wrong inside bertviewer. The program goes on.")

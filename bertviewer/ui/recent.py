@@ -25,9 +25,7 @@ def remember(source: ModelSource) -> None:
     """Put a model at the head of the list. What has a place of its own in the menu is left out."""
     if source.kind in ("preset", "demo"):
         return
-    name = source.name
-    if source.kind != "hub":
-        name = str(Path(name).expanduser().absolute())
+    name = opened_name(source)
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -36,6 +34,13 @@ def remember(source: ModelSource) -> None:
     _store([name, *(other for other in recent_names() if other != name)])
     kept = {other: times[other] for other in recent_names() if other in times}
     QSettings().setValue(TIMES_SETTING, json.dumps(kept))
+
+
+def opened_name(source: ModelSource) -> str:
+    """Return the name by which a model is opened again from any folder."""
+    if source.kind in ("preset", "demo", "hub"):
+        return source.name
+    return str(Path(source.name).expanduser().absolute())
 
 
 def opened_at(name: str) -> datetime | None:

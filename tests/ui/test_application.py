@@ -243,3 +243,47 @@ sys.exit(app.main())
     )
     done = run_python(code, tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+LOOKS = """
+def hook(window, worker):
+    def look():
+        architecture = window.workspace.architecture
+        name = "none" if architecture is None else architecture.source.name
+        from PySide6.QtWidgets import QLabel, QMessageBox
+        note = window.findChild(QLabel, "welcomeNote")
+        boxes = window.findChildren(QMessageBox)
+        print(name, window.welcome.isVisible(), len(boxes), note.text() if note else "")
+        window.close()
+    def later():
+        if not window.workspace.scheduler.activity:
+            timer.stop()
+            QTimer.singleShot(0, look)
+    timer = QTimer(window, interval=20, timeout=later)
+    window.painted.connect(timer.start)
+sys.argv[1:] = {0}
+sys.exit(app.main())
+"""
+
+
+def look(tmp_path: Path, *arguments: str) -> str:
+    done = run_python(START + LOOKS.format(list(arguments)), tmp_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_start_without_a_name_opens_what_was_open_last(tmp_path: Path) -> None:
+    assert look(tmp_path) == "none True 0"
+    assert look(tmp_path, "bert-large-uncased") == "bert-large-uncased False 0"
+    assert look(tmp_path) == "bert-large-uncased False 0"
+
+
+def test_what_is_gone_or_broken_by_then_is_one_calm_line(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text('{"model_type": "bert", "num_hidden_layers": 1}')
+    assert look(tmp_path, str(file)) == f"{file} False 0"
+    file.write_text("[")
+    said = look(tmp_path)
+    assert said.startswith(f"none True 0 {file}: ")
+    file.unlink()
+    assert look(tmp_path) == f"none True 0 {file}, which was open last, is not there any more."

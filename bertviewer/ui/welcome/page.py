@@ -30,13 +30,15 @@ class WelcomePage(QStackedWidget):
         self._choices: Choices | None = None
         self._note = ""
         self._is_expecting = False
+        self.opens_by_itself = False
+        """Whether nobody asked for what is opened: that it fails is no reason for a dialog."""
         self.addWidget(self._loading)
         opening.began.connect(self._loading.set_name)
         workspace.scheduler.activity_changed.connect(self._on_activity)
 
-    def expect(self, name: str) -> None:
+    def expect(self, name: str, *, by_itself: bool = False) -> None:
         """Show that this model is being opened before that begins."""
-        self._is_expecting = True
+        self._is_expecting, self.opens_by_itself = True, by_itself
         self._loading.set_name(name)
 
     def say(self, text: str) -> None:
@@ -49,6 +51,8 @@ class WelcomePage(QStackedWidget):
         """Notice that it comes into sight; Qt calls it."""
         if event.type() == QEvent.Type.Show:
             self._show()
+        elif event.type() == QEvent.Type.Hide:
+            self.opens_by_itself = False
         return super().event(event)
 
     def _on_activity(self) -> None:
