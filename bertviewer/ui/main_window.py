@@ -22,12 +22,13 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.run.device import CPU
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.ui.actions import NEEDS_A_MODEL, Menus
+from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about, show_error
 from bertviewer.ui.frame.panes import Pane, PaneName, Panes
 from bertviewer.ui.frame.top_bar import BarParts, TopBar
+from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.look.appearance import (
@@ -37,6 +38,7 @@ from bertviewer.ui.look.appearance import (
     apply_appearance,
     stored_appearance,
 )
+from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
 from bertviewer.ui.sentence_bar import SentenceBar
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
 
 DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
+MODELS = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
+"""What the chip of the open model offers."""
 _FRAME = QSize(0, 32)
 """What the desktop draws around a window, as far as that can be known before it does."""
 
@@ -91,10 +95,8 @@ class MainWindow(QMainWindow):
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.devices_changed.connect(self._show_devices)
         workspace.views_wanted.connect(self._build_run_panel)
         workspace.runs.run_changed.connect(self._on_run)
-        workspace.scheduler.activity_changed.connect(self._update_menus)
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
@@ -164,7 +166,7 @@ class MainWindow(QMainWindow):
         self._bar.show_theme(self._theme is DARK)
         if self._run_panel is not None:
             self._run_panel.set_theme(self._theme)
-        self._menus.check_appearance(name)
+        self._menus.update()
 
     def set_device(self, name: str) -> None:
         """Run sentences on another device from now on, and remember it."""
@@ -187,13 +189,21 @@ class MainWindow(QMainWindow):
         """Close a pane, or open it again."""
         self.panes.toggle(name)
 
+    def tear_off_pane(self, name: PaneName) -> None:
+        """Make a pane a window of its own, or put it back."""
+        self.panes.tear_off(name)
+
     def reset_panes(self) -> None:
         """Put every pane where it stands at first."""
         self.panes.reset()
 
     def enlarge_views(self) -> None:
         """Give the run's views all the room, or share it with the other panes again."""
-        self.panes.maximise("run")
+        self.maximise_pane("run")
+
+    def maximise_pane(self, name: PaneName | None) -> None:
+        """Give a pane all the room, ``None`` the middle; a second time all are there again."""
+        self.panes.maximise(name)
 
     def focus_filter(self) -> None:
         """Put the cursor into the tree's filter."""
@@ -253,7 +263,10 @@ class MainWindow(QMainWindow):
         menu = QMenu(self)
         for each in self._menus.all:
             menu.addMenu(each)
-        parts = BarParts(self._menus.models, menu, (), self.toggle_theme, self.choose_report)
+        models = QMenu(self)
+        self._menus.offer(models, MODELS)
+        path = (HistoryButtons(self.workspace), Breadcrumb(self.workspace))
+        parts = BarParts(models, menu, path, self.toggle_theme, self.choose_report)
         bar = TopBar(self.workspace, icon, parts)
         self.addToolBar(bar)
         self.menuBar().hide()
@@ -270,9 +283,6 @@ class MainWindow(QMainWindow):
             self._run_panel.set_theme(self._theme)
         self._lower.insertWidget(self._lower.count() - 1, self._run_panel, 1)
 
-    def _show_devices(self) -> None:
-        self._menus.show_devices(self.workspace.devices, self.workspace.device)
-
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture
         assert architecture is not None
@@ -280,26 +290,11 @@ class MainWindow(QMainWindow):
             self._pages.setCurrentIndex(1)
             self.panes.set_shown(True)
             self._focus_tree()
-        self._update_menus()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
     def _on_run(self) -> None:
-        self._update_menus()
         if self.workspace.runs.run is not None:
             self.panes.share_height()
-
-    def _update_menus(self) -> None:
-        architecture, activity = self.workspace.architecture, self.workspace.scheduler.activity
-        # A report of a run that is still going on would be one without it.
-        for name in NEEDS_A_MODEL:
-            self._menus.enable(name, architecture is not None and not activity)
-        self._menus.enable("cancel", bool(activity))
-        has_run = self.workspace.runs.run is not None
-        self._menus.enable("keepAsA", has_run)
-        self._menus.enable("enlargeViews", has_run)
-        if architecture is not None:
-            # Another head was asked for, and it may not have come.
-            self._menus.check_task(architecture.source.task)
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":

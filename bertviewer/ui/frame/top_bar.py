@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPushButton,
+    QSizePolicy,
     QToolBar,
     QToolButton,
     QWidget,
@@ -22,6 +23,7 @@ from bertviewer.ui.look.icons import SIZE, line_icon
 from bertviewer.ui.workspace import Workspace
 
 HEIGHT = 46
+_EXPANDING = QSizePolicy.Policy.Expanding
 _LOGO = 24
 
 
@@ -80,8 +82,7 @@ class TopBar(QToolBar):
         layout.addWidget(ModelChip(workspace, parts.models))
         layout.addSpacing(2 * GRID)
         for widget in parts.path:
-            layout.addWidget(widget)
-        layout.addStretch(1)
+            layout.addWidget(widget, int(widget.sizePolicy().horizontalPolicy() == _EXPANDING))
         for button in (self._theme, self._menu, self._export):
             layout.addWidget(button)
         self.addWidget(content)

@@ -9,8 +9,9 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
-from bertviewer.plots.grid_plot import GridPlot, PairGrid
+from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
@@ -20,6 +21,7 @@ from tests.ui.run.attention_window import (
     A,
     B,
     Settle,
+    cell_pixel,
     charts,
     choice,
     choose,
@@ -95,8 +97,8 @@ def test_a_click_on_a_head_shows_it(shown: MainWindow, settle: Settle) -> None:
 
 
 def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -> None:
-    plot = find(shown, GridPlot, "headPlot")
-    click(plot, pixel(plot, 1.5, 5.5))
+    plot = find(shown, TokenMatrix, "headPlot")
+    click(plot, cell_pixel(plot, 5, 1))
     settle()
     assert shown.workspace.selection.token == 5
     assert plot.chart is not None
