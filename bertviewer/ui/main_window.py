@@ -47,7 +47,9 @@ from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
-from bertviewer.ui.welcome import WelcomePage
+from bertviewer.ui.welcome.answer_bar import AnswerBar
+from bertviewer.ui.welcome.asking import Asking
+from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -79,13 +81,15 @@ class MainWindow(QMainWindow):
         self._run_area = RunArea(workspace)
         self._theme: Theme | None = None
         self._pages = QStackedWidget()
-        self._pages.addWidget(WelcomePage(workspace, icon))
+        self.opening = Opening(workspace, self)
+        self.asking = Asking(workspace, self, self)
+        self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
+        self._pages.addWidget(self.welcome)
         self._pages.addWidget(self._make_middle())
         self.setCentralWidget(self._pages)
         self.panes = self._make_panes()
         self._run_area.opened.connect(self._share_height)
         self._run_area.device_chosen.connect(self.set_device)
-        self.opening = Opening(workspace, self)
         self.comparing = Comparing(workspace, self)
         self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
@@ -241,6 +245,7 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(RandomBanner(self.workspace))
+        layout.addWidget(AnswerBar(self.asking))
         layout.addWidget(DetailTabs(self.workspace), 1)
         return middle
 
