@@ -13,6 +13,7 @@ from bertviewer.ui.workspace import Workspace
 if TYPE_CHECKING:
     from bertviewer.ui.configuration_tab import ConfigurationTab
     from bertviewer.ui.formula_tab import FormulaTab
+    from bertviewer.ui.map.tab import MapTab
     from bertviewer.ui.overview_tab import OverviewTab
     from bertviewer.ui.source_tab import SourceTab
     from bertviewer.ui.tensors.tab import TensorsTab
@@ -20,8 +21,21 @@ if TYPE_CHECKING:
     from bertviewer.ui.what_if.tab import WhatIfTab
 
     Page = (
-        OverviewTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
+        MapTab
+        | OverviewTab
+        | FormulaTab
+        | TensorsTab
+        | ConfigurationTab
+        | SourceTab
+        | WalkTab
+        | WhatIfTab
     )
+
+
+def _map(workspace: Workspace) -> "MapTab":
+    from bertviewer.ui.map.tab import MapTab
+
+    return MapTab(workspace)
 
 
 def _overview(workspace: Workspace) -> "OverviewTab":
@@ -67,6 +81,7 @@ def _what_if(workspace: Workspace) -> "WhatIfTab":
 
 
 TABS: "tuple[PageKind[Page], ...]" = (
+    PageKind(QT_TRANSLATE_NOOP("tabs", "Map"), _map, frozenset({"row", "head", "formulas", "run"})),
     PageKind(
         QT_TRANSLATE_NOOP("tabs", "Overview"), _overview, frozenset({"row", "formulas", "run"})
     ),
