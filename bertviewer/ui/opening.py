@@ -41,6 +41,11 @@ class Opening(QObject):
         except UserError as error:
             show_error(self._window, str(error))
 
+    def open_again(self) -> None:
+        """Open the open model anew, as its files are now."""
+        if self._workspace.source is not None:
+            self.open_source(self._workspace.source)
+
     def open_recent(self, name: str) -> None:
         """Open a model once more, or say that it is gone and take it off the list."""
         if is_there(name):

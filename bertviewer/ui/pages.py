@@ -148,6 +148,12 @@ class PageTabs(QTabWidget, Generic[PageType]):
         for kind, place in zip(kinds, self.pages.slots, strict=True):
             self.addTab(place, translate(context, kind.title))
         self.currentChanged.connect(self.pages.show)
+        self._titles = [kind.title for kind in kinds]
+        workspace.page_wanted.connect(self._on_wanted)
+
+    def _on_wanted(self, title: str) -> None:
+        if title in self._titles:
+            self.setCurrentIndex(self._titles.index(title))
 
 
 def _slot() -> QWidget:
