@@ -14,6 +14,7 @@ from bertviewer.ui.tree_cells import (
     COLUMNS,
     MACS,
     MODULE,
+    ORDER,
     OUTPUT_SHAPE,
     PARAMETERS,
     SHAPE,
@@ -40,8 +41,6 @@ NAMES = {
     STATISTIC: "statistic",
 }
 """Columns that a person can choose, as settings have them."""
-ORDER = (MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, SHARE, PARAMETERS)
-"""From the left to the right."""
 USUAL = frozenset({SHAPE, PARAMETERS})
 COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING = "tree/columns", "tree/exact", "tree/statistic"
 

@@ -1,12 +1,14 @@
 """What a person sees of the tree's rows, in both themes."""
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtCore import QModelIndex, QPoint, QRect, Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.theme import DARK, LIGHT, Theme
+from bertviewer.charts.theme import DARK, LIGHT, Part, Theme
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, apply_appearance
@@ -18,6 +20,12 @@ from tests.charts.colors import contrast
 from tests.core.opened import plain
 
 THEMES = pytest.mark.parametrize(("name", "theme"), [(LIGHT_NAME, LIGHT), (DARK_NAME, DARK)])
+
+
+@pytest.fixture(autouse=True)
+def _light_again(qapp: QApplication) -> Iterator[None]:
+    yield
+    apply_appearance(qapp, LIGHT_NAME)
 
 
 def make_view(qtbot: QtBot, tree: TreeRow, appearance: str = LIGHT_NAME) -> ModuleTreeView:
@@ -99,7 +107,8 @@ def test_a_chevron_is_seen_on_the_selected_row(qtbot: QtBot, name: str, theme: T
 @THEMES
 def test_a_row_has_the_hue_of_its_part(qtbot: QtBot, name: str, theme: Theme) -> None:
     view = make_view(qtbot, fold(plain("bert-base-uncased")), name)
-    for key, part in (("embeddings", "embeddings"), ("pooler", "head")):
+    parts: dict[str, Part] = {"embeddings": "embeddings", "pooler": "head", "encoder": "plain"}
+    for key, part in parts.items():
         seen = colors(drawn(view), view.visualRect(index_of(view, key)))
         assert theme.parts[part] in seen
     # The bar of its share too.
@@ -163,3 +172,34 @@ def test_letters_that_were_looked_for_are_marked(qtbot: QtBot) -> None:
     assert ground("pooler") > plain_row
     model.set_filter("params>1")
     assert ground("pooler") == plain_row
+
+
+def test_keys_open_close_and_find(qtbot: QtBot) -> None:
+    view = make_view(qtbot, fold(plain("bert-base-uncased")))
+
+    def current() -> str:
+        model = view.model()
+        assert isinstance(model, ModuleTreeModel)
+        row = model.tree_row(view.currentIndex())
+        assert row is not None
+        return row.key
+
+    def press(*keys: Qt.Key) -> None:
+        for key in keys:
+            qtbot.keyClick(view, key)
+
+    view.setCurrentIndex(index_of(view, ""))
+    press(Qt.Key.Key_Down)
+    assert current() == "embeddings"
+    press(Qt.Key.Key_Right)
+    assert view.isExpanded(index_of(view, "embeddings"))
+    press(Qt.Key.Key_Right)
+    assert current() == "embeddings.word_embeddings"
+    press(Qt.Key.Key_Left, Qt.Key.Key_Left)
+    assert current() == "embeddings"
+    assert not view.isExpanded(index_of(view, "embeddings"))
+    qtbot.keyClicks(view, "po")
+    assert current() == "pooler"
+    press(Qt.Key.Key_Up, Qt.Key.Key_Asterisk)
+    assert view.isExpanded(index_of(view, "encoder.layer.11.attention.self"))
+    assert not view.isExpanded(index_of(view, "pooler"))
