@@ -20,8 +20,8 @@ from bertviewer.ui.workspace import Workspace
 class ModuleTreePanel(QWidget):
     """Selecting a row selects it in the workspace, and the other way round.
 
-    ``opened`` gives the key of a row that is to be looked at closely. ``heading`` may be taken into
-    a title bar.
+    ``opened`` gives the key of a row that is to be looked at closely. ``heading`` stands in the
+    line above.
     """
 
     opened = Signal(str)
@@ -43,7 +43,6 @@ class ModuleTreePanel(QWidget):
         around = QVBoxLayout()
         around.setContentsMargins(8, 0, 8, 0)
         around.addWidget(self._bar)
-        layout.addWidget(self.heading)
         layout.addLayout(around)
         layout.addWidget(self._view, 1)
 

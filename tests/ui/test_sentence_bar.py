@@ -19,6 +19,9 @@ def test_without_weights_that_is_said_first(window: MainWindow, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
     assert button.toolTip() == "This model has no weights. Choose random weights to run it."
     find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
+    assert not button.isEnabled()
+    assert button.toolTip() == "Type a sentence first."
+    window.set_sentence("a test", None)
     assert button.isEnabled()
     assert button.toolTip() == "Run the sentence (Enter)"
 
