@@ -72,6 +72,27 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     return compare
 
 
+@pytest.fixture(scope="session")
+def qapp(qapp: Any) -> Any:
+    """Return pytest-qt's application, with the program's font and style from the first test on."""
+    _dress(qapp)
+    return qapp
+
+
+@pytest.fixture(autouse=True)
+def _usual_looks() -> None:
+    """Undo what a window before has made of the looks, which all of a process have in common."""
+    application = _qt_application()
+    if application is not None:
+        _dress(application)
+
+
+def _dress(application: Any) -> None:
+    from bertviewer.ui.look.appearance import LIGHT_NAME, apply_appearance
+
+    apply_appearance(application, LIGHT_NAME)
+
+
 @pytest.fixture
 def qtbot(qapp: Any, request: pytest.FixtureRequest) -> PatientBot:
     """Return pytest-qt's bot, with more patience."""

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from PySide6.QtGui import QKeySequence
 
+from bertviewer.ui.frame.panes import PaneName
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
@@ -56,6 +57,10 @@ class Commands(Protocol):
     def cancel(self) -> None: ...  # noqa: D102
     def keep_run(self) -> None: ...  # noqa: D102
     def enlarge_views(self) -> None: ...  # noqa: D102
+    def toggle_pane(self, name: PaneName) -> None: ...  # noqa: D102
+    def tear_off_pane(self, name: PaneName) -> None: ...  # noqa: D102
+    def maximise_pane(self, name: PaneName | None) -> None: ...  # noqa: D102
+    def reset_panes(self) -> None: ...  # noqa: D102
     def focus_filter(self) -> None: ...  # noqa: D102
     def focus_sentence(self) -> None: ...  # noqa: D102
     def show_about(self) -> None: ...  # noqa: D102

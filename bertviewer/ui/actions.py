@@ -18,6 +18,7 @@ from bertviewer.ui.action import (
     Entry,
     Option,
 )
+from bertviewer.ui.frame.panes import PaneName
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, SYSTEM, stored_appearance
 from bertviewer.ui.tabs import TABS
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
@@ -47,7 +48,7 @@ _APPEARANCES = (
     Option(LIGHT_NAME, QT_TRANSLATE_NOOP("actions", "Light")),
     Option(DARK_NAME, QT_TRANSLATE_NOOP("actions", "Dark")),
 )
-_TAB_KEYS = {"Overview": ("Ctrl+Return", "Ctrl+D"), "Tensors": ("Ctrl+I",)}
+_TAB_KEYS = {"Map": ("Ctrl+Return", "Ctrl+D"), "Tensors": ("Ctrl+I",)}
 """Netron's keys: for a node's properties and attributes, and for weights."""
 
 
@@ -103,6 +104,61 @@ def _show_tabs() -> Iterator[Action]:
             begins_group=number == 0,
             tab=kind.title,
         )
+
+
+def _panes() -> Iterator[Action]:
+    """Yield what can be done to each pane."""
+    yield Action(
+        "toggleStructure",
+        VIEW,
+        QT_TRANSLATE_NOOP("actions", "Pane of the s&tructure"),
+        lambda c: c.toggle_pane("structure"),
+        ("F6",),
+        _OPENS,
+        (MODEL,),
+    )
+    yield Action(
+        "toggleModule",
+        VIEW,
+        QT_TRANSLATE_NOOP("actions", "Pane of the &module"),
+        lambda c: c.toggle_pane("module"),
+        ("F7",),
+        _OPENS,
+        (MODEL,),
+    )
+    yield Action(
+        "maximiseMiddle",
+        VIEW,
+        QT_TRANSLATE_NOOP("actions", "&Nothing but the middle"),
+        lambda c: c.maximise_pane(None),
+        ("F11",),
+        QT_TRANSLATE_NOOP("actions", "A second time all panes are there again"),
+        (MODEL,),
+    )
+    for name, title in _TORN_OFF:
+
+        def tear_off(commands: Commands, name: PaneName = name) -> None:
+            commands.tear_off_pane(name)
+
+        yield Action(
+            f"tearOff{name.title()}",
+            VIEW,
+            title,
+            tear_off,
+            tip=QT_TRANSLATE_NOOP("actions", "A second time it is put back"),
+            needs=(MODEL,),
+            begins_group=name == "structure",
+        )
+    yield Action("resetPanes", VIEW, QT_TRANSLATE_NOOP("actions", "&Reset the panes"),
+                 lambda c: c.reset_panes(), needs=(MODEL,))  # fmt: skip
+
+
+_OPENS = QT_TRANSLATE_NOOP("actions", "Closes it, or opens it again")
+_TORN_OFF: tuple[tuple[PaneName, str], ...] = (
+    ("structure", QT_TRANSLATE_NOOP("actions", "Tear off the structure")),
+    ("module", QT_TRANSLATE_NOOP("actions", "Tear off the module")),
+    ("run", QT_TRANSLATE_NOOP("actions", "Tear off the run")),
+)
 
 
 ENTRIES: tuple[Entry, ...] = (
@@ -167,6 +223,7 @@ ENTRIES: tuple[Entry, ...] = (
 
     Action("enlargeViews", VIEW, QT_TRANSLATE_NOOP("actions", "&Enlarge the run's views"),
            lambda c: c.enlarge_views(), ("Ctrl+M",), needs=(RAN,)),
+    *_panes(),
     Choice("statistic", VIEW, QT_TRANSLATE_NOOP("actions", "&Statistic"), _statistics,
            _choose_statistic, needs=(RAN,)),
     Choice("appearance", VIEW, QT_TRANSLATE_NOOP("actions", "&Appearance"), _appearances,

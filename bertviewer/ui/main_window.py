@@ -10,25 +10,39 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLineEdit,
     QMainWindow,
-    QSplitter,
+    QMenu,
     QStackedWidget,
+    QTreeView,
     QVBoxLayout,
     QWidget,
 )
 
+from bertviewer.charts.theme import DARK
 from bertviewer.core.errors import UserError
 from bertviewer.core.run.device import CPU
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.actions import ENTRIES
+from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about, show_error
+from bertviewer.ui.frame.panes import Pane, PaneName, Panes
+from bertviewer.ui.frame.top_bar import BarParts, TopBar
+from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
-from bertviewer.ui.look.appearance import SETTING, apply_appearance, stored_appearance
+from bertviewer.ui.inspector.inspector import Inspector
+from bertviewer.ui.look.appearance import (
+    DARK_NAME,
+    LIGHT_NAME,
+    SETTING,
+    apply_appearance,
+    stored_appearance,
+)
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
+from bertviewer.ui.palette.field import PaletteField
 from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.sentence_bar import SentenceBar
 from bertviewer.ui.status import Status
@@ -42,6 +56,8 @@ if TYPE_CHECKING:
 
 DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
+MODELS = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
+"""What the chip of the open model offers."""
 _FRAME = QSize(0, 32)
 """What the desktop draws around a window, as far as that can be known before it does."""
 
@@ -66,12 +82,14 @@ class MainWindow(QMainWindow):
         self._theme: Theme | None = None
         self._pages = QStackedWidget()
         self._pages.addWidget(WelcomePage(workspace, icon))
-        self._pages.addWidget(self._make_content())
+        self._pages.addWidget(self._make_middle())
         self.setCentralWidget(self._pages)
+        self.panes = self._make_panes()
         self.opening = Opening(workspace, self)
         self.comparing = Comparing(workspace, self)
         self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
+        self._bar = self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
         self.set_appearance(stored_appearance())
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
@@ -145,6 +163,7 @@ class MainWindow(QMainWindow):
         assert isinstance(application, QApplication)
         QSettings().setValue(SETTING, name)
         self._theme = apply_appearance(application, name)
+        self._bar.show_theme(self._theme is DARK)
         if self._run_panel is not None:
             self._run_panel.set_theme(self._theme)
         self._menus.update()
@@ -162,9 +181,29 @@ class MainWindow(QMainWindow):
         """Keep the last run as run A."""
         self.workspace.runs.keep()
 
+    def toggle_theme(self) -> None:
+        """Make a light window dark, and a dark one light."""
+        self.set_appearance(LIGHT_NAME if self._theme is DARK else DARK_NAME)
+
+    def toggle_pane(self, name: PaneName) -> None:
+        """Close a pane, or open it again."""
+        self.panes.toggle(name)
+
+    def tear_off_pane(self, name: PaneName) -> None:
+        """Make a pane a window of its own, or put it back."""
+        self.panes.tear_off(name)
+
+    def reset_panes(self) -> None:
+        """Put every pane where it stands at first."""
+        self.panes.reset()
+
     def enlarge_views(self) -> None:
-        """Give the run's views all the room, or share it with the tree again."""
-        self._upper.setVisible(not self._upper.isVisible())
+        """Give the run's views all the room, or share it with the other panes again."""
+        self.maximise_pane("run")
+
+    def maximise_pane(self, name: PaneName | None) -> None:
+        """Give a pane all the room, ``None`` the middle; a second time all are there again."""
+        self.panes.maximise(name)
 
     def focus_filter(self) -> None:
         """Put the cursor into the tree's filter."""
@@ -193,12 +232,16 @@ class MainWindow(QMainWindow):
         self.stop(0)
         super().closeEvent(event)
 
-    def _make_content(self) -> QWidget:
-        self._upper = upper = QSplitter(Qt.Orientation.Horizontal)
-        upper.addWidget(ModuleTreePanel(self.workspace))
-        upper.addWidget(DetailTabs(self.workspace))
-        upper.setChildrenCollapsible(False)
-        upper.setSizes([745, 615])
+    def _make_middle(self) -> QWidget:
+        middle = QWidget()
+        layout = QVBoxLayout(middle)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(RandomBanner(self.workspace))
+        layout.addWidget(DetailTabs(self.workspace), 1)
+        return middle
+
+    def _make_panes(self) -> Panes:
         lower = QWidget()
         self._lower = layout = QVBoxLayout(lower)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -206,18 +249,31 @@ class MainWindow(QMainWindow):
         layout.addWidget(HubBar(self.workspace))
         layout.addWidget(self._sentence_bar)
         layout.addStretch()  # without a run the sentence stays above
-        self._rows = QSplitter(Qt.Orientation.Vertical)
-        self._rows.addWidget(upper)
-        self._rows.addWidget(lower)
-        self._rows.setChildrenCollapsible(False)
-        self._rows.setStretchFactor(0, 1)
-        content = QWidget()
-        below = QVBoxLayout(content)
-        below.setContentsMargins(0, 0, 0, 0)
-        below.setSpacing(0)
-        below.addWidget(RandomBanner(self.workspace))
-        below.addWidget(self._rows, 1)
-        return content
+        panes = (
+            Pane("structure", self.tr("Structure"), ModuleTreePanel(self.workspace)),
+            Pane("module", self.tr("Module"), Inspector(self.workspace)),
+            Pane("run", self.tr("Run"), lower, has_title=False),
+        )
+        made = Panes(self, panes)
+        made.set_shown(False)
+        return made
+
+    def _make_bar(self, icon: QIcon) -> TopBar:
+        menu = QMenu(self)
+        for each in self._menus.all:
+            menu.addMenu(each)
+        models = QMenu(self)
+        self._menus.offer(models, MODELS)
+        path = (
+            HistoryButtons(self.workspace),
+            Breadcrumb(self.workspace),
+            PaletteField(self.finder),
+        )
+        parts = BarParts(models, menu, path, self.toggle_theme, self.choose_report)
+        bar = TopBar(self.workspace, icon, parts)
+        self.addToolBar(bar)
+        self.menuBar().hide()
+        return bar
 
     def _build_run_panel(self) -> None:
         """Build what a run is shown in; its plots take longer to import than all the rest."""
@@ -233,18 +289,25 @@ class MainWindow(QMainWindow):
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture
         assert architecture is not None
-        self._pages.setCurrentIndex(1)
-        self._upper.show()
+        if self._pages.currentIndex() == 0:
+            self._pages.setCurrentIndex(1)
+            self.panes.set_shown(True)
+            self._focus_tree()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
     def _on_run(self) -> None:
-        if self.workspace.runs.run is not None and self._rows.sizes()[1] < self.height() // 4:
-            total = sum(self._rows.sizes())
-            self._rows.setSizes([total * 52 // 100, total * 48 // 100])
+        if self.workspace.runs.run is not None:
+            self.panes.share_height()
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":
             self.set_appearance("system")
+
+    def _focus_tree(self) -> None:
+        """Have the keys go to the tree, if they go nowhere yet."""
+        tree = self.findChild(QTreeView, "moduleTree")
+        if isinstance(tree, QTreeView) and not isinstance(self.focusWidget(), QLineEdit):
+            tree.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _focus(self, name: str) -> None:
         edit = self.findChild(QLineEdit, name)

@@ -23,6 +23,7 @@ class Menus:
         self._choices: list[_ChoiceMenu] = []
         bar = window.menuBar()
         menus = {title: bar.addMenu(translate("actions", title)) for title in MENUS}
+        self.all = tuple(menus.values())
         for menu in menus.values():
             menu.setToolTipsVisible(True)
             menu.aboutToShow.connect(self._on_show)
@@ -49,6 +50,17 @@ class Menus:
     def action(self, name: str) -> QAction:
         """Return the action of that name, for a button that does the same."""
         return next(made for entry, made in self._actions if entry.name == name)
+
+    def offer(self, menu: QMenu, names: Sequence[str]) -> None:
+        """Offer actions and choices of these names in another menu too; "" is a line."""
+        made = {entry.name: action for entry, action in self._actions}
+        made |= {choice.name: choice.action for choice in self._choices}
+        for name in names:
+            if name:
+                menu.addAction(made[name])
+            else:
+                menu.addSeparator()
+        menu.aboutToShow.connect(self._on_show)
 
     def update(self) -> None:
         """Let be chosen what can be done now, and mark what is chosen."""
@@ -86,6 +98,16 @@ class _ChoiceMenu:
         self._menu = above.addMenu(title_of(choice))
         self._menu.setObjectName(choice.name)
         self._group = QActionGroup(self._menu)
+
+    @property
+    def name(self) -> str:
+        """The object name of the menu."""
+        return self._choice.name
+
+    @property
+    def action(self) -> QAction:
+        """What the menu is opened by, which another menu may have too."""
+        return self._menu.menuAction()
 
     def update(self) -> None:
         """Offer what there is now, unless asking for it is slow."""

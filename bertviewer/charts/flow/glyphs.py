@@ -7,7 +7,8 @@ from bertviewer.charts.flow.drawing import Form, Label, Measure, Placed, Rect, S
 from bertviewer.charts.flow.feed_forwards import feed_forward, is_feed_forward
 from bertviewer.charts.flow.hangers import POSITION_BIAS
 from bertviewer.charts.flow.lettering import cut_in_middle, named
-from bertviewer.charts.flow.words import NORMS, SIGNS, Words
+from bertviewer.charts.flow.words import SIGNS, Words
+from bertviewer.charts.parts import NORMS
 from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.architecture.flow import Node
 
