@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from math import ceil, copysign, floor, log10, sqrt
+from string import digits
 
 import numpy as np
 import pyqtgraph as pg
@@ -53,7 +54,10 @@ class ColorAxis(NumberAxis):
             # Those of the ends alone may have more digits.
             unit, places = self._at_ends()
             texts += self.tickStrings(places, 1.0, unit)
-        wide = map(metrics.horizontalAdvance, texts)
+        # Another bar has other digits, as many, and no digit is wider than this one.
+        widest = max(digits, key=metrics.horizontalAdvance)
+        all_widest = str.maketrans(dict.fromkeys(digits, widest))
+        wide = [metrics.horizontalAdvance(text.translate(all_widest)) for text in texts]
         self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(max(wide, default=0.0)))
 
     def tickValues(

@@ -17,6 +17,7 @@ from bertviewer.ui import jobs
 from bertviewer.ui.background.idle_work import IdleWork, Step
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.history import History
 from bertviewer.ui.next_run import NextRun
 from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
@@ -33,6 +34,8 @@ class Workspace(QObject):
 
     The signals say that a part of the state is new; what it is stands in the attributes.
     ``views_wanted``: a run is about to come, or all is there that its views are drawn with.
+    ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
+    that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers.
     """
 
     architecture_changed = Signal()
@@ -44,6 +47,9 @@ class Workspace(QObject):
     exported = Signal(str)
     saved = Signal(str)
     weights_arrived = Signal()
+    page_wanted = Signal(str)
+    tensor_wanted = Signal(str)
+    statistic_wanted = Signal(str)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -58,6 +64,7 @@ class Workspace(QObject):
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
         self.selection = Selection(self)
+        self.history = History(self.selection, self)
         self.runs = Runs(self)
         self.next_run = NextRun(self)
         self.scheduler = Scheduler(worker, self)
@@ -139,6 +146,8 @@ class Workspace(QObject):
 
     def _on_opened(self, opened: jobs.Opened) -> None:
         self._model = self.requests.model = model = opened.model
+        if self.source is None or replace(self.source, task=model.source.task) != model.source:
+            self.history.forget()  # its places are not this model's
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)
         self._idle_work.hold()

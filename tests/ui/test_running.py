@@ -18,8 +18,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.overview_tab import OverviewTab
 from bertviewer.ui.sentence_bar import SentenceBar
 from tests.patient_bot import PATIENCE
 from tests.ui.finding import bring_view, find, last_run
@@ -125,7 +125,7 @@ def test_the_overview_writes_a_minus_as_the_charts_do(
     demo_window.set_sentence("a test", None)
     demo_window.run()
     idle(demo_window, worker, qtbot)
-    texts = [label.text() for label in find(demo_window, OverviewTab).findChildren(QLabel)]
+    texts = [label.text() for label in find(demo_window, Inspector).findChildren(QLabel)]
     lowest = texts[texts.index("min") + 1]
     assert lowest.startswith("−")
     assert float(lowest.replace("−", "-")) < 0

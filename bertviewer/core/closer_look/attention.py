@@ -7,17 +7,26 @@ under transformers' eager implementation, which is the one that shows them.
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_maps import AttentionMaps, head_distances, head_entropies
+from bertviewer.core.analysis.attention_maps import (
+    AttentionMaps,
+    Probabilities,
+    head_distances,
+    head_entropies,
+    masked_by_pattern,
+)
 from bertviewer.core.analysis.attention_places import attention_paths, places_of
 from bertviewer.core.checking.arithmetic import rounded
 from bertviewer.core.checking.attention import ATTENTIONS
+from bertviewer.core.checking.check import BUILT_OTHERWISE
 from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
 from bertviewer.core.checking.other_attention import EAGER
 from bertviewer.core.checking.recomputations import recomputation
@@ -28,21 +37,10 @@ from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention
-from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.replay import reporting, taken_by
-
-# What comes of a stranger's module that carries a known name and is built otherwise, or cannot be
-# called alone.
-_BUILT_OTHERWISE = (
-    UserError,
-    NoRecomputationError,
-    LookupError,
-    TypeError,
-    ValueError,
-    RuntimeError,
-    AttributeError,
-)
+from bertviewer.core.system.log import write_log
 
 
 def attention_of(
@@ -72,7 +70,7 @@ def attention_of(
     number = range(calls)[call]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
-    weights = _weights(model, kept, path, progress, number=number, calls=calls)
+    weights, hidden = _weights(model, kept, path, progress, number=number, calls=calls)
     queries, keys, is_cross = places_of(
         run, path, bool(model.architecture.config.get("is_encoder_decoder"))
     )
@@ -89,32 +87,51 @@ def attention_of(
         key_tokens=keys,
         entropies=head_entropies(found),
         distances=None if is_cross else head_distances(found),
+        masked=_masked(found, hidden),
     )
+
+
+def _masked(probabilities: Probabilities, hidden: Tensor | None) -> NDArray[np.bool_] | None:
+    """Return the cells that a mask hides, by the mask itself or else by what it leaves of them."""
+    if hidden is None:
+        return masked_by_pattern(probabilities)
+    shape = probabilities.shape
+    table = hidden[0] if hidden.dim() == 4 else hidden
+    masked = np.broadcast_to(table.cpu().numpy(), shape)
+    if not masked.any():
+        return None
+    # A query from which everything is hidden looks at all alike.
+    seen = probabilities > 0
+    return masked & ~seen if (masked & seen).any() else masked
 
 
 def _weights(
     model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
-) -> Tensor:
-    """Return the probabilities [1, A, S_q, S_k] in one of the calls."""
-    attention = model.module(random_weights=True).get_submodule(path)
+) -> tuple[Tensor, Tensor | None]:
+    """Return the probabilities [1, A, S_q, S_k] in one of the calls, and where masks are known."""
+    attention = model.running_module.get_submodule(path)
     if kind_of(CLASSES.get(type(attention).__name__)) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
-        with suppress(*_BUILT_OTHERWISE):
+        try:
             taken = taken_by(model, kept, path, progress, number=number, count=calls)
             return _recomputed(model, attention, path, taken)
+        except (UserError, NoRecomputationError, *BUILT_OTHERWISE) as error:
+            write_log(f"{path!r}: its attention is not calculated: {error!r}")
     seen = _seen_eagerly(model, kept, path, progress)
     for tensor in tensors_in(seen[number].output):
         # XLNet's has the batch and the heads behind the tokens.
         for weights in (tensor, tensor.permute(2, 3, 0, 1) if tensor.dim() == 4 else tensor):
             if _are_probabilities(weights):
-                return weights
+                return weights, None
     raise UserError(
         f"{path}: {type(attention).__name__} does not give how much each token looks at each other"
     )
 
 
-def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call) -> Tensor:
-    """Calculate the probabilities in float32 from what the module took.
+def _recomputed(
+    model: LoadedModel, attention: nn.Module, path: str, call: KeptCall
+) -> tuple[Tensor, Tensor]:
+    """Calculate the probabilities in float32 from what the module took, and what masks hide.
 
     Raises:
         NoRecomputationError: the module is built otherwise than its class says.
@@ -123,7 +140,7 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call)
     parameter = next(iter(attention.parameters()))
     arithmetic = rounded(parameter.dtype)
     nodes = {node.path: node for node in architecture.modules}
-    module = model.module(random_weights=True)
+    module = model.running_module
     evaluator = Setting(module, architecture, nodes, arithmetic, recomputation, CLASSES).evaluator(
         path
     )
@@ -131,10 +148,14 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: Call)
     # Masks and tables that the calculation makes itself belong to where the weights are.
     with torch.no_grad(), parameter.device:
         args, kwargs = arithmetic.take(call.args), arithmetic.take(dict(call.kwargs))
-        return kind.read(evaluator, *args, **kwargs).weights(evaluator)
+        read = kind.read(evaluator, *args, **kwargs)
+        weights, hidden = read.weights(evaluator), read.hidden()
+        return weights, torch.zeros_like(weights, dtype=torch.bool) if hidden is None else hidden
 
 
-def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> list[Call]:
+def _seen_eagerly(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress
+) -> list[KeptCall]:
     """Run the whole model again as it calculates attention step by step.
 
     The layers cannot be called alone here: the masks that they took are those of the run's own
@@ -143,7 +164,7 @@ def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progre
     Raises:
         UserError: the model does not run that way.
     """
-    module = model.module(random_weights=True)
+    module = model.running_module
     choose_attention(module, kept.inputs)
     parameters = inspect.signature(module.forward).parameters.values()
     takes = any(p.name == "output_attentions" or p.kind == p.VAR_KEYWORD for p in parameters)

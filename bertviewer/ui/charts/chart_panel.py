@@ -125,8 +125,7 @@ class ChartPanel(QWidget):
             self._add_column("A", self._go_from_a)
         if is_double != self._is_double:
             self._fill_menu(is_double)
-        # A's chart comes first where there are two.
-        shown, other, *_ = [*reversed(charts), None, None]
+        shown, other, *_ = [*charts, None, None]
         self._plots.show_charts(shown, other)
         self._value.hide()
         self._pages.setCurrentIndex(0)

@@ -28,12 +28,12 @@ QPushButton:hover, QComboBox:hover {{ background: {theme.hover}; }}
 QPushButton:pressed, QPushButton:checked {{ background: {pressed}; }}
 QPushButton:focus, QComboBox:focus {{ border: 1px solid {theme.accent}; }}
 QPushButton:disabled, QComboBox:disabled {{ color: {disabled}; background: transparent; }}
-QPushButton:default {{
+QPushButton:default, QPushButton[accented="true"] {{
     background: {theme.accent}; color: {theme.on_accent}; border-color: {theme.accent};
 }}
-QPushButton:default:hover {{ background: {accent_hover}; }}
-QPushButton:default:focus {{ border: 1px solid {theme.text}; }}
-QPushButton:default:disabled {{
+QPushButton:default:hover, QPushButton[accented="true"]:hover {{ background: {accent_hover}; }}
+QPushButton:default:focus, QPushButton[accented="true"]:focus {{ border: 1px solid {theme.text}; }}
+QPushButton:default:disabled, QPushButton[accented="true"]:disabled {{
     background: {theme.field}; color: {disabled}; border-color: {theme.line};
 }}
 QComboBox::drop-down {{ border: none; width: 20px; }}
@@ -112,6 +112,19 @@ QSplitter::handle:horizontal {{ width: 1px; }}
 QSplitter::handle:vertical {{ height: 1px; }}
 QSplitter::handle:hover {{ background: {theme.accent}; }}
 
+QMainWindow::separator {{ background: {theme.line}; width: 1px; height: 1px; }}
+QMainWindow::separator:hover {{ background: {theme.accent}; }}
+QToolBar#topBar {{
+    background: {theme.surface}; border: none; border-bottom: 1px solid {theme.line};
+    padding: 0; spacing: 0;
+}}
+#breadcrumb QToolButton {{ padding: 3px 2px; }}
+QToolButton#modelChip {{
+    background: {theme.background}; border: 1px solid {theme.line}; padding: 0;
+}}
+QToolButton#modelChip:hover {{ background: {theme.hover}; }}
+QToolButton#modelChip:focus {{ border-color: {theme.accent}; }}
+
 QProgressBar {{ background: {pressed}; border: none; border-radius: 2px; }}
 QProgressBar::chunk {{ background: {theme.accent}; border-radius: 2px; }}
 
@@ -124,7 +137,9 @@ QMenu::item:selected {{ background: {theme.selection}; color: {theme.text}; }}
 QMenu::item:disabled {{ color: {disabled}; }}
 QMenu::separator {{ height: 1px; background: {theme.line}; margin: 4px 6px; }}
 
-QStatusBar {{ background: {theme.surface}; border-top: 1px solid {theme.line}; }}
+QStatusBar {{
+    background: {theme.surface}; border-top: 1px solid {theme.line}; padding-right: 12px;
+}}
 QStatusBar::item {{ border: none; }}
 QGroupBox {{ border: none; margin-top: 18px; }}
 QGroupBox::title {{ subcontrol-origin: margin; left: 0; color: {theme.muted}; }}

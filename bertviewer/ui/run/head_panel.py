@@ -6,7 +6,7 @@ from math import log
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import head_chart
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.attention_pair import AttentionPair
 from bertviewer.ui.translation import translate
@@ -18,7 +18,7 @@ class HeadPanel(QWidget):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._panel = ChartPanel(workspace, "", GridPlot)
+        self._panel = ChartPanel(workspace, "", TokenMatrix)
         self._panel.plot.setObjectName("headPlot")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -55,6 +55,7 @@ class LayersView(View):
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         escape.activated.connect(workspace.selection.clear_feature)
         self._controls.changed.connect(self._show)
+        workspace.statistic_wanted.connect(self._controls.choose_statistic)
         self._outliers.changed.connect(self._on_outliers)
         self._measures.changed.connect(self._show)
         self._measures.late.connect(self._show_wait)

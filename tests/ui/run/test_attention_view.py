@@ -9,8 +9,10 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
-from bertviewer.plots.grid_plot import GridPlot, PairGrid
+from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from tests.plots.looking import click, pixel
@@ -19,6 +21,7 @@ from tests.ui.run.attention_window import (
     A,
     B,
     Settle,
+    cell_pixel,
     charts,
     choice,
     choose,
@@ -94,8 +97,8 @@ def test_a_click_on_a_head_shows_it(shown: MainWindow, settle: Settle) -> None:
 
 
 def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -> None:
-    plot = find(shown, GridPlot, "headPlot")
-    click(plot, pixel(plot, 1.5, 5.5))
+    plot = find(shown, TokenMatrix, "headPlot")
+    click(plot, cell_pixel(plot, 5, 1))
     settle()
     assert shown.workspace.selection.token == 5
     assert plot.chart is not None
@@ -179,17 +182,17 @@ def test_a_run_that_is_gone_is_forgotten(shown: MainWindow, settle: Settle) -> N
 def test_what_cannot_be_shown_says_why(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = jobs.attention_job
+    known = attention_request.attention_job
 
     def refuse(*_: Any) -> None:
         raise UserError("<b> is no attention")
 
-    monkeypatch.setattr(jobs, "attention_job", refuse)
+    monkeypatch.setattr(attention_request, "attention_job", refuse)
     choose(shown, settle, "layer 3")
     assert "<b> is no attention" in titles(shown)
     assert not charts(shown, "headGrid")
     assert find(shown, QLabel, "mostAttended").text() == ""
-    monkeypatch.setattr(jobs, "attention_job", known)
+    monkeypatch.setattr(attention_request, "attention_job", known)
     choose(shown, settle, "layer 4")
     assert heads(shown).values == pytest.approx(eager(B)[4], abs=1e-5)
     assert head(shown).values == pytest.approx(eager(B)[4][0], abs=1e-5)
