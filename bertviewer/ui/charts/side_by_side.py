@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from bertviewer.charts.chart import Chart, GridChart, HeadsChart
 from bertviewer.charts.comparison import common_title
+from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
@@ -13,7 +14,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.token_matrix import TokenMatrix
 
-ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix
+ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix | ArcPlot
 
 
 class Column(QWidget):
@@ -93,10 +94,8 @@ class SideBySide(QWidget):
 
 def _align(plot: ChartPlot, other: ChartPlot, are_alike: bool) -> None:
     """Have a plot leave as much room for its names as one beside it, of the same kind."""
-    if isinstance(plot, GridPlot) and isinstance(other, GridPlot):
-        plot.align(other if are_alike else None)
-    if isinstance(plot, TokenMatrix) and isinstance(other, TokenMatrix):
-        plot.align(other if are_alike else None)
+    if isinstance(plot, GridPlot | TokenMatrix) and type(other) is type(plot):
+        plot.align(other if are_alike else None)  # type: ignore[arg-type]
 
 
 def _common(a: Chart | None, b: Chart | None) -> str | None:
