@@ -28,7 +28,7 @@ class KeepButton(QPushButton):
 
     def _update(self) -> None:
         watched = self._workspace.runs.watched
-        self.setEnabled(watched is not None and watched is not self._workspace.runs.run_a)
+        self.setEnabled(watched is not None and watched is not self._workspace.runs.watched_a)
 
 
 class CompareBar(QWidget):
@@ -66,7 +66,7 @@ class CompareBar(QWidget):
         self._update()
 
     def _update(self) -> None:
-        run_a = self._workspace.runs.run_a
+        run_a = self._workspace.runs.watched_a
         self.setVisible(run_a is not None)
         if run_a is not None:
             sentence = run_a.run.sentence
