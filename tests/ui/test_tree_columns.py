@@ -175,7 +175,7 @@ def test_the_window_before_and_after_a_run(
     assert view.isColumnHidden(OUTPUT_SHAPE)
     assert view.horizontalScrollBar().maximum() == max(0, least(view) - view.viewport().width())
     demo_window.workspace.run_sentence(Sentence("a test"), random_weights=False)
-    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=30_000)
+    qtbot.waitUntil(lambda: is_drawn(demo_window))
     assert not view.isColumnHidden(OUTPUT_SHAPE)
     assert view.horizontalScrollBar().maximum() == max(0, least(view) - view.viewport().width())
     assert sum(widths(view)) == max(least(view), view.viewport().width())
