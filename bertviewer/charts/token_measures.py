@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal
 
+from bertviewer.charts.levels import widened
 from bertviewer.charts.naming import names_of_states
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -112,7 +113,8 @@ def no_measure(translate: Translate = english) -> TokenMeasure:
 def _of_amounts(name: MeasureName, title: str, values: Sequence[float | None]) -> TokenMeasure:
     kept = tuple(value if value is not None and isfinite(value) else None for value in values)
     amounts = [value for value in kept if value is not None]
-    bounds = (min(amounts), max(amounts)) if amounts else (0.0, 1.0)
+    # What is equal but for rounding has one colour.
+    bounds = widened(min(amounts), max(amounts)) if amounts else (0.0, 1.0)
     return TokenMeasure(name, title, kept, bounds)
 
 

@@ -26,8 +26,8 @@ class LabelAxis(Axis):
 
     Below a plot they stand upright as soon as one is wider than its cell. Where there is still
     no room for all of them, only every second, third … is shown. They get as much height as those
-    that are shown take. Where they repeat what stands elsewhere they are ``is_flat``: never upright
-    as long as each has room for a few letters.
+    that are shown take. Where they repeat what stands elsewhere they are ``is_flat``: they lie,
+    cut to a few letters.
     """
 
     def __init__(self, orientation: str) -> None:
@@ -78,9 +78,8 @@ class LabelAxis(Axis):
             self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(self._widest))
             return
         width = self.size().width()
-        cell = width / len(self._labels)
-        if self.is_flat and cell >= LEAST_CELL:
-            self._lie(cell)
+        if self.is_flat:
+            self._lie(width)
             return
         is_crowded = self._step(width, self._widest + GAP) > 1
         self._upright = is_crowded and not self._is_short
@@ -95,14 +94,15 @@ class LabelAxis(Axis):
         if self._beside is not None:
             self._beside._take_height()
 
-    def _lie(self, cell: float) -> None:
-        """Lay all labels flat, each cut to its cell."""
+    def _lie(self, width: float) -> None:
+        """Lay labels flat, each cut to its cell, or every second, third … to so many cells."""
         self._upright = False
         metrics = QFontMetricsF(self.font())
+        step = self._step(width, LEAST_CELL)
+        room = step * width / len(self._labels) - 2
         cut = Qt.TextElideMode.ElideRight
-        self.setTicks(
-            [[(at, metrics.elidedText(text, cut, cell - 2)) for at, text in self._labels]]
-        )
+        shown = self._chosen(step)
+        self.setTicks([[(at, metrics.elidedText(text, cut, room)) for at, text in shown]])
         self._needed = metrics.height()
         self._take_height()
 

@@ -3,11 +3,13 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QCheckBox,
     QHBoxLayout,
     QProgressBar,
     QPushButton,
     QSizePolicy,
+    QStackedWidget,
     QToolTip,
     QVBoxLayout,
     QWidget,
@@ -63,6 +65,7 @@ class SentenceBar(QWidget):
         self._cancel = QPushButton(self.tr("Cancel"))
         self._cancel.setObjectName("cancelButton")
         self._cancel.setToolTip(self.tr("Stop what is going on (Ctrl+.)"))
+        self._place = QStackedWidget()
         self._progress = _progress_bar()
         self._arrange()
 
@@ -122,8 +125,10 @@ class SentenceBar(QWidget):
         fields.addWidget(self._add)
         fields.addWidget(self._random)
         fields.addWidget(self._keep)
-        fields.addWidget(self._run)
-        fields.addWidget(self._cancel)
+        self._place.addWidget(self._run)
+        self._place.addWidget(self._cancel)
+        self._place.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        fields.addWidget(self._place)
         for edit in (self._sentence, self._pair):
             edit.setMinimumWidth(80)
         layout = QVBoxLayout(self)
@@ -131,10 +136,6 @@ class SentenceBar(QWidget):
         layout.setSpacing(0)
         layout.addLayout(fields, 1)
         layout.addWidget(self._progress)
-        # Either is where the other was.
-        width = max(self._run.sizeHint().width(), self._cancel.sizeHint().width())
-        self._run.setMinimumWidth(width)
-        self._cancel.setMinimumWidth(width)
         self.setMinimumHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
@@ -197,24 +198,26 @@ class SentenceBar(QWidget):
 
     def _on_activity(self) -> None:
         activity = self._workspace.scheduler.activity
-        self._update()
-        self._show_cancel(bool(activity))
+        if activity:
+            self._cancel.setEnabled(True)
+            self._put_in_place(self._cancel)
+            self._update()
+        else:
+            self._update()
+            self._put_in_place(self._run)
+            self._cancel.setEnabled(False)
         # A download has a bar of its own.
         self._progress.setVisible(activity not in ("", "download"))
         # Of unknown length until the first report.
         self._progress.setRange(0, 0)
 
-    def _show_cancel(self, is_busy: bool) -> None:
-        """Have Cancel stand in place of Run while something goes on, and keep the focus there."""
-        self._cancel.setEnabled(is_busy)
-        shown, hidden = (self._cancel, self._run) if is_busy else (self._run, self._cancel)
-        had_focus = hidden.hasFocus() or any(
-            child.hasFocus() for child in hidden.findChildren(QWidget)
-        )
-        shown.show()
+    def _put_in_place(self, button: QWidget) -> None:
+        """Have Run or Cancel stand where the other stood, with the focus if that had it."""
+        focus = QApplication.focusWidget()
+        had_focus = focus is not None and self._place.isAncestorOf(focus)
+        self._place.setCurrentWidget(button)
         if had_focus:
-            shown.setFocus(Qt.FocusReason.OtherFocusReason)
-        hidden.hide()
+            button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_progress(self, done: int, total: int, _label: str) -> None:
         if self._workspace.scheduler.activity:

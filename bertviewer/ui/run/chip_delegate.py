@@ -24,13 +24,13 @@ _Role = Qt.ItemDataRole
 
 
 class ChipDelegate(QStyledItemDelegate):
-    """``second`` is the token at which a second sentence begins, which a line sets off."""
+    """``starts`` are the tokens at which a further text begins, which a line sets off."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.theme: Theme = LIGHT
         self.measure: TokenMeasure = no_measure()
-        self.second: int | None = None
+        self.starts: frozenset[int] = frozenset()
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         """Return the room of a chip and of the gap before it; Qt calls it."""
@@ -43,10 +43,12 @@ class ChipDelegate(QStyledItemDelegate):
         """Draw one chip; Qt calls it."""
         theme, gap = self.theme, self._gap(index)
         is_chosen = bool(option.state & QStyle.StateFlag.State_Selected)
-        box = QRectF(option.rect).adjusted(gap, GRID / 2, 0, -GRID / 2)
+        # The view gives a chip all the height that it has itself.
+        left, top = option.rect.left() + gap, option.rect.top() + GRID / 2
+        box = QRectF(left, top, option.rect.width() - gap, ROW)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if index.row() == self.second:
+        if index.row() in self.starts:
             x = option.rect.left() + (gap + GAP) / 2 - RING
             painter.setPen(QPen(QColor(theme.faint), 1))
             painter.drawLine(round(x), round(box.top()), round(x), round(box.bottom()))
@@ -82,7 +84,7 @@ class ChipDelegate(QStyledItemDelegate):
         return own if isinstance(own, QColor) else QColor(self.theme.text)
 
     def _gap(self, index: _Index) -> int:
-        if index.row() == self.second and index.row():
+        if index.row() in self.starts:
             return PAIR_GAP
         is_piece, _ = index.data(JOIN_ROLE)
         return (JOIN_GAP if is_piece else GAP) if index.row() else 0

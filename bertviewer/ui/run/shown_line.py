@@ -44,9 +44,10 @@ class ShownLine(QFrame):
         layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
         layout.setSpacing(2 * GRID)
         layout.addWidget(self._stale)
-        layout.addWidget(self._shown, 3)
-        layout.addWidget(self._notes, 2)
-        layout.addWidget(self._compare, 3)
+        layout.addWidget(self._shown)
+        layout.addWidget(self._notes)
+        layout.addStretch(1)
+        layout.addWidget(self._compare)
         layout.addWidget(self._again)
         self._again.clicked.connect(workspace.run_next)
         workspace.next_run.changed.connect(self._update)
@@ -60,7 +61,7 @@ class ShownLine(QFrame):
     @property
     def is_long(self) -> bool:
         """Whether it needs a line of its own: there is more than the sentence."""
-        return bool(self._notes.text()) or self._workspace.runs.run_a is not None
+        return bool(self._notes.text()) or self._workspace.runs.watched_a is not None
 
     @property
     def is_stale(self) -> bool:
