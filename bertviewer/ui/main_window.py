@@ -47,6 +47,7 @@ from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
+from bertviewer.ui.tree_heading import TreeHeading
 from bertviewer.ui.welcome.answer_bar import AnswerBar
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage
@@ -59,6 +60,11 @@ DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
 MODELS = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
 """What the chip of the open model offers."""
+OF_A_ROW = (
+    *("showMap", "showTensors", "showSource", "checkModule", ""),
+    *("copyPath", "copyPython", "copyRowCsv", "copyRowMarkdown"),
+)
+"""What a row of the tree offers."""
 _FRAME = QSize(0, 32)
 """What the desktop draws around a window, as far as that can be known before it does."""
 
@@ -258,8 +264,9 @@ class MainWindow(QMainWindow):
         layout.addWidget(self._run_area, 1)
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
+        tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
         panes = (
-            Pane("structure", self.tr("Structure"), tree, tree.heading),
+            Pane("structure", self.tr("Structure"), tree, TreeHeading(self.workspace)),
             Pane("module", self.tr("Module"), Inspector(self.workspace)),
             Pane("run", self.tr("Run"), lower, has_title=False),
         )
