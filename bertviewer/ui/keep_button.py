@@ -21,4 +21,4 @@ class KeepButton(QPushButton):
 
     def _update(self) -> None:
         watched = self._workspace.runs.watched
-        self.setEnabled(watched is not None and watched is not self._workspace.runs.run_a)
+        self.setEnabled(watched is not None and watched is not self._workspace.runs.watched_a)

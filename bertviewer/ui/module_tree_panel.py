@@ -66,8 +66,10 @@ class ModuleTreePanel(QWidget):
     @no_search_for_garbage()
     def apply_filter(self, text: str) -> None:
         """Show the modules that fit what somebody typed, and those above; all for an empty text."""
-        was_filtered = bool(self._model.filter.terms)
-        if not was_filtered:
+        if not text and not self._model.filter.terms:
+            self._show_result()  # it is whole
+            return
+        if not self._model.filter.terms:
             self._open_before = self._open_rows()
         # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
         self._model.set_filter(text)

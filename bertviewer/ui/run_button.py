@@ -69,7 +69,7 @@ class RunButton(QWidget):
         again.triggered.connect(workspace.run_next)
         keep = menu.addAction(self.tr("Keep this run as A"))
         keep.setObjectName("keepChoice")
-        keep.setEnabled(runs.watched is not None and runs.watched is not runs.run_a)
+        keep.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)
         keep.triggered.connect(runs.keep)
         menu.addSection(self.tr("Weights"))
         group = QActionGroup(menu)

@@ -47,7 +47,7 @@ class CompareBar(QWidget):
         self._update()
 
     def _update(self) -> None:
-        run_a = self._workspace.runs.run_a
+        run_a = self._workspace.runs.watched_a
         self.setVisible(run_a is not None)
         if run_a is not None:
             sentence = run_a.run.sentence

@@ -73,7 +73,7 @@ class NormsGrid(ChartPanel):
         self, what: object, make: Callable[[WatchedRun], GridChart], partners: Partners
     ) -> None:
         workspace, before = self._workspace, self._drawn
-        b, a = workspace.runs.watched, workspace.runs.run_a
+        b, a = workspace.runs.watched, workspace.runs.watched_a
         self._drawn = b, a, workspace.runs.comparison, what
         if b is not None and self._drawn != before:
             self.show_charts(make(b), None if a is None else make(a), partners)

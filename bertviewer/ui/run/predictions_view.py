@@ -105,7 +105,7 @@ class PredictionsView(View):
             self._offer_heads(run, architecture)
 
     def _show_classes(self, b: Said, architecture: Architecture) -> None:
-        run_a, watched = self.workspace.runs.run_a, self.workspace.runs.watched
+        run_a, watched = self.workspace.runs.watched_a, self.workspace.runs.watched
         shown = watched, run_a, self.workspace.runs.comparison
         if shown == self._shown:
             # 512 tokens take a while to draw.
@@ -118,7 +118,7 @@ class PredictionsView(View):
 
     def partners(self, rows: bool = False, columns: bool = True) -> Partners:
         """Return which tokens are the same; long texts take a while, and are compared once."""
-        key = self.workspace.runs.run_a, self.workspace.runs.watched, rows, columns
+        key = self.workspace.runs.watched_a, self.workspace.runs.watched, rows, columns
         if self._partners is None or self._partners[0] != key:
             self._partners = key, super().partners(rows, columns)
         return self._partners[1]
@@ -130,7 +130,7 @@ class PredictionsView(View):
         self._classes.forget()
 
     def _on_comparison(self) -> None:
-        if self.workspace.runs.run_a is None:
+        if self.workspace.runs.watched_a is None:
             self._forget()
 
     def _randomness(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:

@@ -61,7 +61,7 @@ class ShownLine(QFrame):
     @property
     def is_long(self) -> bool:
         """Whether it needs a line of its own: there is more than the sentence."""
-        return bool(self._notes.text()) or self._workspace.runs.run_a is not None
+        return bool(self._notes.text()) or self._workspace.runs.watched_a is not None
 
     @property
     def is_stale(self) -> bool:

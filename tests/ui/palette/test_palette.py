@@ -12,7 +12,7 @@ from bertviewer.ui.look.appearance import stored_appearance
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
 from bertviewer.ui.palette.popup import PalettePopup
-from tests.ui.finding import find, is_drawn
+from tests.ui.finding import activate, find, is_drawn
 
 Type = Callable[[str], None]
 
@@ -20,7 +20,7 @@ Type = Callable[[str], None]
 @pytest.fixture
 def type_in(demo_window: MainWindow, qtbot: QtBot) -> Type:
     """Return what opens the palette over the demo and types."""
-    qtbot.waitActive(demo_window)
+    activate(demo_window, qtbot)
 
     def type_in(text: str) -> None:
         qtbot.keyClick(demo_window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
@@ -202,7 +202,7 @@ def test_a_turn_to_something_else_closes_it(demo_window: MainWindow, type_in: Ty
 
 
 def test_it_opens_without_a_model(window: MainWindow, qtbot: QtBot) -> None:
-    qtbot.waitActive(window)
+    activate(window, qtbot)
     find(window, QAction, "palette").trigger()
     qtbot.keyClicks(find(window, QLineEdit, "paletteEdit"), "gpt2")
     qtbot.waitUntil(lambda: not find(window, PalettePopup).is_searching)
