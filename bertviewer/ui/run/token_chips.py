@@ -10,11 +10,10 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView, QWidge
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID, ROW, Theme
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
-from bertviewer.core.analysis.token_classes import text_starts
-from bertviewer.ui.run.chip_delegate import ChipDelegate
+from bertviewer.ui.run.chip_delegate import ChipDelegate, chips_of
 from bertviewer.ui.tables import Index
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.token_rows import TOKEN, TokenRows
+from bertviewer.ui.token_rows import TOKEN, TokenRows, joined
 from bertviewer.ui.workspace import Workspace
 
 SCROLL_BAR = 10
@@ -69,7 +68,8 @@ class TokenChips(QListView):
     def show_run(self) -> None:
         """Show the tokens of the last run, in place of those before."""
         run = self._workspace.runs.run
-        self._delegate.starts = frozenset(() if run is None else text_starts(run.tokens))
+        tokens = () if run is None else run.tokens
+        self._delegate.chips = chips_of(tokens, joined(tokens))
         self._rows.set_run(run)
         self.scrollToTop()
         self.horizontalScrollBar().setValue(0)
