@@ -14,6 +14,7 @@ from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.token_classes import text_starts
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.fonts import weighted
+from bertviewer.ui.translation import translate
 
 LONGEST = 24  # letters of a chip; its tip has the whole
 PADDING = 9
@@ -59,7 +60,7 @@ class ChipDelegate(QStyledItemDelegate):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.theme: Theme = LIGHT
-        self.measure: TokenMeasure = no_measure()
+        self.measure: TokenMeasure = no_measure(translate)
         self.chips: tuple[Chip, ...] = ()
         self._of = QFont()
         self._fonts: dict[tuple[bool, bool], QFont] = {}

@@ -14,6 +14,7 @@ from bertviewer.ui.run.chip_delegate import ChipDelegate, chips_of
 from bertviewer.ui.tables import Index
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.token_rows import TOKEN, TokenRows, joined
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 SCROLL_BAR = 10
@@ -24,7 +25,7 @@ class ChipRows(TokenRows):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.measure: TokenMeasure = no_measure()
+        self.measure: TokenMeasure = no_measure(translate)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a chip shows; Qt calls it."""
