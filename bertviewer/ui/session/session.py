@@ -10,7 +10,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.pages import PageTabs
 from bertviewer.ui.recent import opened_name
 from bertviewer.ui.session.place import mended_place
-from bertviewer.ui.session.state import ModelState, SessionState, WindowState
+from bertviewer.ui.session.state import ModelState, SessionState, WindowState, kept
 from bertviewer.ui.session.tree import open_again, open_rows
 from bertviewer.ui.workspace import Workspace
 
@@ -49,6 +49,7 @@ class Session(QObject):
 
     def restore(self) -> None:
         """Put the window back to where it was; the rest follows with a model."""
+        self._workspace.next_run.history.set_entries(self.last.history)
         place = self.last.window.place
         if place is not None:
             screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
@@ -84,6 +85,7 @@ class Session(QObject):
             self._model_state() if has_model else self.last.model,
             {**self.last.pages, **(pages if has_model else {})},
             Sentence(self._text("sentenceEdit"), self._text("pairEdit") or None),
+            tuple(filter(kept, self._workspace.next_run.history.entries)),
         )
 
     def _model_state(self) -> ModelState | None:

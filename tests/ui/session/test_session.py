@@ -7,6 +7,7 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QLineEdit, QTabWidget, QTreeView
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.application import make_window
@@ -160,3 +161,14 @@ def test_the_first_start_has_nothing(worker: Worker, qtbot: QtBot) -> None:
     window, session = another(worker, qtbot)
     assert session.source is None
     assert find(window, QLineEdit, "sentenceEdit").text() == ""
+
+
+def test_sentences_that_were_run_are_offered_again(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    session = Session(window, window.workspace)
+    history = (Sentence("one"), Sentence("two", "a pair"))
+    window.workspace.next_run.history.set_entries((*history, Sentence("x" * 100_000)))
+    session.save()
+    again, _ = another(worker, qtbot)
+    assert again.workspace.next_run.history.entries == history
