@@ -155,8 +155,12 @@ class AttentionView(View):
     def _heads_title(self, pair: AttentionPair) -> tuple[str, str]:
         """Return what the small heatmaps are, and what is written above them."""
         if pair.a is not None and self.workspace.runs.comparison == "difference":
-            blank = self.tr("Rows and columns of tokens that A does not have are left blank.")
-            return self.tr("Heads, B − A"), blank
+            tip = self.tr(
+                "Colours are those of one range for all heads: a head with small differences is\n"
+                "pale beside one with large ones. The large head has a range of its own.\n"
+                "Rows and columns of tokens that A does not have are left blank."
+            )
+            return self.tr("Heads, B − A, one range for all"), tip
         tip = self.tr("H is the entropy of a head in nats: 0 where each token looks at one.")
         text = self.tr("H entropy in nats")
         if pair.b.maps.distances is not None:
