@@ -28,10 +28,8 @@ class PairGrid(GridPlot):
         super().__init__(parent)
 
     def mark_spot(self, cell: tuple[int, int] | None) -> None:
-        """Mark a cell, in place of the one marked before."""
-        if cell != self._spot:
-            self._spot = cell
-            self.draw()
+        """Mark a cell, in place of the one marked before; a chart has to follow."""
+        self._spot = cell
 
     def draw(self) -> None:
         """Draw the cells, what stands in them, the colour bar and the axes."""

@@ -113,8 +113,8 @@ class AllHeads(View):
         if shown != self._drawn:
             self._drawn = shown
             charts = [self._chart(run) for run in runs.both]
-            self._panel.show_charts(charts[0], charts[1] if charts[1:] else None, Partners())
             self._show_best()
+            self._panel.show_charts(charts[0], charts[1] if charts[1:] else None, Partners())
         row = self._layers.index(self._current) if self._current in self._layers else None
         for grid in self._grids:
             grid.mark_row(row)
