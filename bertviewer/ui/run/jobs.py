@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bertviewer.charts.attentions import HeadFigures
     from bertviewer.charts.layers import Measured
     from bertviewer.core.activations.activation_run import ActivationRun
     from bertviewer.core.analysis.attention_layers import AttentionLayer
@@ -47,17 +46,6 @@ def find_outliers_job(
 
     progress(0, 0, "Looking for outlier features")
     return outlier_features(run), state_levels(run)
-
-
-def head_figures_job(
-    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
-) -> HeadFigures:
-    """Calculate an attention, and keep just a figure or two of each head."""
-    from bertviewer.charts.attentions import HeadFigures
-    from bertviewer.ui.attention_request import attention_job
-
-    maps = attention_job(layer, model, watched, progress).maps
-    return HeadFigures(maps.entropies, maps.distances)
 
 
 def received_job(

@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
-from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
