@@ -100,7 +100,8 @@ class Coloring:
                 Key(theme.surface, open_),
             )
             return Legend(keys=keys)
-        title = measure_title(self.measure, self._translate)
+        translate = self._translate
+        title = measure_title(self.measure, translate)
         if self._range is None:
             return Legend(title)
         least, most = self._bounds()

@@ -36,8 +36,10 @@ class MapCard(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(canvas)
         self._pages.addWidget(self._message)
+        self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walk through the model (W)"))
+        self.walk.setCheckable(True)
         self._up, self._buttons = self._make_buttons()
-        layout = QVBoxLayout(self)
+        self._layout = layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 8, 10, 6)
         layout.setSpacing(4)
         layout.addLayout(self._head())
@@ -57,6 +59,10 @@ class MapCard(QWidget):
         self._pages.setCurrentIndex(1 if text else 0)
         for button in self._buttons:
             button.setVisible(not text)
+
+    def add_bar(self, bar: QWidget) -> None:
+        """Put a bar between the picture and its legend."""
+        self._layout.insertWidget(self._layout.count() - 1, bar)
 
     def add_page(self, page: QWidget) -> int:
         """Put another picture in place of the canvas; ``show_page`` shows it."""
@@ -87,7 +93,7 @@ class MapCard(QWidget):
         farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))
         closer.clicked.connect(lambda: self.canvas.zoom(1.25))
         fit.clicked.connect(self.canvas.fit)
-        return up, (up, farther, closer, fit)
+        return up, (self.walk, up, farther, closer, fit)
 
     def _head(self) -> QHBoxLayout:
         head = QHBoxLayout()

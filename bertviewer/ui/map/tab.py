@@ -21,6 +21,7 @@ from bertviewer.ui.map.heads import HeadPictures
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.pointing import Hit
 from bertviewer.ui.map.strip import ModelStrip
+from bertviewer.ui.map.walking import Walking
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -42,6 +43,11 @@ class MapTab(QWidget):
         self.strip, self.canvas = ModelStrip(), FlowCanvas()
         self._card = MapCard(self.canvas)
         self._measure = MeasureChoice()
+        self._walking = Walking(self.canvas, self)
+        self._card.add_bar(self._walking.bar)
+        self._card.walk.clicked.connect(self._walking.walk)
+        self._walking.toggled.connect(self._card.walk.setChecked)
+        self._walking.selected.connect(self._select)
         self._heads = HeadPictures(workspace, self)
         self._heads.changed.connect(self._show_heads)
         self._arrange()
@@ -67,6 +73,8 @@ class MapTab(QWidget):
             self._known = known
             self._measure.offer(has_run=known.run is not None, has_run_a=known.run_a is not None)
             self._color()
+        if self._atlas is not None:
+            self._walking.set_model(self._atlas, known.run)
         self._follow()
         self._show_heads()
 
@@ -79,6 +87,8 @@ class MapTab(QWidget):
         """Paint the lines that lead from the opened block to its picture; Qt calls it."""
         del event
         block = self.strip.current_rect().translated(QPointF(self.strip.pos()))
+        # Of two strips the lines of the upper one begin below both.
+        block.setBottom(max(block.bottom(), self.strip.geometry().bottom()))
         if block.isEmpty():
             return
         theme, painter = theme_of(self), QPainter(self)
@@ -106,7 +116,6 @@ class MapTab(QWidget):
         layout.addLayout(head)
         layout.addSpacing(_BETWEEN)
         layout.addWidget(self._card, 1)
-        self.setFocusProxy(self.canvas)
 
     def _set_architecture(self, architecture: Architecture) -> None:
         before, self._architecture = self._architecture, architecture
@@ -130,7 +139,17 @@ class MapTab(QWidget):
             part = followed(self._atlas, self.strip.blocks, self.canvas.part, path)
             if part != self.canvas.part:
                 self.canvas.open(part)
-        self.canvas.mark(self._atlas.shown(self.canvas.part, path), is_new=is_new)
+        self._mark(is_new=is_new)
+
+    def _mark(self, *, is_new: bool) -> None:
+        """Mark what is selected in the opened part, or the step of the walk."""
+        if self._atlas is None:
+            return
+        path, part = self._workspace.selection.place.path or "", self.canvas.part
+        keys = self._walking.keys(part, path)
+        if keys is None:
+            keys = self._atlas.shown(part, path)
+        self.canvas.mark(keys, is_new=is_new)
 
     def _color(self) -> None:
         """Colour the map by the chosen measure, and write its figures."""
@@ -184,9 +203,7 @@ class MapTab(QWidget):
 
     def _on_opened(self, part: Part) -> None:
         self.strip.set_current(_block_of(self.strip.blocks, part))
-        if self._atlas is not None:
-            path = self._workspace.selection.place.path or ""
-            self.canvas.mark(self._atlas.shown(part, path), is_new=False)
+        self._mark(is_new=False)
         self._show_part()
         self._show_heads()
         self.update()
