@@ -31,6 +31,12 @@ class Compares(Protocol):
     def choose_file(self) -> None: ...  # noqa: D102
 
 
+class Opened(Protocol):
+    """What the actions call to open something over the window."""
+
+    def open(self) -> None: ...  # noqa: D102
+
+
 class Commands(Protocol):
     """What the actions call: the main window."""
 
@@ -40,6 +46,8 @@ class Commands(Protocol):
     def opening(self) -> Opens: ...  # noqa: D102
     @property
     def comparing(self) -> Compares: ...  # noqa: D102
+    @property
+    def finder(self) -> Opened: ...  # noqa: D102
     def set_task(self, name: str) -> None: ...  # noqa: D102
     def choose_report(self) -> None: ...  # noqa: D102
     def choose_modules(self) -> None: ...  # noqa: D102
@@ -95,7 +103,7 @@ class Action:
         tip: what it does in a sentence, where its title does not say all.
         needs: what has to be so for it.
         begins_group: whether a line parts it from what stands above.
-        context: that of its texts' translations.
+        tab: the title of the tab that its own title names in place of ``{0}``.
     """
 
     name: str
@@ -106,7 +114,7 @@ class Action:
     tip: str = ""
     needs: tuple[Condition, ...] = ()
     begins_group: bool = False
-    context: str = "actions"
+    tab: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +137,7 @@ class Choice:
         choose: what choosing one does.
         chosen: the name of the one that is marked; ``None`` where none is, as to open a model.
         needs: what has to be so for it.
+        opens: whether choosing one opens a model.
         is_slow: whether the options are only asked for when the menu comes up.
         begins_group: whether a line parts it from what stands above.
     """
@@ -140,6 +149,7 @@ class Choice:
     choose: Callable[[Commands, str], object]
     chosen: Callable[[Commands], str] | None = None
     needs: tuple[Condition, ...] = ()
+    opens: bool = False
     is_slow: bool = False
     begins_group: bool = False
 
@@ -155,7 +165,8 @@ def why_not(entry: Entry, workspace: Workspace) -> str:
 
 def title_of(entry: Entry) -> str:
     """Return what something is called in a menu."""
-    return translate(entry.context if isinstance(entry, Action) else "actions", entry.title)
+    tab = translate("tabs", entry.tab) if isinstance(entry, Action) and entry.tab else ""
+    return translate("actions", entry.title).replace("{0}", tab)
 
 
 def plain_title(entry: Entry) -> str:

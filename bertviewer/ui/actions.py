@@ -97,12 +97,12 @@ def _show_tabs() -> Iterator[Action]:
         yield Action(
             f"show{kind.title.title().replace(' ', '')}",
             MODULE,
-            kind.title,
+            QT_TRANSLATE_NOOP("actions", "Show {0}"),
             show,
             _TAB_KEYS.get(kind.title, ()),
             needs=(MODEL,),
             begins_group=number == 0,
-            context="tabs",
+            tab=kind.title,
         )
 
 
@@ -163,7 +163,7 @@ _TORN_OFF: tuple[tuple[PaneName, str], ...] = (
 
 ENTRIES: tuple[Entry, ...] = (
     Choice("openModel", FILE, QT_TRANSLATE_NOOP("actions", "Open &model"), _models,
-           lambda c, name: c.opening.open_named(name)),
+           lambda c, name: c.opening.open_named(name), opens=True),
     Action("openFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Open folder…"),
            lambda c: c.opening.choose_folder(), ("Ctrl+O",)),
     Action("openFile", FILE, QT_TRANSLATE_NOOP("actions", "Open f&ile…"),
@@ -171,7 +171,7 @@ ENTRIES: tuple[Entry, ...] = (
     Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &hub…"),
            lambda c: c.opening.choose_hub(), ("Ctrl+Shift+O",)),
     Choice("openRecent", FILE, QT_TRANSLATE_NOOP("actions", "Open &recent"), _recent,
-           lambda c, name: c.opening.open_recent(name), is_slow=True),
+           lambda c, name: c.opening.open_recent(name), opens=True, is_slow=True),
     Action("openAgain", FILE, QT_TRANSLATE_NOOP("actions", "Open a&gain"),
            lambda c: c.opening.open_again(), ("F5",),
            QT_TRANSLATE_NOOP("actions", "Read the open model's files anew"), (MODEL,)),
@@ -190,15 +190,19 @@ ENTRIES: tuple[Entry, ...] = (
     Action("quit", FILE, QT_TRANSLATE_NOOP("actions", "&Quit"),
            lambda c: c.close(), ("Ctrl+Q",), begins_group=True),
 
+    Action("palette", GO, QT_TRANSLATE_NOOP("actions", "&Search…"),
+           lambda c: c.finder.open(), ("Ctrl+K",),
+           QT_TRANSLATE_NOOP("actions", "Find modules, tensors, tokens, commands and settings")),
     Action("goBack", GO, QT_TRANSLATE_NOOP("actions", "&Back"),
            lambda c: c.workspace.history.back(), ("Alt+Left",),
-           QT_TRANSLATE_NOOP("actions", "To the module that was selected before"), (BACK,)),
+           QT_TRANSLATE_NOOP("actions", "To the module that was selected before"), (BACK,),
+           begins_group=True),
     Action("goForward", GO, QT_TRANSLATE_NOOP("actions", "&Forward"),
            lambda c: c.workspace.history.forward(), ("Alt+Right",),
            QT_TRANSLATE_NOOP("actions", "To the module that you went back from"), (FORWARD,)),
     Action("focusFilter", GO, QT_TRANSLATE_NOOP("actions", "F&ilter modules"),
            lambda c: c.focus_filter(), ("Ctrl+F",), needs=(MODEL,), begins_group=True),
-    Action("focusSentence", GO, QT_TRANSLATE_NOOP("actions", "Edit the &sentence"),
+    Action("focusSentence", GO, QT_TRANSLATE_NOOP("actions", "&Edit the sentence"),
            lambda c: c.focus_sentence(), ("Ctrl+L",), needs=(MODEL,)),
 
     Action("copyPath", MODULE, QT_TRANSLATE_NOOP("actions", "&Copy path"),

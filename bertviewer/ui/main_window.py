@@ -22,6 +22,7 @@ from bertviewer.core.errors import UserError
 from bertviewer.core.run.device import CPU
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
@@ -41,15 +42,18 @@ from bertviewer.ui.look.appearance import (
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
-from bertviewer.ui.sentence_bar import SentenceBar
+from bertviewer.ui.palette.field import PaletteField
+from bertviewer.ui.palette.palette import Palette
+from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.status import Status
-from bertviewer.ui.tabs import DetailTabs
-from bertviewer.ui.welcome import WelcomePage
+from bertviewer.ui.tabs import TABS, DetailTabs
+from bertviewer.ui.welcome.answer_bar import AnswerBar
+from bertviewer.ui.welcome.asking import Asking
+from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
     from bertviewer.charts.theme import Theme
-    from bertviewer.ui.run.run_panel import RunPanel
 
 DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
@@ -74,16 +78,20 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("bertviewer")
         self.setWindowIcon(icon)
         self.resize(_WISHED_SIZE.boundedTo(self.screen().availableSize() - _FRAME))
-        self._sentence_bar = SentenceBar(workspace)
-        self._run_panel: RunPanel | None = None  # built when there is a run to come
+        self._run_area = RunArea(workspace)
         self._theme: Theme | None = None
         self._pages = QStackedWidget()
-        self._pages.addWidget(WelcomePage(workspace, icon))
+        self.opening = Opening(workspace, self)
+        self.asking = Asking(workspace, self, self)
+        self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
+        self._pages.addWidget(self.welcome)
         self._pages.addWidget(self._make_middle())
         self.setCentralWidget(self._pages)
         self.panes = self._make_panes()
-        self.opening = Opening(workspace, self)
+        self._run_area.opened.connect(self._share_height)
+        self._run_area.device_chosen.connect(self.set_device)
         self.comparing = Comparing(workspace, self)
+        self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
         self._bar = self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
@@ -91,8 +99,8 @@ class MainWindow(QMainWindow):
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.views_wanted.connect(self._build_run_panel)
-        workspace.runs.run_changed.connect(self._on_run)
+        # Later: the choice may come from the menu that is filled anew then.
+        workspace.device_chosen.connect(lambda: workspace.draw_queue.later(self._menus.update))
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
@@ -125,12 +133,12 @@ class MainWindow(QMainWindow):
         except UserError as error:
             show_error(self, str(error))
             return
-        run, panel, drawn = self.workspace.runs.run, self._run_panel, None
-        if run is not None and panel is not None:
+        run, statistic, drawn = self.workspace.runs.run, self._run_area.statistic, None
+        if run is not None and statistic is not None:
             from bertviewer.report.document import draw_run
 
             # Plots are widgets, which only this thread may draw; the rest is the worker's.
-            drawn = draw_run(architecture, run, panel.statistic)
+            drawn = draw_run(architecture, run, statistic)
         self.workspace.export(path, drawn)
 
     def choose_modules(self) -> None:
@@ -143,15 +151,19 @@ class MainWindow(QMainWindow):
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
-        self._sentence_bar.set_sentence(text, pair)
+        self._run_area.set_sentence(text, pair)
 
     def run(self) -> None:
         """Run the sentence that is filled in."""
-        self._sentence_bar.run()
+        self._run_area.run()
+
+    def run_when_open(self) -> None:
+        """Run it as soon as a model is open, if that has all that it takes."""
+        self._run_area.run_when_open()
 
     def stop(self, seconds: float) -> bool:
         """End the window's own background work; return whether it ended in time."""
-        return self._sentence_bar.stop(seconds)
+        return self._run_area.stop(seconds)
 
     def set_appearance(self, name: str) -> None:
         """Make the window light or dark, or as the system is, and remember it."""
@@ -160,14 +172,13 @@ class MainWindow(QMainWindow):
         QSettings().setValue(SETTING, name)
         self._theme = apply_appearance(application, name)
         self._bar.show_theme(self._theme is DARK)
-        if self._run_panel is not None:
-            self._run_panel.set_theme(self._theme)
+        self._run_area.set_theme(self._theme)
         self._menus.update()
 
     def set_device(self, name: str) -> None:
         """Run sentences on another device from now on, and remember it."""
         QSettings().setValue(DEVICE_SETTING, name)
-        self.workspace.device_wish = name
+        self.workspace.set_device(name)
 
     def cancel(self) -> None:
         """Stop what is going on."""
@@ -234,19 +245,21 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(RandomBanner(self.workspace))
+        layout.addWidget(AnswerBar(self.asking))
         layout.addWidget(DetailTabs(self.workspace), 1)
         return middle
 
     def _make_panes(self) -> Panes:
         lower = QWidget()
-        self._lower = layout = QVBoxLayout(lower)
+        layout = QVBoxLayout(lower)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(HubBar(self.workspace))
-        layout.addWidget(self._sentence_bar)
-        layout.addStretch()  # without a run the sentence stays above
+        layout.addWidget(self._run_area, 1)
+        tree = ModuleTreePanel(self.workspace)
+        tree.opened.connect(self._look_closely)
         panes = (
-            Pane("structure", self.tr("Structure"), ModuleTreePanel(self.workspace)),
+            Pane("structure", self.tr("Structure"), tree, tree.heading),
             Pane("module", self.tr("Module"), Inspector(self.workspace)),
             Pane("run", self.tr("Run"), lower, has_title=False),
         )
@@ -254,29 +267,27 @@ class MainWindow(QMainWindow):
         made.set_shown(False)
         return made
 
+    def _look_closely(self, key: str) -> None:
+        """Show a module of the tree in the first tab, which draws it."""
+        self.workspace.selection.select(key)
+        self.workspace.page_wanted.emit(TABS[0].title)
+
     def _make_bar(self, icon: QIcon) -> TopBar:
         menu = QMenu(self)
         for each in self._menus.all:
             menu.addMenu(each)
         models = QMenu(self)
         self._menus.offer(models, MODELS)
-        path = (HistoryButtons(self.workspace), Breadcrumb(self.workspace))
+        path = (
+            HistoryButtons(self.workspace),
+            Breadcrumb(self.workspace),
+            PaletteField(self.finder),
+        )
         parts = BarParts(models, menu, path, self.toggle_theme, self.choose_report)
         bar = TopBar(self.workspace, icon, parts)
         self.addToolBar(bar)
         self.menuBar().hide()
         return bar
-
-    def _build_run_panel(self) -> None:
-        """Build what a run is shown in; its plots take longer to import than all the rest."""
-        if self._run_panel is not None:
-            return
-        from bertviewer.ui.run.run_panel import RunPanel
-
-        self._run_panel = RunPanel(self.workspace)
-        if self._theme is not None:
-            self._run_panel.set_theme(self._theme)
-        self._lower.insertWidget(self._lower.count() - 1, self._run_panel, 1)
 
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture
@@ -287,8 +298,9 @@ class MainWindow(QMainWindow):
             self._focus_tree()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
-    def _on_run(self) -> None:
-        if self.workspace.runs.run is not None:
+    def _share_height(self, is_open: bool) -> None:
+        """Give a run its room; without one the pane is a line."""
+        if is_open:
             self.panes.share_height()
 
     def _follow_system(self) -> None:

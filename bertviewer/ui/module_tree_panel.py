@@ -20,8 +20,8 @@ from bertviewer.ui.workspace import Workspace
 class ModuleTreePanel(QWidget):
     """Selecting a row selects it in the workspace, and the other way round.
 
-    ``opened`` gives the key of a row that is to be looked at closely. ``heading`` may be taken into
-    a title bar.
+    ``opened`` gives the key of a row that is to be looked at closely. ``heading`` stands in the
+    line above.
     """
 
     opened = Signal(str)
@@ -43,7 +43,6 @@ class ModuleTreePanel(QWidget):
         around = QVBoxLayout()
         around.setContentsMargins(8, 0, 8, 0)
         around.addWidget(self._bar)
-        layout.addWidget(self.heading)
         layout.addLayout(around)
         layout.addWidget(self._view, 1)
 
@@ -67,8 +66,10 @@ class ModuleTreePanel(QWidget):
     @no_search_for_garbage()
     def apply_filter(self, text: str) -> None:
         """Show the modules that fit what somebody typed, and those above; all for an empty text."""
-        was_filtered = bool(self._model.filter.terms)
-        if not was_filtered:
+        if not text and not self._model.filter.terms:
+            self._show_result()  # it is whole
+            return
+        if not self._model.filter.terms:
             self._open_before = self._open_rows()
         # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
         self._model.set_filter(text)

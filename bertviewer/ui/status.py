@@ -16,6 +16,7 @@ class Status(QStatusBar):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
+        self.setSizeGripEnabled(False)
         self._totals = QLabel()
         self._totals.setContentsMargins(0, 0, 16, 0)
         self.addPermanentWidget(self._totals)

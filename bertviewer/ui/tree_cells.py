@@ -3,13 +3,15 @@
 import re
 
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.text.numerals import number_text
+from bertviewer.core.text.numerals import with_minus
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.tree_rows import TreeItem
 
 COLUMNS = 8
 MODULE, CLASS, PARAMETERS, SHARE, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC = range(COLUMNS)
 
+ORDER = (MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, SHARE, PARAMETERS)
+"""From the left to the right."""
 NUMBERS = (PARAMETERS, SHARE, MACS, STATISTIC)
 """Columns whose texts stand to the right, and are never cut."""
 DIGITS = 5
@@ -55,7 +57,9 @@ def cell_text(item: TreeItem, column: int, statistic: str) -> str:
         macs = figures.macs(row)
         return "" if macs is None else f"{macs:,}"
     value = figures.statistic(row, statistic)
-    return "" if value is None else number_text(value, DIGITS)
+    if value is None or isinstance(value, int):
+        return "" if value is None else f"{value:,}"
+    return with_minus(f"{value:#.{DIGITS}g}")  # with zeros at its end, to stand in line
 
 
 def look(sizes: tuple[str, ...] | None) -> str:

@@ -1,9 +1,12 @@
 """Which columns the module tree has, and how wide they are."""
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import QEvent, QObject, QSettings, Qt
 from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QHeaderView
 
+from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.text.numerals import short_count
 from bertviewer.ui.module_tree import ModuleTreeModel
 from bertviewer.ui.tree_cells import (
@@ -11,6 +14,7 @@ from bertviewer.ui.tree_cells import (
     COLUMNS,
     MACS,
     MODULE,
+    ORDER,
     OUTPUT_SHAPE,
     PARAMETERS,
     SHAPE,
@@ -37,8 +41,6 @@ NAMES = {
     STATISTIC: "statistic",
 }
 """Columns that a person can choose, as settings have them."""
-ORDER = (MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, SHARE, PARAMETERS)
-"""From the left to the right."""
 USUAL = frozenset({SHAPE, PARAMETERS})
 COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING = "tree/columns", "tree/exact", "tree/statistic"
 
@@ -164,14 +166,13 @@ class TreeColumns(QObject):
 
     def _names(self) -> int:
         """Return how wide the column of names would be, with all of them in sight."""
-        widest: dict[tuple[int, str], int] = {}
         metrics = QFontMetrics(self._view.cells.name_font)
-        for item in self._model.rows.items:
-            look = (item.depth, item.row.label)
-            if look not in widest:
-                width = metrics.horizontalAdvance(shortened(item.row.label))
-                widest[look] = (item.depth + 1) * INDENT + NAME_LEFT + width
-        return max(widest.values(), default=0) + PAD
+        items = self._model.rows.items
+        widths = (
+            (depth + 1) * INDENT + NAME_LEFT + metrics.horizontalAdvance(shortened(label))
+            for depth, label in (_labels(items[0].row, 0) if items else ())
+        )
+        return max(widths, default=0) + PAD
 
     def _on_moved(self, column: int, before: int, now: int) -> None:
         """Keep a width that a person has chosen."""
@@ -190,6 +191,16 @@ def _stored_columns() -> frozenset[int]:
         return USUAL
     names = stored.split(",")
     return frozenset(column for column, name in NAMES.items() if name in names)
+
+
+def _labels(row: TreeRow, depth: int) -> Iterator[tuple[int, str]]:
+    """Yield names with how deep they stand; of equal layers those of the first."""
+    yield depth, row.label
+    if row.is_folded:
+        depth += 1
+        yield depth, row.members[-1].label
+    for child in row.children:
+        yield from _labels(child, depth + 1)
 
 
 def _widest(font: QFont, texts: set[str] | frozenset[str]) -> int:

@@ -23,6 +23,7 @@ from bertviewer.ui.tree_cells import (
     CLASS,
     MACS,
     MODULE,
+    ORDER,
     OUTPUT_SHAPE,
     PARAMETERS,
     SHAPE,
@@ -102,7 +103,7 @@ class TreeDelegate(QStyledItemDelegate):
         is_hit = not self._model.filter.terms or item.is_hit
         font = self._strong if is_selected else self.name_font
         color = theme.text if is_hit else theme.muted
-        room = box.adjusted(NAME_LEFT, 0, 0, 0)
+        room = box.adjusted(NAME_LEFT, 0, self._empty_beside(item), 0)
         name = shortened(item.row.label)
         used = self._draw_marked(
             painter, room, name, font, color, self._model.filter.marks("name") if is_hit else ()
@@ -111,6 +112,14 @@ class TreeDelegate(QStyledItemDelegate):
         if (remark := self._remark(item, is_hit, name)) and beside.width() > NAME_LEFT:
             marks = self._model.filter.marks("class") if is_hit else ()
             self._draw_marked(painter, beside, remark, self._small, theme.muted, marks, fits=True)
+
+    def _empty_beside(self, item: TreeItem) -> int:
+        """Return how far a name may go on where no shape stands behind it."""
+        header = self._view.header()
+        beside = (column for column in ORDER[1:] if not header.isSectionHidden(column))
+        if next(beside, None) != SHAPE or item.row.shape or item.rows.figures.output(item.row):
+            return 0
+        return header.sectionSize(SHAPE)
 
     def _remark(self, item: TreeItem, is_hit: bool, name: str) -> str:
         """Return what stands behind a name: the class that was looked for, or how many layers."""

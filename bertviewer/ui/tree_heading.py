@@ -4,28 +4,24 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from bertviewer.charts.theme import SMALL
 from bertviewer.core.text.numerals import count_text
-from bertviewer.plots.fonts import sized, weighted
+from bertviewer.plots.fonts import sized
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.labels import muted
 from bertviewer.ui.workspace import Workspace
 
 
 class TreeHeading(QWidget):
-    """The numbers of tensors and modules behind a title; also fit for a dock's title bar."""
+    """The numbers of tensors and modules, for the line above the tree."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        title = muted(plain_label(self.tr("STRUCTURE")))
-        title.setFont(weighted(sized(title.font(), SMALL)))
         self._counts = ElidedLabel()
         self._counts.setObjectName("treeCounts")
         muted(self._counts)
         self._counts.setFont(sized(self._counts.font(), SMALL))
         line = QHBoxLayout(self)
-        line.setContentsMargins(8, 4, 8, 4)
-        line.addWidget(title)
-        line.addStretch(1)
+        line.setContentsMargins(0, 0, 0, 0)
         line.addWidget(self._counts)
         workspace.architecture_changed.connect(self._refresh)
         self._refresh()

@@ -88,11 +88,11 @@ class TreeRows:
         self.items: list[TreeItem] = []
         self.looks: dict[tuple[object, ...], TreeItem] = {}  # one of all that look the same
         self.hits: tuple[int, ...] = ()
+        self.module_count = 0
         self._top: list[int] = []
         if tree is not None:
             self._add(tree, -1, 0)
         self.numbers = {item.key: number for number, item in enumerate(self.items)}
-        self.module_count = sum(not item.row.is_folded for item in self.items)
         self.arrange()
 
     def below(self, number: int) -> list[int]:
@@ -126,27 +126,18 @@ class TreeRows:
             fits = term.fits
             fitting = [number for number in fitting if fits(self.items[number])]
         self.hits = self._hits(fitting) if wanted.terms else ()
-        shown = [not wanted.terms] * len(self.items)
-        if wanted.terms:
-            for number in fitting:
-                shown[number] = True
-        # Rows stand after the ones that they are below.
-        for number in range(len(self.items) - 1, 0, -1):
-            if shown[number]:
-                shown[self.items[number].parent] = True
-        self._top = []
         for item in self.items:
             item.position, item.children, item.is_hit = -1, [], False
         for number in self.hits:
             self.items[number].is_hit = True
-        for number, item in enumerate(self.items):
-            if shown[number]:
-                self.below(item.parent).append(number)
-        for siblings in [self._top, *(item.children for item in self.items if item.children)]:
-            if order is not None:
-                siblings.sort(key=lambda number: order(self.items[number]), reverse=is_falling)
-            for position, number in enumerate(siblings):
-                self.items[number].position = position
+        self._top = []
+        for number in self._with_rows_above(fitting) if wanted.terms else fitting:
+            item = self.items[number]
+            siblings = self.items[item.parent].children if item.parent >= 0 else self._top
+            item.position = len(siblings)
+            siblings.append(number)
+        if order is not None:
+            self._sort(order, is_falling)
 
     def in_order(self, numbers: Sequence[int]) -> list[int]:
         """Return rows from the top on, as they are shown."""
@@ -158,6 +149,23 @@ class TreeRows:
                 found.append(number)
             waiting += reversed(self.items[number].children)
         return found
+
+    def _with_rows_above(self, numbers: Sequence[int]) -> list[int]:
+        shown = [False] * len(self.items)
+        for number in numbers:
+            shown[number] = True
+        # Rows stand after the ones that they are below.
+        for number in range(len(self.items) - 1, 0, -1):
+            if shown[number]:
+                shown[self.items[number].parent] = True
+        return [number for number, is_shown in enumerate(shown) if is_shown]
+
+    def _sort(self, order: Callable[[TreeItem], Any], is_falling: bool) -> None:
+        for item in self.items:
+            if item.children:
+                item.children.sort(key=lambda number: order(self.items[number]), reverse=is_falling)
+                for position, number in enumerate(item.children):
+                    self.items[number].position = position
 
     def _hits(self, fitting: Sequence[int]) -> tuple[int, ...]:
         """Return what fits, without folded rows that fit for their members' sake."""
@@ -173,5 +181,6 @@ class TreeRows:
         text = f"{key} {class_label}".casefold()
         self.items.append(TreeItem(row, key, parent, depth, text, self))
         self.looks.setdefault((class_label, row.parameters, row.share, row.shape), self.items[-1])
+        self.module_count += not row.members
         for child in row.members or row.children:
             self._add(child, number, depth + 1)

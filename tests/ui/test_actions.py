@@ -7,10 +7,10 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenu, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.action import Action, keys_of, plain_title, tip_of
+from bertviewer.ui.action import Action, keys_of, plain_title, tip_of, title_of
 from bertviewer.ui.actions import ENTRIES, MENUS
 from bertviewer.ui.main_window import MainWindow
-from tests.ui.finding import find, last_run
+from tests.ui.finding import activate, find, last_run
 
 ACTIONS = [entry for entry in ENTRIES if isinstance(entry, Action)]
 
@@ -57,7 +57,7 @@ def test_menus_are_the_table(window: MainWindow) -> None:
         expected = [
             text
             for entry in entries
-            for text in (["—"] if entry.begins_group else []) + [entry.title]
+            for text in (["—"] if entry.begins_group else []) + [title_of(entry)]
         ]
         # Qt shows no line above the first thing in a menu.
         assert menu_texts(menu) == expected
@@ -134,7 +134,7 @@ def test_back_and_forward_by_keys(demo_window: MainWindow, qtbot: QtBot) -> None
     selection = demo_window.workspace.selection
     selection.select("encoder")
     selection.select("pooler")
-    qtbot.waitActive(demo_window)
+    activate(demo_window, qtbot)
     qtbot.keyClick(demo_window, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
     assert selection.place.path == "encoder"
     qtbot.keyClick(demo_window, Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)

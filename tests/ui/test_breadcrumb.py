@@ -15,7 +15,7 @@ from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
-from tests.ui.finding import find
+from tests.ui.finding import activate, find
 
 SELF = "encoder.layer.3.attention.self"
 Made = tuple[QWidget, Workspace]
@@ -36,7 +36,6 @@ def made(worker: Worker, qtbot: QtBot) -> Made:
     workspace.selection.row_changed.emit()
     bar.resize(700, 46)
     bar.show()
-    qtbot.waitExposed(bar)
     return bar, workspace
 
 
@@ -115,7 +114,7 @@ def test_a_button_in_use_keeps_the_focus(made: Made, qtbot: QtBot) -> None:
     bar, workspace = made
     workspace.selection.select("encoder")
     back = find(bar, QToolButton, "backButton")
-    qtbot.waitActive(bar)
+    activate(bar, qtbot)
     back.setFocus()
     qtbot.keyClick(back, Qt.Key.Key_Space)
     assert workspace.selection.place.path == ""

@@ -73,13 +73,7 @@ class Tracer(CallTracer, TorchFunctionMode):
         """Note that the operation at work multiplies what is not known."""
         self.unknown[len(self._operations)] = reason
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out an operation, and note it if a tensor comes out or is written to."""
         del types
         kwargs = kwargs or {}

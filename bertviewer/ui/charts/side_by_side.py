@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from bertviewer.charts.chart import Chart, GridChart, HeadsChart
 from bertviewer.charts.comparison import common_title
+from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
@@ -15,7 +16,7 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.token_matrix import TokenMatrix
 
-ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix
+ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix | ArcPlot
 
 
 class Column(QWidget):

@@ -118,6 +118,7 @@ QToolBar#topBar {{
     background: {theme.surface}; border: none; border-bottom: 1px solid {theme.line};
     padding: 0; spacing: 0;
 }}
+#breadcrumb QToolButton {{ padding: 3px 2px; }}
 QToolButton#modelChip {{
     background: {theme.background}; border: 1px solid {theme.line}; padding: 0;
 }}
@@ -136,7 +137,9 @@ QMenu::item:selected {{ background: {theme.selection}; color: {theme.text}; }}
 QMenu::item:disabled {{ color: {disabled}; }}
 QMenu::separator {{ height: 1px; background: {theme.line}; margin: 4px 6px; }}
 
-QStatusBar {{ background: {theme.surface}; border-top: 1px solid {theme.line}; }}
+QStatusBar {{
+    background: {theme.surface}; border-top: 1px solid {theme.line}; padding-right: 12px;
+}}
 QStatusBar::item {{ border: none; }}
 QGroupBox {{ border: none; margin-top: 18px; }}
 QGroupBox::title {{ subcontrol-origin: margin; left: 0; color: {theme.muted}; }}

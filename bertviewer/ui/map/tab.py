@@ -67,7 +67,7 @@ class MapTab(QWidget):
         if architecture is not self._architecture:
             self._set_architecture(architecture)
         runs = self._workspace.runs
-        run_a = None if runs.run_a is None else runs.run_a.run
+        run_a = None if runs.watched_a is None else runs.watched_a.run
         known = Known(runs.run, run_a, dict(runs.checks))
         if known != self._known:
             self._known = known

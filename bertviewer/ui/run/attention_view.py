@@ -16,6 +16,7 @@ from bertviewer.ui.run.attention_choice import AttentionChoice
 from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.most_label import MostLabel
+from bertviewer.ui.run.picture_choice import PictureChoice
 from bertviewer.ui.run.root_colors import RootColors
 from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.run.view import View
@@ -44,11 +45,13 @@ class AttentionView(View):
         self._all.setCheckable(True)
         self._all.setToolTip(self.tr("Entropy or distance of every head in every layer"))
         self._root = RootColors()
+        self._picture = PictureChoice()
         self._most = MostLabel()
         self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid)
         self._heads.plot.setObjectName("headGrid")
         self._every = AllHeads(workspace)
         self._head = HeadPanel(workspace)
+        self._head.turn_to(self._picture.picture)
         self._pages = QStackedWidget()
         self._line = QWidget()
         self._arrange()
@@ -58,6 +61,7 @@ class AttentionView(View):
         self._every.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
         self._root.toggled.connect(self._draw_later)
+        self._picture.chosen.connect(self._head.turn_to)
         workspace.runs.run_changed.connect(self._on_runs)
         workspace.runs.comparison_changed.connect(self._on_runs)
         workspace.architecture_changed.connect(self._on_architecture)
@@ -92,6 +96,7 @@ class AttentionView(View):
         line.addWidget(self._all)
         line.addSpacing(6)
         line.addWidget(self._root)
+        line.addWidget(self._picture)
         line.addSpacing(12)
         line.addWidget(self._most, 1)
         self._pages.addWidget(self._heads)

@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QPoint, QSettings
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
+from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.token_matrix import TokenMatrix
@@ -109,6 +111,29 @@ def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -
     assert words.startswith("river (5) looks most at  ")
     assert f"({first}) {row[first]:.3f}  ·  " in words
     assert words.index(f"({first}) ") < words.index(f"({second}) {row[second]:.3f}")
+
+
+def test_the_head_as_arcs(shown: MainWindow, settle: Settle) -> None:
+    find(shown, QToolButton, "arcsPicture").click()
+    settle()
+    plot = find(shown, ArcPlot, "arcPlot")
+    assert plot.isVisible()
+    assert not find(shown, TokenMatrix, "headPlot").isVisible()
+    assert plot.chart is not None
+    assert plot.chart.values == pytest.approx(eager(B)[2][0], abs=1e-5)
+    layout = plot.layout_of_arcs()
+    assert layout is not None
+    click(plot, QPoint(int(layout.x(5, layout.rows)), int(layout.top) - 8))
+    assert shown.workspace.selection.token == 5
+    shown.workspace.selection.go(Place(head=7))
+    settle()
+    assert plot.chart.values == pytest.approx(eager(B)[2][7], abs=1e-5)
+    # It is remembered.
+    assert QSettings().value("headPicture") == "arcs"
+    find(shown, QToolButton, "matrixPicture").click()
+    settle()
+    assert head(shown).values == pytest.approx(eager(B)[2][7], abs=1e-5)
+    assert QSettings().value("headPicture") == "matrix"
 
 
 def test_what_is_seen_again_is_not_computed_again(
