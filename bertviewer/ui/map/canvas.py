@@ -37,6 +37,7 @@ class FlowCanvas(FlowPicture):
     stepped = Signal(int)
     play_wanted = Signal()
     walk_wanted = Signal()
+    treemap_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,6 +73,8 @@ class FlowCanvas(FlowPicture):
             self._open_marked()
         elif key == Qt.Key.Key_Backspace:
             self.up()
+        elif key == Qt.Key.Key_T:
+            self.treemap_wanted.emit()
         elif key in (Qt.Key.Key_0, Qt.Key.Key_F) and not event.modifiers():
             self.fit()
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):

@@ -94,6 +94,10 @@ class WalkBar(QWidget):
         self._play.setText("❚❚" if wanted else "▶")
         self.played.emit(wanted)
 
+    def set_pace(self, milliseconds: int) -> None:
+        """Take so long for a step while the walk plays."""
+        self._timer.setInterval(milliseconds)
+
     def halt(self) -> None:
         """Stay at the step that is shown."""
         if self.is_playing:
