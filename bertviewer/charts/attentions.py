@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.comparison import Pairs
 from bertviewer.charts.levels import Levels, Values, levels_of
-from bertviewer.charts.naming import token_names
+from bertviewer.charts.naming import token_names, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
@@ -58,11 +58,13 @@ def heads_chart(
         keys=tuple(names[token] for token in maps.key_tokens),
         value_title=translate("charts", "Attention"),
         subject=attended.layer.name,
-        cell_text=translate("charts", "head {0}, query {1}, key {2}: {3}"),
+        cell_text=translate("charts", "head {0}, query {1} → key {2}: {3}"),
         is_root=is_root,
         levels=_levels(maps.probabilities),
         second_query=_second(attended.run, maps.query_tokens),
         second_key=_second(attended.run, maps.key_tokens),
+        masked=maps.masked,
+        masked_word=translate("charts", "masked"),
     )
 
 
@@ -84,8 +86,8 @@ def head_chart(
     )
     return GridChart(
         values=values,
-        rows=tuple(run.tokens[token].text for token in queries),
-        columns=tuple(run.tokens[token].text for token in keys),
+        rows=tuple(visible(run.tokens[token].text) for token in queries),
+        columns=tuple(visible(run.tokens[token].text) for token in keys),
         row_places=tuple(Place(token=token) for token in queries),
         column_places=tuple(Place(token=token) for token in keys) if maps.is_cross else (),
         x_title=translate("charts", "Key"),
@@ -99,6 +101,9 @@ def head_chart(
         column_names=tuple(key.format(names[token]) for token in keys),
         second_row=_second(run, queries),
         second_column=_second(run, keys),
+        masked=None if maps.masked is None else maps.masked[head],
+        masked_word=translate("charts", "masked"),
+        joint=" → ",
     )
 
 

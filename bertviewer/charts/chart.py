@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from bertviewer.charts.levels import Levels, Values
+import numpy as np
+
+from bertviewer.charts.levels import Levels, Masked, Values
 from bertviewer.charts.place import Place, closest
-from bertviewer.charts.table import Cell, Table, column_header, corner_header
+from bertviewer.charts.table import Cell, Table, column_header, corner_header, without
 from bertviewer.core.text.numerals import number_text
 from bertviewer.core.text.text_direction import bare
 
@@ -120,6 +122,9 @@ class GridChart:
         second_row: the row at which a second text begins, which a line sets off.
         second_column: the column likewise.
         subject: which layer, head or part of the model it is of, in words, where titles do not say.
+        masked: [rows, columns], the cells that a mask hides: what stands there nothing measured.
+        masked_word: what such a cell says.
+        joint: what stands between the names of a cell's row and column.
     """
 
     values: Values
@@ -141,6 +146,14 @@ class GridChart:
     subject: str = ""
     second_row: int | None = None
     second_column: int | None = None
+    masked: Masked | None = None
+    masked_word: str = "masked"
+    joint: str = ", "
+
+    @property
+    def measured(self) -> Values:
+        """The values, NaN where a mask hides a cell."""
+        return self.values if self.masked is None else np.where(self.masked, np.nan, self.values)
 
     def place(self, row: int, column: int) -> Place:
         """Return what a cell stands for: its row's place, completed by its column's."""
@@ -159,12 +172,15 @@ class GridChart:
     def text(self, row: int, column: int) -> str:
         """Return a cell's row, column and exact value in words."""
         names = (self.row_names or self.rows)[row], (self.column_names or self.columns)[column]
-        return f"{', '.join(names)}: {number_text(self.values[row, column])}"
+        is_masked = self.masked is not None and self.masked[row, column]
+        value = self.masked_word if is_masked else number_text(self.values[row, column])
+        return f"{self.joint.join(names)}: {value}"
 
     def table(self) -> Table:
-        """Return the grid as it is: the names of the rows, and a column for each column."""
+        """Return the names of the rows, and a column for each column; masked cells are empty."""
         names = map(bare, self.row_names or self.rows)
-        rows = [(name, *values) for name, values in zip(names, self.values.tolist(), strict=True)]
+        cells = without(self.values, self.masked)
+        rows = [(name, *values) for name, values in zip(names, cells, strict=True)]
         corner = corner_header(self.y_title, self.x_title, self.value_title, self.subject)
         return (corner, *map(bare, self.column_names or self.columns)), rows
 
@@ -185,6 +201,8 @@ class HeadsChart:
         second_query: the query token at which a second text begins, which a line sets off.
         second_key: the key token likewise.
         cell_text: what tells a cell: its head, its query, its key and its value, by number.
+        masked: [A, S, S'], the cells that a mask hides.
+        masked_word: what such a cell says.
     """
 
     values: Values
@@ -198,19 +216,27 @@ class HeadsChart:
     subject: str = ""
     second_query: int | None = None
     second_key: int | None = None
-    cell_text: str = "head {0}, query {1}, key {2}: {3}"
+    cell_text: str = "head {0}, query {1} → key {2}: {3}"
+    masked: Masked | None = None
+    masked_word: str = "masked"
+
+    @property
+    def measured(self) -> Values:
+        """The values, NaN where a mask hides a cell."""
+        return self.values if self.masked is None else np.where(self.masked, np.nan, self.values)
 
     def text(self, head: int, query: int, key: int) -> str:
         """Return a cell's head, tokens and exact value in words."""
-        value = number_text(self.values[head, query, key])
+        is_masked = self.masked is not None and self.masked[head, query, key]
+        value = self.masked_word if is_masked else number_text(self.values[head, query, key])
         return self.cell_text.format(head, self.queries[query], self.keys[key], value)
 
     def table(self) -> Table:
         """Return a row for each query token of each head, with a column for each key token."""
         rows = [
             (head, bare(query), *values)
-            for head, grid in enumerate(self.values)
-            for query, values in zip(self.queries, grid.tolist(), strict=True)
+            for head, grid in enumerate(without(self.values, self.masked))
+            for query, values in zip(self.queries, grid, strict=True)
         ]
         corner = corner_header("Query", "Key", self.value_title, self.subject)
         return ("Head", corner, *map(bare, self.keys)), rows

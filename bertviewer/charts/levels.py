@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.floating[Any]]
+Masked = NDArray[np.bool_]
 Levels = tuple[float, float]
 """The values of a colour map's two ends."""
 

@@ -2,8 +2,11 @@
 
 import csv
 import io
-from typing import Protocol
+from typing import Any, Protocol
 
+from numpy.typing import NDArray
+
+from bertviewer.charts.levels import Masked, Values
 from bertviewer.core.text.text_direction import bare
 
 Cell = str | int | float | None
@@ -32,6 +35,16 @@ def csv_text(data: Tabular) -> str:
     writer.writerow(header)
     writer.writerows([written(cell) for cell in row] for row in rows)
     return text.getvalue()
+
+
+def without(values: Values, masked: Masked | None) -> list[Any]:
+    """Return values as nested lists, ``None`` in place of those that a mask hides."""
+    cells: NDArray[Any] = values
+    if masked is not None:
+        cells = values.astype(object)
+        cells[masked] = None
+    found: list[Any] = cells.tolist()
+    return found
 
 
 def written(cell: Cell) -> str:

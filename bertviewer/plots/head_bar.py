@@ -10,8 +10,10 @@ from bertviewer.plots.axis import TICK
 from bertviewer.plots.cells import draw_rectangles, is_paper
 from bertviewer.plots.color_bar import WIDTH, ColorAxis
 from bertviewer.plots.color_scale import SHADES, ColorScale
+from bertviewer.plots.hatch import draw_hatch
 
 BEFORE, SPACE = 14.0, 3.0  # pixels, left of the bar and of its labels
+BELOW = 8.0  # pixels between the bar and what stands below it
 FAR = 200.0  # pixels that no label is wide
 USUAL = with_minus("-0.000")
 """There is room for it in any case: with other colours nothing moves then."""
@@ -27,16 +29,38 @@ class HeadBar:
         self._axis = ColorAxis()
         self._axis.setFont(font)
 
-    def room(self, scale: ColorScale, height: float) -> float:
+    def room(self, scale: ColorScale, height: float, masked: str = "", title: str = "") -> float:
         """Return how wide a bar may be with its labels, if it is not higher than that."""
         self._axis.show_scale(scale)
-        texts = (USUAL, *(text for _, text in self._axis.labels(height)))
+        texts = (USUAL, masked, *(text for _, text in self._axis.labels(height)))
         wide = max(map(QFontMetricsF(self._font).horizontalAdvance, texts))
-        return BEFORE + WIDTH + TICK + SPACE + wide
+        beside = BEFORE + WIDTH + TICK + SPACE + wide
+        return beside + QFontMetricsF(self._font).height() + SPACE if title else beside
 
-    def draw(self, painter: QPainter, beside: QRectF, scale: ColorScale, theme: Theme) -> None:
-        """Draw the colours, the largest value's above, to the right of a rectangle."""
+    def draw_title(self, painter: QPainter, beside: QRectF, room: float, title: str) -> None:
+        """Write along a bar what its values are; ``room`` is how wide it is with its labels."""
+        metrics = QFontMetricsF(self._font)
+        painter.save()
+        painter.setFont(self._font)
+        painter.translate(beside.right() + room - metrics.height(), beside.center().y())
+        painter.rotate(-90)
+        high = max(beside.height(), metrics.horizontalAdvance("B · …"))
+        text = metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, high)
+        line = QRectF(-high / 2, 0, high, metrics.height())
+        painter.drawText(line, int(Qt.AlignmentFlag.AlignCenter), text)
+        painter.restore()
+
+    def draw(
+        self, painter: QPainter, beside: QRectF, scale: ColorScale, theme: Theme, masked: str = ""
+    ) -> None:
+        """Draw the colours, the largest value's above, to the right of a rectangle.
+
+        Where cells are ``masked``, that word stands below, beside their hatch.
+        """
         bar = QRectF(beside.right() + BEFORE, beside.top(), WIDTH, beside.height())
+        if masked:
+            self._draw_masked(painter, bar, masked, theme)
+            bar.setBottom(max(bar.top() + 1, bar.bottom() - WIDTH - BELOW))
         shades = np.arange(SHADES - 1.0, -1.0, -1.0)[:, None]
         every = ColorScale((0.0, SHADES - 1.0), scale.table)
         if is_paper(painter):
@@ -56,3 +80,15 @@ class HeadBar:
             painter.setPen(text_color)
             room = QRectF(end.x() + SPACE, end.y() - high / 2, FAR, high)
             painter.drawText(room, _RIGHT_OF, text)
+
+    def _draw_masked(self, painter: QPainter, bar: QRectF, word: str, theme: Theme) -> None:
+        """Draw what masked cells look like at the foot of a bar, and the word beside it."""
+        swatch = QRectF(bar.left(), bar.bottom() - WIDTH, WIDTH, WIDTH)
+        draw_hatch(painter, swatch, np.ones((1, 1), dtype=np.bool_), theme)
+        painter.setPen(QPen(QColor(theme.muted), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(swatch)
+        painter.setFont(self._font)
+        painter.setPen(QColor(theme.text))
+        beside = QRectF(swatch.right() + TICK + SPACE, swatch.top(), FAR, swatch.height())
+        painter.drawText(beside, _RIGHT_OF, word)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -11,23 +11,22 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPaintEvent,
-    QPalette,
     QPen,
 )
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import HeadsChart
-from bertviewer.charts.levels import Levels, Values, levels_of
+from bertviewer.charts.levels import Levels, levels_of
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import LIGHT, NORMAL, NORMAL_WEIGHT, SMALL, STRONG, Theme
+from bertviewer.charts.theme import NORMAL, NORMAL_WEIGHT, SMALL, STRONG, Theme
 from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
 from bertviewer.plots.color_scale import ColorScale, color_table, reduced, tinted
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.frames import draw_frame
+from bertviewer.plots.hatch import draw_hatch
 from bertviewer.plots.head_bar import HeadBar
 from bertviewer.plots.head_layout import BELOW_WORDS, HeadLayout, Words, lay_out_heads
-from bertviewer.plots.plot import Side
+from bertviewer.plots.painted import PaintedPlot
 
 CAPTION_OPACITY, DIVIDER_OPACITY = 0.75, 0.6
 
@@ -35,44 +34,30 @@ _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
-class HeadGrid(QWidget):
+class HeadGrid(PaintedPlot):
     """The heads [S, S'] of a layer as heatmaps of one range of colours, query 0 at the top.
 
     Where a cell is smaller than a pixel, a pixel shows the largest of its cells, so that thin
-    lines of attention stay visible. ``clicked`` carries the place of the head that was clicked, or
-    gone to by a key, ``hovered`` the exact value under the mouse in words, or nothing.
+    lines of attention stay visible. A click tells the head.
     """
-
-    clicked = Signal(Place)
-    hovered = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.theme = LIGHT
         self.chart: HeadsChart | None = None
-        self.selection = Place()
         self.levels: Levels = (0.0, 1.0)
-        self.neighbour: Side | None = None
         self._images: dict[tuple[int, int], list[QImage]] = {}
         self._bar = HeadBar(sized(self.font(), SMALL))
-        self.setMouseTracking(True)
         self.setMinimumSize(120, 120)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def sizeHint(self) -> QSize:
         """Return a size at which twelve heads can be told apart; Qt calls it."""
         return QSize(640, 400)
 
-    def share(self, side: Side | None, _title: str = "") -> None:
-        """Have a neighbour, whose colour bar is for both if that is at the right; or have none."""
-        self.neighbour = side
-        self.update()
-
     def beside_cells(self) -> float:
         """Return how many pixels of the width are not the heatmaps'."""
         if self.chart is None or self.neighbour == "right":
             return 0.0
-        return self._bar.room(self._scale(self.chart), self.height())
+        return self._bar.room(self._scale(self.chart), self.height(), _masked_word(self.chart))
 
     def show_chart(self, chart: HeadsChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
@@ -84,14 +69,12 @@ class HeadGrid(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
-        self.theme = theme
         self._images = {}
-        self.update()
+        super().set_theme(theme)
 
     def mark(self, selection: Place) -> None:
         """Frame the head that is shown large: the selected one or the first, of fewer the last."""
-        self.selection = replace(selection, head=selection.head or 0)
-        self.update()
+        super().mark(replace(selection, head=selection.head or 0))
 
     def place_at(self, position: QPointF) -> Place | None:
         """Return the head at a position in the widget, its title included."""
@@ -125,25 +108,20 @@ class HeadGrid(QWidget):
         rects = layout.rects
         is_vector = is_paper(painter) and chart.values.size <= MOST_RECTANGLES
         scale = self._scale(chart)
-        images = [] if is_vector else self._pictures(painter, chart.values, scale, rects[0])
+        images = [] if is_vector else self._pictures(painter, chart, scale, rects[0])
         for head, rect in enumerate(rects):
+            if chart.masked is not None:
+                draw_hatch(painter, rect, chart.masked[head], self.theme)
             if is_vector:
-                draw_rectangles(painter, rect, chart.values[head], scale)
+                draw_rectangles(painter, rect, chart.measured[head], scale)
             else:
                 painter.drawImage(rect, images[head])
             _draw_dividers(painter, chart, rect, self.theme)
             self._draw_title(painter, head, chart.captions[head], layout)
         if self.neighbour != "right":
-            self._bar.draw(painter, layout.bounds, scale, self.theme)
+            self._bar.draw(painter, layout.bounds, scale, self.theme, _masked_word(chart))
         if (chosen := self._chosen) is not None:
             draw_frame(painter, rects[chosen], QRectF(self.rect()), self.theme)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw; Qt calls it."""
-        painter = QPainter(self)
-        self.draw_on(painter)
-        _draw_focus(painter, self)
-        painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Tell what was clicked; Qt calls it."""
@@ -158,15 +136,6 @@ class HeadGrid(QWidget):
             super().keyPressEvent(event)
         else:
             self.clicked.emit(Place(head=head))
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Tell what is under the mouse; Qt calls it."""
-        self.hovered.emit(self.text_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        """Tell that the mouse is on nothing any more; Qt calls it."""
-        super().leaveEvent(event)
-        self.hovered.emit("")
 
     @property
     def _chosen(self) -> int | None:
@@ -198,17 +167,17 @@ class HeadGrid(QWidget):
         return ColorScale(self.levels, table, chart.is_signed, chart.is_root)
 
     def _pictures(
-        self, painter: QPainter, values: Values, scale: ColorScale, rect: QRectF
+        self, painter: QPainter, chart: HeadsChart, scale: ColorScale, rect: QRectF
     ) -> list[QImage]:
         """Return the heads as images with no more pixels than ``rect`` has on the device."""
-        _, rows, columns = values.shape
+        _, rows, columns = chart.values.shape
         if not is_paper(painter):
             pixels = painter.deviceTransform().mapRect(rect)
             # Rounded down: of an image that is shrunk, lines of pixels are left out.
             rows = max(1, min(rows, int(pixels.height())))
             columns = max(1, min(columns, int(pixels.width())))
         if (rows, columns) not in self._images:
-            values = np.where(np.isfinite(values), values, np.nan)
+            values = np.where(np.isfinite(chart.values), chart.measured, np.nan)
             values = reduced(values, rows, columns, scale.is_signed)
             # Only the last size is worth keeping: the next paint asks for it again.
             self._images = {(rows, columns): [scale.picture(head) for head in values]}
@@ -246,16 +215,8 @@ def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: Th
         painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
 
 
-def _draw_focus(painter: QPainter, widget: QWidget) -> None:
-    """Frame a widget that keys go to, where keys have brought a person there.
-
-    The style's own frame is filled with a tint: colours would not be those of their values.
-    """
-    by_keys = widget.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
-    if widget.hasFocus() and by_keys:
-        painter.setPen(QPen(widget.palette().color(QPalette.ColorRole.Accent), 2))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(widget.rect().adjusted(1, 1, -1, -1))
+def _masked_word(chart: HeadsChart) -> str:
+    return "" if chart.masked is None else chart.masked_word
 
 
 def _levels(chart: HeadsChart) -> Levels:

@@ -10,10 +10,8 @@ from PySide6.QtCore import QRectF, Qt
 GAP, MARGIN = 10.0, 6.0  # pixels
 BELOW_WORDS = 3.0  # for the frame of the one that is selected
 LEAST = 4.0
-KEPT = 0.75
+KEPT = 0.55
 """Captions may take no more of the heatmaps than leaves them this part of their area."""
-WIDEST = 1.6
-"""A cell may be so many times as wide as high, as those of the one head that is shown large are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def lay_out_heads(
 ) -> HeadLayout:
     """Return a layout of heads [A, S_q, S_k] in which the heatmaps are as large as can be.
 
-    There is at least one head. Cells are squares, or wider where there is room. Captions get a
+    There is at least one head. Cells are squares. Captions get a
     line of their own where they do not fit beside the names, as long as that leaves the heatmaps
     large.
     """
@@ -94,9 +92,8 @@ def _rects(
         wide = (width - 2 * MARGIN - GAP * (across - 1)) / across
         down = ceil(heads / across)
         tall = (height - 2 * MARGIN - GAP * (down - 1)) / down - title
-        high = max(0.0, min(wide / columns, tall / rows))
-        cell = min(wide / columns, WIDEST * high)
-        return max(LEAST, cell * columns), max(LEAST, high * rows)
+        cell = max(0.0, min(wide / columns, tall / rows))
+        return max(LEAST, cell * columns), max(LEAST, cell * rows)
 
     across = max(range(1, heads + 1), key=lambda number: prod(size(number)))
     wide, tall = size(across)

@@ -12,13 +12,13 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.plots.fonts import load_fonts, window_font
 from bertviewer.plots.grid_plot import GridPlot
-from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.painted import PaintedPlot
 from bertviewer.plots.plot import Plot
 
 POINTS_PER_PIXEL = 0.75
 DOTS_PER_INCH = 96
 
-ChartWidget = Plot | HeadGrid
+ChartWidget = Plot | PaintedPlot
 """A widget that shows a chart, and can draw it anywhere."""
 
 
@@ -39,7 +39,7 @@ def alone(plot: ChartWidget) -> Iterator[None]:
 
     It is as much wider as these are: its cells stay as large as they are on the screen.
     """
-    if not isinstance(plot, GridPlot | HeadGrid) or plot.neighbour is None:
+    if not isinstance(plot, GridPlot | PaintedPlot) or plot.neighbour is None:
         yield
         return
     side, size, taken = plot.neighbour, plot.size(), plot.beside_cells()

@@ -127,7 +127,7 @@ def test_one_head() -> None:
     assert chart.rows == chart.columns == TEXTS
     assert chart.place(2, 5) == Place(token=2)
     assert chart.chosen(Place("layer.1", token=4, head=0)) == ((4,), ())
-    assert chart.text(2, 5) == f"query b (token 2), key y (token 5): {chart.values[2, 5]:.7g}"
+    assert chart.text(2, 5) == f"query b (token 2) → key y (token 5): {chart.values[2, 5]:.7g}"
     assert chart.levels == pytest.approx((0.0, chart.values.max()))
 
 

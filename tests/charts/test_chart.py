@@ -118,7 +118,7 @@ def test_heads_as_a_table_and_in_words() -> None:
         (1, "q0", 0.75, 0.875, 1.0),
         (1, "q1", 1.125, 1.25, 1.375),
     ]
-    assert chart.text(1, 0, 2) == "head 1, query q0, key k2: 1"
+    assert chart.text(1, 0, 2) == "head 1, query q0 → key k2: 1"
 
 
 def test_a_histogram_as_a_table() -> None:

@@ -172,7 +172,7 @@ def test_difference_of_heads() -> None:
     assert found.value_title == "Attention, B − A"
     assert (found.queries, found.keys) == (b.queries, b.keys)
     assert found.captions == ("", "")
-    assert found.text(0, 0, 2) == "head 0, query 0, key 2: −0.75"
+    assert found.text(0, 0, 2) == "head 0, query 0 → key 2: −0.75"
 
 
 def test_difference_of_heads_without_partners() -> None:

@@ -38,7 +38,7 @@ def test_what_is_no_number_stays_empty(grid: HeadGrid) -> None:
     grid.show_chart(HeadsChart(values, ("",), ("a", "b"), ("c", "d")))
     assert color(grid, 0, 0.5, 1.5) == color(grid, 0, 1.5, 0.5) == LIGHT.surface
     assert color(grid, 0, 1.5, 1.5) == HIGHEST
-    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a, key d: nan"
+    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a → key d: nan"
 
 
 def test_colours_begin_at_0(grid: HeadGrid) -> None:
@@ -94,7 +94,7 @@ def test_colours_of_square_roots(grid: HeadGrid) -> None:
     assert found == expected
     assert len(set(found)) == 4
     # What is told and taken along is the share itself.
-    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a, key b: 0.01"
+    assert grid.text_at(at(grid, 0, 0.5, 1.5)) == "head 0, query a → key b: 0.01"
     assert roots.table() == plain.table()
     signed = HeadsChart(shares - 0.25, ("",), names, names, is_signed=True, is_root=True)
     grid.show_chart(signed)

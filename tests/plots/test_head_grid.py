@@ -38,8 +38,8 @@ def test_query_0_is_at_the_top(grid: HeadGrid) -> None:
     values[0, 0, 2] = 1
     grid.show_chart(HeadsChart(values, ("",), tuple("abc"), tuple("xyz")))
     assert color(grid, 0, 0.5, 2.5) == HIGHEST
-    assert grid.text_at(at(grid, 0, 0.5, 2.5)) == "head 0, query a, key z: 1"
-    assert grid.text_at(at(grid, 0, 2.5, 0.5)) == "head 0, query c, key x: 0"
+    assert grid.text_at(at(grid, 0, 0.5, 2.5)) == "head 0, query a → key z: 1"
+    assert grid.text_at(at(grid, 0, 2.5, 0.5)) == "head 0, query c → key x: 0"
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_keys_may_be_more_than_queries(grid: HeadGrid) -> None:
     [
         (0, Qt.Key.Key_Right, 1),
         (5, Qt.Key.Key_Left, 4),
-        (1, Qt.Key.Key_Down, 5),
-        (6, Qt.Key.Key_Up, 2),
+        (1, Qt.Key.Key_Down, 7),
+        (8, Qt.Key.Key_Up, 2),
         (3, Qt.Key.Key_End, 11),
         (3, Qt.Key.Key_Home, 0),
         (0, Qt.Key.Key_Left, None),
@@ -91,8 +91,8 @@ def test_keys_may_be_more_than_queries(grid: HeadGrid) -> None:
 def test_heads_are_gone_to_by_keys(
     grid: HeadGrid, qtbot: QtBot, start: int, key: Qt.Key, head: int | None
 ) -> None:
-    # Four in a row.
-    assert grid.head_rect(3).y() == grid.head_rect(0).y() < grid.head_rect(4).y()
+    # Six in a row.
+    assert grid.head_rect(5).y() == grid.head_rect(0).y() < grid.head_rect(6).y()
     grid.mark(Place(head=start))
     told: list[Place] = []
     grid.clicked.connect(told.append)
@@ -153,8 +153,8 @@ def test_hovering_tells_the_cell(grid: HeadGrid) -> None:
     hover(grid, QPoint(1, 1))
     hover(grid, at(grid, 6, 0.5, 1.5).toPoint())
     leave(grid)
-    other = "head 6, query token 0, key token 1: 0"
-    assert told == ["head 5, query token 3, key token 1: 1", other, "", other, ""]
+    other = "head 6, query token 0 → key token 1: 0"
+    assert told == ["head 5, query token 3 → key token 1: 1", other, "", other, ""]
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])

@@ -24,6 +24,8 @@ class AttentionMaps:
         key_tokens: those that the columns stand for: others in cross-attention.
         entropies: ``head_entropies`` of the probabilities.
         distances: ``head_distances``, ``None`` where queries and keys are of two texts.
+        masked: [A, S_q, S_k], the keys that a mask hides from a query, whose 0 nothing measured;
+            ``None`` where none is hidden.
     """
 
     path: str
@@ -34,11 +36,36 @@ class AttentionMaps:
     key_tokens: tuple[int, ...]
     entropies: NDArray[np.float64]
     distances: NDArray[np.float64] | None
+    masked: NDArray[np.bool_] | None = None
 
     @property
     def is_cross(self) -> bool:
         """Whether queries and keys are of two texts."""
         return self.distances is None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Received:
+    """What share of each head's attention the tokens receive: [A, S_k], and which tokens these are.
+
+    A head's shares are means over the queries and sum to 1.
+    """
+
+    shares: NDArray[np.float64]
+    tokens: tuple[int, ...]
+
+
+def received(maps: AttentionMaps) -> Received:
+    """Return what the tokens receive. Rows that are not finite are left out."""
+
+    def of_head(head: Probabilities) -> NDArray[np.float64]:
+        rows = head[np.isfinite(head).all(axis=1)]
+        if not rows.size:
+            return np.full(head.shape[1], np.nan)
+        means: NDArray[np.float64] = rows.mean(axis=0, dtype=np.float64)
+        return means
+
+    return Received(np.array([of_head(head) for head in maps.probabilities]), maps.key_tokens)
 
 
 def head_entropies(probabilities: Probabilities) -> NDArray[np.float64]:
@@ -71,6 +98,22 @@ def head_distances(probabilities: Probabilities) -> NDArray[np.float64]:
     return np.array(
         [_mean(np.einsum("qk,qk->q", head.astype(np.float64), distances)) for head in probabilities]
     )
+
+
+def masked_by_pattern(probabilities: Probabilities) -> NDArray[np.bool_] | None:
+    """Return which keys [A, S_q, S_k] are hidden, as far as that shows; ``None`` if none are.
+
+    For an attention whose mask is not known: where every head gives exactly 0 to all that follows
+    a query, or to a key from everywhere, that is no measurement.
+    """
+    _, queries, keys = probabilities.shape
+    nothing = (probabilities == 0).all(axis=0)
+    hidden = np.zeros((queries, keys), dtype=np.bool_)
+    hidden[:, nothing.all(axis=0)] = True
+    later = np.triu(np.ones((queries, keys), dtype=np.bool_), 1)
+    if queries == keys > 1 and nothing[later].all():
+        hidden |= later
+    return np.broadcast_to(hidden, probabilities.shape) if hidden.any() else None
 
 
 def most_attended(maps: AttentionMaps, head: int, token: int, count: int) -> Shares:

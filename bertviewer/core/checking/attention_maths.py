@@ -9,6 +9,9 @@ from torch import Tensor
 from bertviewer.core.checking.arithmetic import affine, softmax
 from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 
+HIDDEN = -1e4
+"""What is added to a score so that nothing is left of it is at most that: families differ."""
+
 
 @dataclass(frozen=True, slots=True)
 class Projection:
@@ -125,13 +128,20 @@ class Attention:
             scores = module.round(_mixed(self.talk.scores, scores))
         scores = _masked(scores, None if self.mask is None else _of_head(self.mask, head))
         if self.is_causal:
-            queries, keys = scores.shape[-2:]
-            later = torch.ones(queries, keys, dtype=torch.bool).triu(keys - queries + 1)
-            scores = scores.masked_fill(later, -torch.inf)
+            scores = scores.masked_fill(_later(*scores.shape[-2:]), -torch.inf)
         weights = module.round(softmax(scores))
         return (
             weights if self.talk is None else module.round(_mixed(self.talk.probabilities, weights))
         )
+
+    def hidden(self) -> Tensor | None:
+        """Return where masks hide keys from queries, to be broadcast to [B, A, S, S']."""
+        found = _later(self.x.shape[1], self.keys.shape[1]) if self.is_causal else None
+        for table in (self.mask, self.bias):
+            if table is not None:
+                hides = ~table if table.dtype == torch.bool else table <= HIDDEN
+                found = hides if found is None else found | hides
+        return found
 
     def _shared(
         self, module: Evaluator, x: Tensor, projection: Projection, head: int | None
@@ -199,6 +209,11 @@ def _of_head(table: Tensor, head: int | None) -> Tensor:
     if head is None or table.dim() < 4 or table.shape[1] == 1:
         return table
     return table[:, head : head + 1]
+
+
+def _later(queries: int, keys: int) -> Tensor:
+    """Return which keys come after each query."""
+    return torch.ones(queries, keys, dtype=torch.bool).triu(keys - queries + 1)
 
 
 def _masked(scores: Tensor, mask: Tensor | None) -> Tensor:

@@ -10,11 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.analysis.attention_maps import AttentionMaps, head_distances, head_entropies
+from bertviewer.core.analysis.attention_maps import (
+    AttentionMaps,
+    Probabilities,
+    head_distances,
+    head_entropies,
+    masked_by_pattern,
+)
 from bertviewer.core.analysis.attention_places import attention_paths, places_of
 from bertviewer.core.checking.arithmetic import rounded
 from bertviewer.core.checking.attention import ATTENTIONS
@@ -62,7 +70,7 @@ def attention_of(
     number = range(calls)[call]
     # A run since then may have been on another device.
     model.module(random_weights=True, progress=progress, device=run.device)
-    weights = _weights(model, kept, path, progress, number=number, calls=calls)
+    weights, hidden = _weights(model, kept, path, progress, number=number, calls=calls)
     queries, keys, is_cross = places_of(
         run, path, bool(model.architecture.config.get("is_encoder_decoder"))
     )
@@ -79,13 +87,28 @@ def attention_of(
         key_tokens=keys,
         entropies=head_entropies(found),
         distances=None if is_cross else head_distances(found),
+        masked=_masked(found, hidden),
     )
+
+
+def _masked(probabilities: Probabilities, hidden: Tensor | None) -> NDArray[np.bool_] | None:
+    """Return the cells that a mask hides, by the mask itself or else by what it leaves of them."""
+    if hidden is None:
+        return masked_by_pattern(probabilities)
+    shape = probabilities.shape
+    table = hidden[0] if hidden.dim() == 4 else hidden
+    masked = np.broadcast_to(table.cpu().numpy(), shape)
+    if not masked.any():
+        return None
+    # A query from which everything is hidden looks at all alike.
+    seen = probabilities > 0
+    return masked & ~seen if (masked & seen).any() else masked
 
 
 def _weights(
     model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
-) -> Tensor:
-    """Return the probabilities [1, A, S_q, S_k] in one of the calls."""
+) -> tuple[Tensor, Tensor | None]:
+    """Return the probabilities [1, A, S_q, S_k] in one of the calls, and where masks are known."""
     attention = model.running_module.get_submodule(path)
     if kind_of(CLASSES.get(type(attention).__name__)) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
@@ -99,14 +122,16 @@ def _weights(
         # XLNet's has the batch and the heads behind the tokens.
         for weights in (tensor, tensor.permute(2, 3, 0, 1) if tensor.dim() == 4 else tensor):
             if _are_probabilities(weights):
-                return weights
+                return weights, None
     raise UserError(
         f"{path}: {type(attention).__name__} does not give how much each token looks at each other"
     )
 
 
-def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: KeptCall) -> Tensor:
-    """Calculate the probabilities in float32 from what the module took.
+def _recomputed(
+    model: LoadedModel, attention: nn.Module, path: str, call: KeptCall
+) -> tuple[Tensor, Tensor]:
+    """Calculate the probabilities in float32 from what the module took, and what masks hide.
 
     Raises:
         NoRecomputationError: the module is built otherwise than its class says.
@@ -123,7 +148,9 @@ def _recomputed(model: LoadedModel, attention: nn.Module, path: str, call: KeptC
     # Masks and tables that the calculation makes itself belong to where the weights are.
     with torch.no_grad(), parameter.device:
         args, kwargs = arithmetic.take(call.args), arithmetic.take(dict(call.kwargs))
-        return kind.read(evaluator, *args, **kwargs).weights(evaluator)
+        read = kind.read(evaluator, *args, **kwargs)
+        weights, hidden = read.weights(evaluator), read.hidden()
+        return weights, torch.zeros_like(weights, dtype=torch.bool) if hidden is None else hidden
 
 
 def _seen_eagerly(

@@ -1,17 +1,22 @@
 """Plots of two runs side by side, which share what is the same for both."""
 
+from typing import Any
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from bertviewer.charts.chart import Chart, GridChart, HeadsChart
 from bertviewer.charts.comparison import common_title
+from bertviewer.plots.arc_plot import ArcPlot
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
 from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.painted import PaintedPlot
+from bertviewer.plots.token_matrix import TokenMatrix
 
-ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid
+ChartPlot = LinePlot | GridPlot | HistogramPlot | HeadGrid | TokenMatrix | ArcPlot
 
 
 class Column(QWidget):
@@ -70,17 +75,16 @@ class SideBySide(QWidget):
         """Have both plots share a title of their values, or nothing."""
         b, *others = (column.plot for column in self.columns)
         for a in others:
-            if isinstance(a, GridPlot | HeadGrid) and isinstance(b, GridPlot | HeadGrid):
+            if isinstance(a, GridPlot | PaintedPlot) and isinstance(b, GridPlot | PaintedPlot):
                 a.share(None if title is None else "right", title or "")
                 b.share(None if title is None else "left", title or "")
-            if isinstance(a, GridPlot) and isinstance(b, GridPlot):
-                a.align(None if title is None else b)
-                b.align(None if title is None else a)
+            _align(a, b, title is not None)
+            _align(b, a, title is not None)
 
     def _balance(self) -> None:
         """Make each plot so wide that their cells are as wide."""
         plots = [column.plot for column in self.columns]
-        taken = [p.beside_cells() for p in plots if isinstance(p, GridPlot | HeadGrid)]
+        taken = [p.beside_cells() for p in plots if isinstance(p, GridPlot | PaintedPlot)]
         if not 1 < len(taken) == len(plots):
             return
         cells = (self.width() - self._row.spacing() * (len(plots) - 1) - sum(taken)) / len(plots)
@@ -88,6 +92,13 @@ class SideBySide(QWidget):
             self._row.setStretchFactor(column, max(1, round(cells + own)))
         # Else they would be drawn twice.
         self._row.activate()
+
+
+def _align(plot: ChartPlot, other: ChartPlot, are_alike: bool) -> None:
+    """Have a plot leave as much room for its names as one beside it, of the same kind."""
+    beside: Any = other if are_alike and type(plot) is type(other) else None
+    if isinstance(plot, GridPlot | TokenMatrix):
+        plot.align(beside)
 
 
 def _common(b: Chart | None, a: Chart | None) -> str | None:

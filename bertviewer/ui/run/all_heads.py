@@ -13,8 +13,8 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run import jobs
-from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
+from bertviewer.ui.run_request import RunRequest
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace

@@ -4,20 +4,20 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from bertviewer.charts.attentions import Attended, heads_chart
+from bertviewer.charts.attentions import heads_chart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer, attention_layers, followed
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.ui.attention_request import AttentionRequest
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.run import jobs
 from bertviewer.ui.run.all_heads import AllHeads
 from bertviewer.ui.run.attention_choice import AttentionChoice
-from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair, remembered
+from bertviewer.ui.run.attention_pair import AttentionPair, attention_pair
 from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.most_label import MostLabel
+from bertviewer.ui.run.picture_choice import PictureChoice
 from bertviewer.ui.run.root_colors import RootColors
-from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import translate
@@ -33,7 +33,7 @@ class AttentionView(View):
         self._layers: tuple[AttentionLayer, ...] = ()
         self._layers_of: WatchedRun | None = None
         self._layer: AttentionLayer | None = None
-        self._request = RunRequest[Attended](workspace, self)
+        self._request = AttentionRequest(workspace, self)
         self._pair: AttentionPair | None = None
         # What is drawn already: 512 tokens take a while.
         self._drawn_heads: object = None
@@ -45,11 +45,13 @@ class AttentionView(View):
         self._all.setCheckable(True)
         self._all.setToolTip(self.tr("Entropy or distance of every head in every layer"))
         self._root = RootColors()
+        self._picture = PictureChoice()
         self._most = MostLabel()
         self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid)
         self._heads.plot.setObjectName("headGrid")
         self._every = AllHeads(workspace)
         self._head = HeadPanel(workspace)
+        self._head.turn_to(self._picture.picture)
         self._pages = QStackedWidget()
         self._line = QWidget()
         self._arrange()
@@ -59,6 +61,7 @@ class AttentionView(View):
         self._every.chosen.connect(self._on_chosen)
         self._all.toggled.connect(self._on_all)
         self._root.toggled.connect(self._draw_later)
+        self._picture.chosen.connect(self._head.turn_to)
         workspace.runs.run_changed.connect(self._on_runs)
         workspace.runs.comparison_changed.connect(self._on_runs)
         workspace.architecture_changed.connect(self._on_architecture)
@@ -81,8 +84,7 @@ class AttentionView(View):
         if self._all.isChecked():
             self._every.follow(self._layers, self._layer)
             self._every.refresh()
-        work = remembered(partial(jobs.attention_job, self._layer), self._pair, self._layer)
-        if self._request.want_of_runs(self._layer, work):
+        if self._request.want_layer(self._layer):
             self._draw_later()
 
     def _arrange(self) -> None:
@@ -94,6 +96,7 @@ class AttentionView(View):
         line.addWidget(self._all)
         line.addSpacing(6)
         line.addWidget(self._root)
+        line.addWidget(self._picture)
         line.addSpacing(12)
         line.addWidget(self._most, 1)
         self._pages.addWidget(self._heads)

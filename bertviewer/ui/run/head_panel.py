@@ -3,37 +3,62 @@
 from functools import partial
 from math import log
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from bertviewer.charts.attentions import head_chart
-from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.plots.arc_plot import ArcPlot
+from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.attention_pair import AttentionPair
+from bertviewer.ui.run.picture_choice import Picture
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 
 class HeadPanel(QWidget):
-    """Queries downwards, keys to the right; a click selects the query's token."""
+    """A matrix, queries downwards and keys to the right, or lines from queries to keys.
+
+    A click selects a token.
+    """
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._panel = ChartPanel(workspace, "", GridPlot)
-        self._panel.plot.setObjectName("headPlot")
+        self._shown: tuple[AttentionPair, int, bool] | None = None
+        self._panels: dict[Picture, ChartPanel] = {
+            "matrix": ChartPanel(workspace, "", TokenMatrix),
+            "arcs": ChartPanel(workspace, "", ArcPlot),
+        }
+        self._panels["matrix"].plot.setObjectName("headPlot")
+        self._panels["arcs"].plot.setObjectName("arcPlot")
+        self._pages = QStackedWidget()
+        for panel in self._panels.values():
+            self._pages.addWidget(panel)
+        self._picture: Picture = "matrix"
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._panel)
+        layout.addWidget(self._pages)
+
+    def turn_to(self, picture: Picture) -> None:
+        """Show it in another way."""
+        self._picture = picture
+        self._pages.setCurrentWidget(self._panels[picture])
+        if self._shown is not None:
+            self.show_head(*self._shown)
 
     def show_head(self, pair: AttentionPair, head: int, is_root: bool) -> None:
         """Show a head of both runs, coloured by the square roots of the weights or by them."""
-        self._panel.set_title(*self._figures(pair, head))
+        self._shown = pair, head, is_root
+        panel = self._panels[self._picture]
+        panel.set_title(*self._figures(pair, head))
         make = partial(head_chart, head=head, is_root=is_root, translate=translate)
-        self._panel.show_charts(*pair.charts(make), pair.partners)
+        panel.show_charts(*pair.charts(make), pair.partners)
 
     def clear(self) -> None:
         """Show nothing."""
-        self._panel.set_title("")
-        self._panel.show_charts(None)
+        self._shown = None
+        for panel in self._panels.values():
+            panel.set_title("")
+            panel.show_charts(None)
 
     def _figures(self, pair: AttentionPair, head: int) -> tuple[str, str]:
         """Return the head's figures, and what they mean."""

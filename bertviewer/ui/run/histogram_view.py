@@ -15,8 +15,8 @@ from bertviewer.plots.histogram_plot import HistogramPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.run import jobs
-from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
+from bertviewer.ui.run_request import RunRequest
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bertviewer.charts.attentions import Attended, HeadFigures
+    from bertviewer.charts.attentions import HeadFigures
     from bertviewer.charts.layers import Measured
     from bertviewer.core.activations.activation_run import ActivationRun
     from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.analysis.attention_maps import Received
     from bertviewer.core.analysis.histogram_data import Histogram, Range
     from bertviewer.core.analysis.outliers import Level, OutlierFeature
     from bertviewer.core.analysis.prediction_data import Predictions
@@ -48,26 +49,34 @@ def find_outliers_job(
     return outlier_features(run), state_levels(run)
 
 
-def attention_job(
-    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
-) -> Attended:
-    """Calculate what the heads of an attention look at."""
-    from bertviewer.charts.attentions import Attended
-    from bertviewer.core.closer_look.attention import attention_of
-
-    run = watched.run
-    maps = attention_of(model, run, watched.capture, layer.path, progress, call=layer.call)
-    return Attended(run, maps, layer)
-
-
 def head_figures_job(
     layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
 ) -> HeadFigures:
     """Calculate an attention, and keep just a figure or two of each head."""
     from bertviewer.charts.attentions import HeadFigures
+    from bertviewer.ui.attention_request import attention_job
 
     maps = attention_job(layer, model, watched, progress).maps
     return HeadFigures(maps.entropies, maps.distances)
+
+
+def received_job(
+    layer: AttentionLayer, watched: WatchedRun, model: LoadedModel, progress: Progress
+) -> Received:
+    """Calculate what share of each head's attention the tokens receive."""
+    from bertviewer.core.analysis.attention_maps import received
+    from bertviewer.ui.attention_request import attention_job
+
+    return received(attention_job(layer, model, watched, progress).maps)
+
+
+def probabilities_job(
+    watched: WatchedRun, model: LoadedModel, progress: Progress
+) -> tuple[float | None, ...]:
+    """Calculate what probability the head gives each token in its place."""
+    from bertviewer.core.closer_look.token_probabilities import token_probabilities
+
+    return token_probabilities(model, watched.run, watched.capture, progress)
 
 
 def histogram_job(

@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.layers import Measured
 from bertviewer.ui.run import jobs
-from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
+from bertviewer.ui.run_request import RunRequest
 from bertviewer.ui.watched_run import WatchedRun
 
 

@@ -23,8 +23,8 @@ from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.run import jobs
 from bertviewer.ui.run.lens_panel import LensPanel, title_height
-from bertviewer.ui.run.run_request import RunRequest
 from bertviewer.ui.run.view import View
+from bertviewer.ui.run_request import RunRequest
 from bertviewer.ui.translation import translate
 
 MOST_MASKS = 8

@@ -82,6 +82,16 @@ def test_it_is_what_transformers_gives(family: str) -> None:
         assert found.probabilities == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.parametrize("family", TRANSFORMERS)
+def test_what_a_mask_hides_is_told_from_a_measured_0(family: str) -> None:
+    for found in every_map(known(family)):
+        # Random weights give no key exactly nothing.
+        nothing = found.probabilities == 0
+        hidden = np.zeros_like(nothing) if found.masked is None else found.masked
+        assert (hidden == nothing).all()
+        assert (found.masked is None) == (not nothing.any())
+
+
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5", "bart", "mistral", "modernbert"])
 def test_eager_and_sdpa_agree(family: str) -> None:
     it = opened(family)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QComboBox, QLabel
 
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.core.source.demo import demo_folder
+from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.attention_view import AttentionView
@@ -85,6 +87,13 @@ def head(window: MainWindow) -> GridChart:
     (chart,) = charts(window, "headPlot")
     assert isinstance(chart, GridChart)
     return chart
+
+
+def cell_pixel(plot: TokenMatrix, row: int, column: int) -> QPoint:
+    """Return the middle of a cell in the large head's widget."""
+    layout = plot.layout_of_cells()
+    assert layout is not None
+    return layout.rect(row, column).center().toPoint()
 
 
 def choice(window: MainWindow) -> QComboBox:

@@ -14,8 +14,9 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.plots.grid_plot import GridPlot, PairGrid
+from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.core.formulas.formula_models import TINY
@@ -92,7 +93,7 @@ def test_both_kinds_of_a_decoder(tiny: Open, settle: Settle) -> None:
 
 def test_a_single_head_has_the_room_of_all_heads(tiny: Open, settle: Settle) -> None:
     window = tiny("bert", num_attention_heads=1)
-    grid, plot = find(window, HeadGrid, "headGrid"), find(window, GridPlot, "headPlot")
+    grid, plot = find(window, HeadGrid, "headGrid"), find(window, TokenMatrix, "headPlot")
     assert plot.isVisible()
     assert not grid.isVisible()
     find(window, QToolButton, "allLayers").click()
@@ -105,7 +106,7 @@ def test_a_single_head_has_the_room_of_all_heads(tiny: Open, settle: Settle) -> 
 
 def test_one_above_the_other_in_a_pane_higher_than_wide(tiny: Open, settle: Settle) -> None:
     window = tiny("bert")
-    grid, plot = find(window, HeadGrid, "headGrid"), find(window, GridPlot, "headPlot")
+    grid, plot = find(window, HeadGrid, "headGrid"), find(window, TokenMatrix, "headPlot")
 
     def places() -> tuple[QPoint, QPoint]:
         return grid.mapTo(window, QPoint()), plot.mapTo(window, QPoint())

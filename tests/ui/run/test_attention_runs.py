@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QToolButton, QWidget
 
-from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run import jobs
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,
@@ -54,24 +54,24 @@ def test_plots_have_names_for_those_who_do_not_see_them(shown: MainWindow, settl
         return sorted(plot.accessibleName() for plot in plots)
 
     assert names(HeadGrid) == ["Heads: H entropy in nats, d distance in tokens"]
-    assert [name.partition(":")[0] for name in names(GridPlot)] == ["Head 0"]
+    assert [name.partition(":")[0] for name in names(TokenMatrix)] == ["Head 0"]
     shown.workspace.runs.keep()
     run(shown, settle, A)
     assert names(HeadGrid) == ["Heads, A", "Heads, B"]
-    assert [name[-3:] for name in names(GridPlot)] == [", A", ", B"]
+    assert [name[-3:] for name in names(TokenMatrix)] == [", A", ", B"]
 
 
 def test_of_two_runs_only_the_new_one_is_computed(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[str] = []
-    compute = jobs.attention_job
+    compute = attention_request.attention_job
 
     def seen(layer: Any, model: Any, watched: Any, progress: Any) -> Any:
         computed.append(watched.run.sentence.text)
         return compute(layer, model, watched, progress)
 
-    monkeypatch.setattr(jobs, "attention_job", seen)
+    monkeypatch.setattr(attention_request, "attention_job", seen)
     shown.workspace.runs.keep()
     settle()
     assert computed == []

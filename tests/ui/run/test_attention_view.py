@@ -4,13 +4,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QPoint, QSettings
 from PySide6.QtWidgets import QComboBox, QLabel, QTabWidget, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
-from bertviewer.plots.grid_plot import GridPlot, PairGrid
+from bertviewer.plots.arc_plot import ArcPlot
+from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run import jobs
 from tests.plots.looking import click, pixel
@@ -19,6 +23,7 @@ from tests.ui.run.attention_window import (
     A,
     B,
     Settle,
+    cell_pixel,
     charts,
     choice,
     choose,
@@ -94,8 +99,8 @@ def test_a_click_on_a_head_shows_it(shown: MainWindow, settle: Settle) -> None:
 
 
 def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -> None:
-    plot = find(shown, GridPlot, "headPlot")
-    click(plot, pixel(plot, 1.5, 5.5))
+    plot = find(shown, TokenMatrix, "headPlot")
+    click(plot, cell_pixel(plot, 5, 1))
     settle()
     assert shown.workspace.selection.token == 5
     assert plot.chart is not None
@@ -106,6 +111,29 @@ def test_a_click_on_a_row_selects_its_token(shown: MainWindow, settle: Settle) -
     assert words.startswith("river (5) looks most at  ")
     assert f"({first}) {row[first]:.3f}  ·  " in words
     assert words.index(f"({first}) ") < words.index(f"({second}) {row[second]:.3f}")
+
+
+def test_the_head_as_arcs(shown: MainWindow, settle: Settle) -> None:
+    find(shown, QToolButton, "arcsPicture").click()
+    settle()
+    plot = find(shown, ArcPlot, "arcPlot")
+    assert plot.isVisible()
+    assert not find(shown, TokenMatrix, "headPlot").isVisible()
+    assert plot.chart is not None
+    assert plot.chart.values == pytest.approx(eager(B)[2][0], abs=1e-5)
+    layout = plot.layout_of_arcs()
+    assert layout is not None
+    click(plot, QPoint(int(layout.x(5, layout.rows)), int(layout.top) - 8))
+    assert shown.workspace.selection.token == 5
+    shown.workspace.selection.go(Place(head=7))
+    settle()
+    assert plot.chart.values == pytest.approx(eager(B)[2][7], abs=1e-5)
+    # It is remembered.
+    assert QSettings().value("headPicture") == "arcs"
+    find(shown, QToolButton, "matrixPicture").click()
+    settle()
+    assert head(shown).values == pytest.approx(eager(B)[2][7], abs=1e-5)
+    assert QSettings().value("headPicture") == "matrix"
 
 
 def test_what_is_seen_again_is_not_computed_again(
@@ -179,17 +207,17 @@ def test_a_run_that_is_gone_is_forgotten(shown: MainWindow, settle: Settle) -> N
 def test_what_cannot_be_shown_says_why(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = jobs.attention_job
+    known = attention_request.attention_job
 
     def refuse(*_: Any) -> None:
         raise UserError("<b> is no attention")
 
-    monkeypatch.setattr(jobs, "attention_job", refuse)
+    monkeypatch.setattr(attention_request, "attention_job", refuse)
     choose(shown, settle, "layer 3")
     assert "<b> is no attention" in titles(shown)
     assert not charts(shown, "headGrid")
     assert find(shown, QLabel, "mostAttended").text() == ""
-    monkeypatch.setattr(jobs, "attention_job", known)
+    monkeypatch.setattr(attention_request, "attention_job", known)
     choose(shown, settle, "layer 4")
     assert heads(shown).values == pytest.approx(eager(B)[4], abs=1e-5)
     assert head(shown).values == pytest.approx(eager(B)[4][0], abs=1e-5)

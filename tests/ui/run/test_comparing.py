@@ -150,19 +150,22 @@ def test_files_are_called_after_what_is_shown(
                         action.trigger()
         return [*proposed]
 
-    lines = "std-encoder-layer-output"
+    lines = "std-of-each-layer-output-encoder"
     assert propose() == [
         f"{lines}-b-a.png",
         f"{lines}-b-a.csv",
-        "token-norms-h-a.png",
-        "token-norms-h-a.csv",
-        "token-norms-h-b.png",
-        "token-norms-h-b.csv",
+        "token-norms-h-by-layer-a.png",
+        "token-norms-h-by-layer-a.csv",
+        "token-norms-h-by-layer-b.png",
+        "token-norms-h-by-layer-b.csv",
     ]
     find(compared, QToolButton, "difference").click()
     settle(compared, worker, qtbot)
     pictures = [name for name in propose() if name.endswith("png")]
-    assert pictures == ["std-b-minus-a-encoder-layer-output.png", "token-norms-h-b-minus-a.png"]
+    assert pictures == [
+        "std-of-each-layer-output-b-minus-a-encoder.png",
+        "token-norms-h-by-layer-b-minus-a.png",
+    ]
 
 
 def test_each_of_two_plots_is_taken_along(

@@ -19,7 +19,7 @@ from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.run.histogram_view import HistogramView
-from bertviewer.ui.run.run_request import RunRequest
+from bertviewer.ui.run_request import RunRequest
 from tests.ui.finding import bring_view, find, is_drawn
 
 A, B = "the cat sat on the mat", "the river by the bank was closed"

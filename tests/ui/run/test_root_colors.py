@@ -12,16 +12,16 @@ from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.table import csv_text
 from bertviewer.core.errors import UserError
 from bertviewer.plots import export
-from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.token_matrix import TokenMatrix
+from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run import jobs
 from bertviewer.ui.run.root_colors import RootColors
-from tests.plots.looking import color, pixel
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
     A,
     Settle,
+    cell_pixel,
     charts,
     choose,
     head,
@@ -45,38 +45,44 @@ def every(window: MainWindow) -> tuple[HeadsChart | GridChart, ...]:
     return *charts(window, "headGrid"), *charts(window, "headPlot")
 
 
+def _colors(plot: TokenMatrix) -> list[str]:
+    """Return the colours of row 4."""
+    image = plot.grab().toImage()
+    return [image.pixelColor(cell_pixel(plot, 4, key)).name() for key in range(9)]
+
+
 def _green(name: str) -> int:
     """Return what grows along viridis from its dark end to its bright one."""
     return QColor(name).green()
 
 
 def test_both_plots_have_them_and_lose_them_again(shown: MainWindow, settle: Settle) -> None:
-    plot = find(shown, GridPlot, "headPlot")
-    before = [color(plot, key + 0.5, 4.5) for key in range(9)]
+    plot = find(shown, TokenMatrix, "headPlot")
+    before = _colors(plot)
     assert not any(chart.is_root for chart in every(shown))
     box(shown).click()
     settle()
     assert [chart.is_root for chart in every(shown)] == [True, True]
-    after = [color(plot, key + 0.5, 4.5) for key in range(9)]
+    after = _colors(plot)
     # Small weights are brighter, and none is darker.
     brighter = [_green(new) - _green(old) for new, old in zip(after, before, strict=True)]
     assert min(brighter) >= 0
     assert sum(step > 20 for step in brighter) > 3
     box(shown).click()
     settle()
-    assert [color(plot, key + 0.5, 4.5) for key in range(9)] == before
+    assert _colors(plot) == before
 
 
 def test_what_is_told_and_taken_along_are_the_weights(shown: MainWindow, settle: Settle) -> None:
-    grid, plot = find(shown, HeadGrid, "headGrid"), find(shown, GridPlot, "headPlot")
+    grid, plot = find(shown, HeadGrid, "headGrid"), find(shown, TokenMatrix, "headPlot")
     middle = grid.head_rect(3).center()
     tables = [csv_text(chart) for chart in every(shown)]
-    told = grid.text_at(middle), plot.text_at(pixel(plot, 2.5, 2.5).toPointF())
+    told = grid.text_at(middle), plot.text_at(cell_pixel(plot, 2, 2).toPointF())
     pictures = [export.png(plot), export.png(grid)]
     box(shown).click()
     settle()
     assert [csv_text(chart) for chart in every(shown)] == tables
-    assert (grid.text_at(middle), plot.text_at(pixel(plot, 2.5, 2.5).toPointF())) == told
+    assert (grid.text_at(middle), plot.text_at(cell_pixel(plot, 2, 2).toPointF())) == told
     assert all(told)
     cells = list(csv.reader(io.StringIO(tables[1])))
     assert float(cells[3][3]) == head(shown).values[2, 2]
@@ -119,7 +125,7 @@ def test_where_no_attention_is_shown_there_is_nothing_to_choose(
 
     assert box(shown).isEnabled()
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "attention_job", refuse)
+        patch.setattr(attention_request, "attention_job", refuse)
         choose(shown, settle, "layer 3")
         assert not charts(shown, "headGrid")
         assert not box(shown).isEnabled()

@@ -15,6 +15,7 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.plots import export
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.side_by_side import Column, SideBySide
 from bertviewer.ui.main_window import MainWindow
@@ -76,7 +77,6 @@ def left_title(plot: GridPlot) -> str:
     [
         ("Layers", "tokenHeatmap", "Layer"),
         ("Similarity", "similarityGrid", "Token"),
-        ("Attention", "headPlot", "Query"),
     ],
 )
 def test_two_grids_share_the_title_and_the_bar(
@@ -154,3 +154,28 @@ def test_two_grids_of_heads_share_the_bar(
     find(compared, QToolButton, "difference").click()
     settle(compared, worker, qtbot)
     assert b.beside_cells() > 0
+
+
+def test_two_matrices_share_the_bar_and_tell_their_runs_in_files(
+    compared: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    show(compared, "Attention", "headPlot", worker, qtbot)
+    b, a = (column.plot for column in columns(compared, "headPlot"))
+    assert isinstance(a, TokenMatrix)
+    assert isinstance(b, TokenMatrix)
+    for wanted in (QSize(1000, 700), QSize(1500, 950)):
+        compared.resize(wanted)
+        settle(compared, worker, qtbot)
+        sizes = [_matrix(plot) for plot in (a, b)]
+        assert sizes[0] == pytest.approx(sizes[1], abs=2)
+    for name, plot in (("A", a), ("B", b)):
+        page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
+        turned = " ".join(page.extract_text(orientations=(90, 270)).split())
+        assert f"{name} · Attention" in turned
+    assert [_matrix(plot) for plot in (a, b)] == sizes
+
+
+def _matrix(plot: TokenMatrix) -> tuple[float, float]:
+    layout = plot.layout_of_cells()
+    assert layout is not None
+    return layout.cells.width(), layout.cells.height()

@@ -1,0 +1,119 @@
+"""Lines between tokens, their weights and the tokens' names, drawn with a painter."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
+from PySide6.QtWidgets import QApplication
+
+from bertviewer.charts.arcs import Arc
+from bertviewer.charts.theme import NORMAL_WEIGHT, SMALL, STRONG, Theme
+from bertviewer.core.text.numerals import with_minus
+from bertviewer.plots.arc_layout import GAP, LINE, ArcLayout
+from bertviewer.plots.color_scale import tinted
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.plots.token_labels import Names, label_size, named
+
+THINNEST, WIDEST = 0.6, 4.0  # pixels
+PALEST = 0.06
+LEAST_FIGURE = 0.005
+"""No weight below is written: it would be 0.00."""
+
+_CENTER = int(Qt.AlignmentFlag.AlignCenter)
+_UP = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_DOWN = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
+
+@dataclass(frozen=True, slots=True)
+class Pens:
+    """What lines are drawn with: of one colour, or "" for that of their sign.
+
+    A weight of ``most`` is drawn widest.
+    """
+
+    color: str
+    theme: Theme
+    most: float
+
+    def pen(self, weight: float) -> QPen:
+        """Return the pen of a weight."""
+        part = min(1.0, abs(weight) / self.most)
+        signed = self.theme.series[0] if weight >= 0 else self.theme.series[1]
+        color = tinted(self.color or signed, PALEST + (1 - PALEST) * part)
+        pen = QPen(color, THINNEST + (WIDEST - THINNEST) * part)
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        return pen
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRow:
+    """The names above or below, and which of them are marked."""
+
+    is_above: bool
+    names: Names
+    marked: Sequence[int]
+
+
+def draw_arcs(painter: QPainter, layout: ArcLayout, arcs: Iterable[Arc], pens: Pens) -> None:
+    """Draw lines in their order, as far as one of their ends is in sight."""
+    left, right = layout.left, layout.left + layout.width
+    middle = (layout.top + layout.bottom) / 2
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for arc in arcs:
+        start, end = layout.x(arc.row, layout.rows), layout.x(arc.column, layout.columns)
+        if not (left <= start <= right or left <= end <= right):
+            continue
+        path = QPainterPath(QPointF(start, layout.top))
+        path.cubicTo(start, middle, end, middle, end, layout.bottom)
+        painter.strokePath(path, pens.pen(arc.weight))
+
+
+def draw_figures(
+    painter: QPainter, layout: ArcLayout, arcs: Sequence[Arc], of_row: bool, theme: Theme
+) -> None:
+    """Write weights at the other ends of a token's lines, the largest first where room is short."""
+    painter.setFont(sized(QApplication.font(), SMALL))
+    metrics = QFontMetricsF(painter.font())
+    taken: list[QRectF] = []
+    for arc in reversed(arcs):
+        if abs(arc.weight) < LEAST_FIGURE:
+            break
+        index, count = (arc.column, layout.columns) if of_row else (arc.row, layout.rows)
+        text = with_minus(f"{arc.weight:.2f}")
+        wide = metrics.horizontalAdvance(text) + 4
+        x = layout.x(index, count)
+        y = layout.bottom - LINE if of_row else layout.top
+        rect = QRectF(x - wide / 2, y, wide, LINE)
+        is_inside = layout.left <= x <= layout.left + layout.width
+        if not is_inside or any(rect.intersects(other) for other in taken):
+            continue
+        taken.append(rect)
+        painter.fillRect(rect.adjusted(0, 1, 0, -1), tinted(theme.surface, 0.85))
+        painter.setPen(QColor(theme.text))
+        painter.drawText(rect, _CENTER, text)
+
+
+def draw_arc_names(painter: QPainter, layout: ArcLayout, row: NamedRow, theme: Theme) -> None:
+    """Write the names of a row, as many as there is room for; those that are marked strong."""
+    count, pixels = len(row.names.texts), layout.pixels[0 if row.is_above else 1]
+    size = label_size(pixels)
+    painter.setPen(QColor(theme.text))
+    edge = layout.top - GAP if row.is_above else layout.bottom + GAP
+    for index in named(layout.tokens(count), pixels, size, row.marked):
+        weight = STRONG if index in row.marked else NORMAL_WEIGHT
+        painter.setFont(weighted(sized(QApplication.font(), size), weight))
+        x, text = layout.x(index, count), row.names.texts[index]
+        if not layout.upright[0 if row.is_above else 1]:
+            y, wide = edge - LINE if row.is_above else edge, row.names.widest
+            painter.drawText(QRectF(x - wide, y, 2 * wide, LINE), _CENTER, text)
+            continue
+        metrics = QFontMetricsF(painter.font())
+        text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, layout.names)
+        painter.save()
+        painter.translate(x, edge)
+        painter.rotate(-90)
+        start = 0.0 if row.is_above else -layout.names
+        line = QRectF(start, -LINE, layout.names, 2 * LINE)
+        painter.drawText(line, _UP if row.is_above else _DOWN, text)
+        painter.restore()

@@ -1,0 +1,226 @@
+"""What every token gives every other one, as lines between two rows of their names."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.charts.arcs import Arc, Arcs, arcs_from, arcs_of, arcs_text, arcs_to
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.levels import Levels, levels_of
+from bertviewer.charts.place import Place
+from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.plots.arc_layout import GAP, LINE, MARGIN, ArcLayout, lay_out_arcs
+from bertviewer.plots.arc_painting import NamedRow, Pens, draw_arc_names, draw_arcs, draw_figures
+from bertviewer.plots.fonts import sized
+from bertviewer.plots.token_labels import Names
+from bertviewer.plots.zoom import STEP, Span
+from bertviewer.plots.zooming import ZoomingPlot
+
+NOTHING = Arcs((), None)
+ALL = Span.all_of(1.0)
+NEAREST = 4
+"""So many tokens are seen from nearest."""
+MOVED = 0.25
+"""An arrow moves what is seen by this part of it."""
+
+_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One of a row of tokens: of the rows of the grid, above, or of its columns, below."""
+
+    is_row: bool
+    index: int
+
+
+class ArcPlot(ZoomingPlot):
+    """A grid of tokens as lines: rows above, columns below; width and depth are the weight.
+
+    The lines of the selected row have the colour of what is selected. A token that is pointed at
+    shows its own lines alone, with their weights. A click tells a token.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.chart: GridChart | None = None
+        self.arcs = NOTHING
+        self.levels: Levels = (0.0, 1.0)
+        self.pointed: Token | None = None
+        self._span = ALL
+        self._names = Names((), 0.0), Names((), 0.0)
+        self.setMinimumSize(120, 100)
+
+    def sizeHint(self) -> QSize:
+        """Return a size at which lines can be told apart; Qt calls it."""
+        return QSize(480, 300)
+
+    def show_chart(self, chart: GridChart | None) -> None:
+        """Draw a chart, in place of the one drawn before; one of the same tokens from as near."""
+        shown = chart if chart is not None and chart.values.size else None
+        if shown is None or self.chart is None or shown.rows != self.chart.rows:
+            self._span = ALL
+        self.chart, self.pointed = shown, None
+        self.arcs = NOTHING if shown is None else arcs_of(shown)
+        if shown is not None:
+            self.levels = shown.levels or levels_of(shown.values, shown.is_signed)
+            font = sized(self.font(), NORMAL)
+            self._names = Names.of(shown.rows, font), Names.of(shown.columns, font)
+        self.update()
+
+    def layout_of_arcs(self) -> ArcLayout | None:
+        """Return where names and lines are, ``None`` without a chart."""
+        if self.chart is None:
+            return None
+        small = QFontMetricsF(sized(self.font(), SMALL))
+        titles = map(small.horizontalAdvance, (self.chart.x_title, self.chart.y_title))
+        above, below = self._names
+        return lay_out_arcs(
+            (self.width(), self.height()),
+            self.chart.values.shape,
+            (above.widest, below.widest),
+            max(titles) + GAP,
+            self._span,
+        )
+
+    def place_at(self, position: QPointF) -> Place | None:
+        """Return the token at a position."""
+        token, chart = self._token_at(position), self.chart
+        if token is None or chart is None:
+            return None
+        places = chart.row_places if token.is_row else chart.column_places or chart.row_places
+        return places[token.index] if token.index < len(places) else None
+
+    def text_at(self, position: QPointF) -> str:
+        """Return the strongest lines of the token at a position, with their exact weights."""
+        token = self._token_at(position)
+        if token != self.pointed:
+            self.pointed = token
+            self.update()
+        if self.chart is None or token is None:
+            return ""
+        return arcs_text(self.chart, self._arcs_at(self.chart, token), token.is_row)
+
+    def name_at(self, position: QPointF) -> str:
+        """Return the whole of the name at a position."""
+        layout, token, chart = self.layout_of_arcs(), self._token_at(position), self.chart
+        if layout is None or token is None or chart is None:
+            return ""
+        if layout.top < position.y() < layout.bottom:
+            return ""
+        names = (
+            (chart.row_names or chart.rows)
+            if token.is_row
+            else (chart.column_names or chart.columns)
+        )
+        return names[token.index]
+
+    def zoom_at(self, position: QPointF, notches: float) -> None:
+        """Go nearer by notches, or farther; the token at a position stays there."""
+        layout = self.layout_of_arcs()
+        if layout is None:
+            return
+        part = min(1.0, max(0.0, (position.x() - layout.left) / layout.width))
+        least = min(1.0, NEAREST / max(layout.rows, layout.columns))
+        length = min(1.0, max(least, self._span.length * STEP**-notches))
+        start = self._span.start + part * (self._span.length - length)
+        self._span = Span(0.0, length, 1.0).starting(start)
+        self.update()
+
+    def move_by(self, offset: QPointF) -> None:
+        """Move what is seen by pixels."""
+        if (layout := self.layout_of_arcs()) is not None:
+            self._span = self._span.moved(-offset.x() / layout.width)
+            self.update()
+
+    def fit(self) -> None:
+        """Show all of it."""
+        self._span = ALL
+        self.update()
+
+    def step(self, key: int) -> bool:
+        """Select the token before or after, the first or the last."""
+        chart = self.chart
+        if chart is None or not chart.row_places:
+            return False
+        rows, _ = chart.chosen(self.selection)
+        row, last = (rows[0] if rows else -1), len(chart.rows) - 1
+        ways = {
+            Qt.Key.Key_Left: row - 1,
+            Qt.Key.Key_Right: row + 1,
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }
+        found = ways.get(Qt.Key(key))
+        if found is None or not 0 <= found <= last:
+            return False
+        count = len(chart.rows)
+        shown = Span(self._span.start * count, self._span.length * count, count).showing(found)
+        self._span = self._span.starting(shown.start / count)
+        self.clicked.emit(chart.row_places[found])
+        return True
+
+    def draw_on(self, painter: QPainter) -> None:
+        """Draw the lines as large as the widget is, from the painter's origin."""
+        painter.fillRect(QRectF(self.rect()), QColor(self.theme.surface))
+        chart, layout = self.chart, self.layout_of_arcs()
+        if chart is None or layout is None:
+            return
+        most = max(map(abs, self.levels)) or 1.0
+        quiet, strong = Pens(self.theme.muted, self.theme, most), Pens("", self.theme, most)
+        rows, columns = chart.chosen(self.selection)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setClipRect(QRectF(layout.left, 0, layout.width, self.height()))
+        if self.pointed is not None:
+            own = self._arcs_at(chart, self.pointed)
+            draw_arcs(painter, layout, own, strong)
+        else:
+            own = arcs_from(chart, rows[0]) if rows else ()
+            draw_arcs(painter, layout, [a for a in self.arcs.lines if a.row not in rows], quiet)
+            draw_arcs(painter, layout, own, strong)
+        painter.restore()
+        both = (True, self._names[0], rows), (False, self._names[1], columns)
+        for is_above, names, chosen in both:
+            is_pointed = self.pointed is not None and self.pointed.is_row == is_above
+            marked = (*chosen, self.pointed.index) if self.pointed and is_pointed else chosen
+            draw_arc_names(painter, layout, NamedRow(is_above, names, marked), self.theme)
+        if own:
+            of_row = self.pointed is None or self.pointed.is_row
+            draw_figures(painter, layout, own, of_row, self.theme)
+        self._draw_words(painter, chart, layout)
+
+    def _arcs_at(self, chart: GridChart, token: Token) -> tuple[Arc, ...]:
+        return (arcs_from if token.is_row else arcs_to)(chart, token.index)
+
+    def _token_at(self, position: QPointF) -> Token | None:
+        layout = self.layout_of_arcs()
+        found = None if layout is None else layout.token_at(position)
+        return None if found is None else Token(*found)
+
+    def _draw_words(self, painter: QPainter, chart: GridChart, layout: ArcLayout) -> None:
+        """Say what the rows are, and which weights are drawn."""
+        painter.setFont(sized(self.font(), SMALL))
+        painter.setPen(QColor(self.theme.muted))
+        for title, bottom in (
+            (chart.y_title, layout.top - GAP),
+            (chart.x_title, layout.bottom + GAP + LINE),
+        ):
+            painter.drawText(QRectF(MARGIN, bottom - LINE, layout.left, LINE), _LEFT, title)
+        each = self.arcs.each
+        if each is None:
+            said = self.tr("All weights are drawn; width and depth of a line are its weight.")
+        else:
+            said = self.tr(
+                "The largest {0} of each token are drawn; point at one for all of its weights."
+            ).format(each)
+        line = QRectF(MARGIN, self.height() - LINE, self.width() - 2 * MARGIN, LINE)
+        painter.drawText(line, _LEFT, said)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Show all lines again; Qt calls it."""
+        self.pointed = None
+        self.update()
+        super().leaveEvent(event)

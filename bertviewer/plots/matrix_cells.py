@@ -1,0 +1,84 @@
+"""The cells of a matrix as a picture, and what is drawn on them."""
+
+from math import ceil, floor
+
+import numpy as np
+from PySide6.QtGui import QImage, QPainter, QPen
+
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.place import Place
+from bertviewer.charts.theme import Theme
+from bertviewer.plots.cells import MOST_RECTANGLES, draw_rectangles, is_paper
+from bertviewer.plots.color_scale import ColorScale, reduced, tinted
+from bertviewer.plots.frames import THICK, THIN, draw_frame
+from bertviewer.plots.hatch import draw_hatch
+from bertviewer.plots.matrix_layout import MatrixLayout
+
+DIVIDER_OPACITY = 0.6
+
+
+class CellPicture:
+    """Draws the cells of one chart that are seen, and keeps their last picture."""
+
+    def __init__(self) -> None:
+        self._key: object = None
+        self._image = QImage()
+
+    def draw(
+        self,
+        painter: QPainter,
+        chart: GridChart,
+        layout: MatrixLayout,
+        scale: ColorScale,
+        theme: Theme,
+    ) -> None:
+        """Draw the cells, those at the edges in part."""
+        top, left = floor(layout.down.start), floor(layout.across.start)
+        rows, columns = ceil(layout.down.end) - top, ceil(layout.across.end) - left
+        part = np.s_[top : top + rows, left : left + columns]
+        rect = layout.rect(top, left, rows, columns)
+        if chart.masked is not None:
+            draw_hatch(painter, rect, chart.masked[part], theme)
+        if is_paper(painter) and rows * columns <= MOST_RECTANGLES:
+            draw_rectangles(painter, rect, chart.measured[part], scale)
+            return
+        size = rows, columns
+        if not is_paper(painter):
+            pixels = painter.deviceTransform().mapRect(rect)
+            # Rounded down: of an image that is shrunk, lines of pixels are left out.
+            tall, wide = max(1, int(pixels.height())), max(1, int(pixels.width()))
+            size = min(rows, tall), min(columns, wide)
+        key = top, left, rows, columns, size
+        if self._key != key:
+            values = chart.measured[part]
+            values = np.where(np.isfinite(values), values, np.nan)
+            self._image = scale.picture(reduced(values, *size, scale.is_signed))
+            self._key = key
+        painter.drawImage(rect, self._image)
+
+
+def draw_dividers(painter: QPainter, chart: GridChart, layout: MatrixLayout, theme: Theme) -> None:
+    """Set a second text off from the first."""
+    painter.setPen(QPen(tinted(theme.muted, DIVIDER_OPACITY), 1))
+    rows, columns = chart.values.shape
+    if chart.second_column is not None:
+        line = layout.rect(0, chart.second_column, rows)
+        painter.drawLine(line.topLeft(), line.bottomLeft())
+    if chart.second_row is not None:
+        line = layout.rect(chart.second_row, 0, 1, columns)
+        painter.drawLine(line.topLeft(), line.topRight())
+
+
+def draw_frames(
+    painter: QPainter, chart: GridChart, layout: MatrixLayout, selection: Place, theme: Theme
+) -> None:
+    """Frame the row and the column that are selected, and the cell where both meet."""
+    rows, columns = chart.values.shape
+    chosen_rows, chosen_columns = chart.chosen(selection)
+    thin = [layout.rect(row, 0, 1, columns) for row in chosen_rows]
+    thin += [layout.rect(0, column, rows, 1) for column in chosen_columns]
+    thick = [layout.rect(row, column) for row in chosen_rows for column in chosen_columns]
+    for rects, width in ((thin, THIN), (thick, THICK)):
+        for rect in rects:
+            if rect.intersects(layout.cells):
+                draw_frame(painter, rect, layout.cells, theme, width)

@@ -1,0 +1,89 @@
+"""What every plot that paints itself shares: pointing, the selection, colours and the focus."""
+
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.charts.place import Place
+from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.plots.plot import Side
+
+
+class PaintedPlot(QWidget):
+    """A plot that draws itself with a painter, on a screen and on paper alike.
+
+    ``clicked`` carries the place that was clicked, or gone to by a key, ``hovered`` the exact value
+    under the mouse in words, or nothing. ``neighbour`` is the side on which there is a plot of
+    the same kind; that at the right has the bar of colours for both.
+    """
+
+    clicked = Signal(Place)
+    hovered = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = LIGHT
+        self.selection = Place()
+        self.neighbour: Side | None = None
+        self.common_title = ""
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def place_at(self, position: QPointF) -> Place | None:
+        """Return what is at a position in the widget, ``None`` where there is nothing."""
+        raise NotImplementedError
+
+    def text_at(self, position: QPointF) -> str:
+        """Return the exact value at a position in the widget, in words; "" where there is none."""
+        raise NotImplementedError
+
+    def draw_on(self, painter: QPainter) -> None:
+        """Draw the plot as large as the widget is, from the painter's origin."""
+        raise NotImplementedError
+
+    def share(self, side: Side | None, title: str = "") -> None:
+        """Have a neighbour or none; ``title`` is what the values of both are."""
+        self.neighbour, self.common_title = side, title
+        self.update()
+
+    def beside_cells(self) -> float:
+        """Return how many pixels of the width are not the cells'."""
+        return 0.0
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw again in other colours."""
+        self.theme = theme
+        self.update()
+
+    def mark(self, selection: Place) -> None:
+        """Show where the selection is."""
+        self.selection = selection
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw; Qt calls it."""
+        painter = QPainter(self)
+        self.draw_on(painter)
+        _draw_focus(painter, self)
+        painter.end()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Tell what is under the mouse; Qt calls it."""
+        self.hovered.emit(self.text_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Tell that the mouse is on nothing any more; Qt calls it."""
+        super().leaveEvent(event)
+        self.hovered.emit("")
+
+
+def _draw_focus(painter: QPainter, widget: QWidget) -> None:
+    """Frame a widget that keys go to, where keys have brought a person there.
+
+    The style's own frame is filled with a tint: colours would not be those of their values.
+    """
+    by_keys = widget.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
+    if widget.hasFocus() and by_keys:
+        painter.setPen(QPen(widget.palette().color(QPalette.ColorRole.Accent), 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(widget.rect().adjusted(1, 1, -1, -1))

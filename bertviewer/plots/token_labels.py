@@ -1,0 +1,79 @@
+"""Names of tokens along a side of a plot: all of them, or evenly spaced as many as fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QFontMetricsF
+
+from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.plots.fonts import sized
+from bertviewer.plots.zoom import Span
+
+SIZES = (NORMAL, SMALL, 9.0, 8.0)
+"""Type is smaller where all names fit then; where they do not, fewer are named in the last size
+but two.
+"""
+PITCH = 0.98
+"""Lines of names are so far apart, in sizes of type: closer than lines of words."""
+MOST = 96.0
+"""No name is longer, in pixels: its middle is left out."""
+LONGEST = 48
+"""Letters of a name that are measured at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of rows or columns, each cut in its middle to its room.
+
+    ``font`` is of the size at which they were measured.
+    """
+
+    texts: tuple[str, ...]
+    widest: float
+
+    @classmethod
+    def of(cls, texts: Sequence[str], font: QFont, most: float = MOST) -> "Names":
+        """Return names that are cut to so many pixels."""
+        metrics = QFontMetricsF(font)
+        known = {
+            text: metrics.elidedText(_clipped(text), Qt.TextElideMode.ElideMiddle, most)
+            for text in set(texts)
+        }
+        widest = max(map(metrics.horizontalAdvance, known.values()), default=0.0)
+        return cls(tuple(known[text] for text in texts), widest)
+
+
+def label_size(pixels: float) -> float:
+    """Return the size of type for lines that are so many pixels apart, if each has a name."""
+    fitting = (size for size in SIZES if size * PITCH <= pixels)
+    return next(fitting, SMALL)
+
+
+def named(span: Span, pixels: float, size: float, first: Sequence[int] = ()) -> list[int]:
+    """Return which places of an axis have their names, in order.
+
+    Args:
+        span: what is seen of it, one unit for each place.
+        pixels: how many of them a place has.
+        size: of the type.
+        first: places that have theirs in any case; their neighbours give way.
+    """
+    step = max(1, ceil(size * PITCH / pixels - 1e-9))
+    start, end = ceil(span.start - 0.5), floor(span.end - 0.5)
+    certain = [place for place in first if start <= place <= end]
+    even = range(ceil(start / step) * step, end + 1, step)
+    others = [place for place in even if all(abs(place - one) >= step for one in certain)]
+    return sorted({*certain, *others})
+
+
+def label_font(font: QFont, size: float) -> QFont:
+    """Return the font of names."""
+    return sized(font, size)
+
+
+def _clipped(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"

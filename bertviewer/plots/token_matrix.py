@@ -1,0 +1,224 @@
+"""What every token gives every other one: square cells, each row and column with its name."""
+
+from math import floor
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.charts.chart import GridChart
+from bertviewer.charts.levels import Levels, levels_of
+from bertviewer.charts.place import Place
+from bertviewer.charts.theme import SMALL, Theme
+from bertviewer.plots.color_scale import ColorScale, color_table
+from bertviewer.plots.fonts import sized
+from bertviewer.plots.head_bar import HeadBar
+from bertviewer.plots.matrix_cells import CellPicture, draw_dividers, draw_frames
+from bertviewer.plots.matrix_layout import MatrixLayout, MatrixRoom, View, lay_out_matrix, zoomed
+from bertviewer.plots.matrix_names import MatrixNames
+from bertviewer.plots.zooming import ZoomingPlot
+
+MOVED = 0.25
+"""An arrow moves what is seen by this part of it."""
+
+
+class TokenMatrix(ZoomingPlot):
+    """A grid of tokens as square cells, row 0 at the top; the colours' bar is beside it.
+
+    All rows and columns have their names where there is room, or evenly spaced as many as fit. What
+    is nearer has all the room that there is. Where a cell is smaller than a pixel, a pixel shows
+    the largest of its cells. A click tells a row, or the token whose name it is on.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.chart: GridChart | None = None
+        self.levels: Levels = (0.0, 1.0)
+        self._view = View()
+        self._names = MatrixNames((), (), "", "", self.font())
+        self._under: tuple[int, int] | None = None
+        self._beside: TokenMatrix | None = None
+        self._picture = CellPicture()
+        self._bar = HeadBar(sized(self.font(), SMALL))
+        self.setMinimumSize(120, 100)
+
+    def sizeHint(self) -> QSize:
+        """Return a size at which some tokens have their names; Qt calls it."""
+        return QSize(480, 360)
+
+    def show_chart(self, chart: GridChart | None) -> None:
+        """Draw a chart, in place of the one drawn before; one of the same tokens from as near."""
+        shown = chart if chart is not None and chart.values.size else None
+        before = self.chart
+        if shown is None or before is None or shown.rows != before.rows:
+            self._view = View()
+        self.chart, self._under = shown, None
+        self._picture = CellPicture()
+        if shown is not None:
+            self.levels = shown.levels or levels_of(shown.values, shown.is_signed)
+            titles = shown.y_title, shown.x_title
+            self._names = MatrixNames(shown.rows, shown.columns, *titles, self.font())
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw again in other colours."""
+        self._picture = CellPicture()
+        super().set_theme(theme)
+
+    def beside_cells(self) -> float:
+        """Return how many pixels of the width are not the cells' where these take all of it."""
+        room = self._room()
+        return room.row_names + room.bar
+
+    def align(self, other: "TokenMatrix | None") -> None:
+        """Leave as much room for names as another matrix needs, if that is more."""
+        self._beside = other
+        self.update()
+
+    def layout_of_cells(self) -> MatrixLayout | None:
+        """Return where the cells are, ``None`` without a chart."""
+        if self.chart is None:
+            return None
+        return lay_out_matrix(self._room(), self._view)
+
+    def cell_at(self, position: QPointF) -> tuple[int, int] | None:
+        """Return row and column of the cell at a position."""
+        layout = self.layout_of_cells()
+        if layout is None or not layout.cells.contains(position):
+            return None
+        assert self.chart is not None
+        rows, columns = self.chart.values.shape
+        row, column = map(floor, layout.cell_at(position))
+        return min(row, rows - 1), min(column, columns - 1)
+
+    def place_at(self, position: QPointF) -> Place | None:
+        """Return what a cell or a name at a position stands for."""
+        chart = self.chart
+        if chart is None:
+            return None
+        if (cell := self.cell_at(position)) is not None:
+            return chart.place(*cell)
+        row, column = self._named_at(position)
+        if row is not None and chart.row_places:
+            return chart.row_places[row]
+        places = chart.column_places or chart.row_places
+        return places[column] if column is not None and column < len(places) else None
+
+    def text_at(self, position: QPointF) -> str:
+        """Return the exact value of the cell at a position in words, or the whole of a name."""
+        cell = self.cell_at(position)
+        if cell != self._under:
+            self._under = cell
+            self.update()
+        if self.chart is not None and cell is not None:
+            return self.chart.text(*cell)
+        return self.name_at(position)
+
+    def name_at(self, position: QPointF) -> str:
+        """Return the whole of the name at a position."""
+        if self.chart is None:
+            return ""
+        row, column = self._named_at(position)
+        if row is not None:
+            return (self.chart.row_names or self.chart.rows)[row]
+        if column is not None:
+            return (self.chart.column_names or self.chart.columns)[column]
+        return ""
+
+    def zoom_at(self, position: QPointF, notches: float) -> None:
+        """Go nearer by notches, or farther; the cell at a position stays there."""
+        if self.chart is not None:
+            self._view = zoomed(self._room(), self._view, position, notches)
+            self.update()
+
+    def move_by(self, offset: QPointF) -> None:
+        """Move what is seen by pixels."""
+        layout = self.layout_of_cells()
+        if layout is not None and self._view.cell is not None:
+            across = layout.across.starting(layout.across.start - offset.x() / layout.cell)
+            down = layout.down.starting(layout.down.start - offset.y() / layout.cell)
+            self._view = View(self._view.cell, across.start, down.start)
+            self.update()
+
+    def fit(self) -> None:
+        """Show all of it."""
+        self._view = View()
+        self.update()
+
+    def step(self, key: int) -> bool:
+        """Select the row before or after, the first or the last; or look further aside."""
+        layout, chart = self.layout_of_cells(), self.chart
+        if layout is None or chart is None:
+            return False
+        aside = {Qt.Key.Key_Left: 1, Qt.Key.Key_Right: -1}.get(Qt.Key(key))
+        if aside is not None and not layout.across.is_whole:
+            self.move_by(QPointF(aside * MOVED * layout.cells.width(), 0))
+            return True
+        rows, _ = chart.chosen(self.selection)
+        row, last = (rows[0] if rows else -1), len(chart.rows) - 1
+        ways = {
+            Qt.Key.Key_Up: row - 1,
+            Qt.Key.Key_Down: row + 1,
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }
+        found = ways.get(Qt.Key(key))
+        if found is None or not 0 <= found <= last or not chart.row_places:
+            return False
+        down = layout.down.showing(found)
+        self._view = View(self._view.cell, layout.across.start, down.start)
+        self.clicked.emit(chart.row_places[found])
+        return True
+
+    def draw_on(self, painter: QPainter) -> None:
+        """Draw the matrix as large as the widget is, from the painter's origin."""
+        painter.fillRect(QRectF(self.rect()), self.theme.surface)
+        chart, layout = self.chart, self.layout_of_cells()
+        if chart is None or layout is None:
+            return
+        scale = self._scale(chart)
+        painter.save()
+        painter.setClipRect(layout.cells)
+        self._picture.draw(painter, chart, layout, scale, self.theme)
+        draw_dividers(painter, chart, layout, self.theme)
+        draw_frames(painter, chart, layout, self.selection, self.theme)
+        painter.restore()
+        chosen = chart.chosen(self.selection)
+        self._names.draw(painter, layout, self.theme, chosen, self._under)
+        if self.neighbour != "right":
+            self._bar.draw(painter, layout.cells, scale, self.theme, _masked_word(chart))
+            self._bar.draw_title(painter, layout.cells, self._room().bar, self._title(chart))
+
+    def _room(self) -> MatrixRoom:
+        chart = self.chart
+        bar = 0.0
+        if chart is not None and self.neighbour != "right":
+            words = _masked_word(chart), self._title(chart)
+            bar = self._bar.room(self._scale(chart), self.height(), *words)
+        beside = () if self._beside is None else (self._beside._names,)
+        return self._names.room(self.width(), self.height(), bar, beside)
+
+    def _title(self, chart: GridChart) -> str:
+        return self.common_title if self.neighbour == "left" else chart.value_title
+
+    def _scale(self, chart: GridChart) -> ColorScale:
+        table = color_table(self.theme, chart.is_signed)
+        return ColorScale(self.levels, table, chart.is_signed, chart.is_root)
+
+    def _named_at(self, position: QPointF) -> tuple[int | None, int | None]:
+        """Return the row or the column beside which, or below which, a position is."""
+        layout = self.layout_of_cells()
+        if layout is None:
+            return None, None
+        cells, (row, column) = layout.cells, map(floor, layout.cell_at(position))
+        is_beside = cells.left() - layout.left <= position.x() < cells.left()
+        is_below = cells.bottom() <= position.y() <= cells.bottom() + layout.below
+        if is_beside and cells.top() <= position.y() < cells.bottom():
+            return row, None
+        if is_below and cells.left() <= position.x() < cells.right():
+            return None, column
+        return None, None
+
+
+def _masked_word(chart: GridChart) -> str:
+    return "" if chart.masked is None else chart.masked_word

@@ -1,0 +1,102 @@
+"""A plot that a person looks into: the wheel goes nearer, a drag moves it, keys do both."""
+
+from html import escape
+
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
+
+from bertviewer.plots.painted import PaintedPlot
+
+NOTCH = 120
+"""What a wheel turns by one notch, in Qt's units."""
+
+
+class ZoomingPlot(PaintedPlot):
+    """Zooms about the pointer, and about its middle with + and −; a double click or 0 shows all.
+
+    What is pressed and not dragged is clicked.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._pressed: QPointF | None = None
+        self._is_dragged = False
+
+    def zoom_at(self, position: QPointF, notches: float) -> None:
+        """Go nearer by notches, or farther; what is at a position stays there."""
+        raise NotImplementedError
+
+    def move_by(self, offset: QPointF) -> None:
+        """Move what is seen by pixels."""
+        raise NotImplementedError
+
+    def fit(self) -> None:
+        """Show all of it."""
+        raise NotImplementedError
+
+    def name_at(self, position: QPointF) -> str:
+        """Return the whole of the name at a position, "" where there is none."""
+        raise NotImplementedError
+
+    def step(self, key: int) -> bool:
+        """Go to what an arrow, Home or End leads to; return whether there is something."""
+        raise NotImplementedError
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom about the pointer; Qt calls it."""
+        event.accept()
+        if notches := event.angleDelta().y() / NOTCH:
+            self.zoom_at(event.position(), notches)
+            self.hovered.emit(self.text_at(event.position()))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Take hold of the picture; Qt calls it."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._pressed, self._is_dragged = event.position(), False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Move what is held, or tell what is under the mouse; Qt calls it."""
+        if self._pressed is None:
+            super().mouseMoveEvent(event)
+            return
+        offset = event.position() - self._pressed
+        far = QApplication.startDragDistance()
+        if self._is_dragged or offset.manhattanLength() >= far:
+            self._is_dragged, self._pressed = True, event.position()
+            self.move_by(offset)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Tell what was clicked, if nothing was dragged; Qt calls it."""
+        held, self._pressed = self._pressed, None
+        if held is not None and not self._is_dragged:
+            place = self.place_at(event.position())
+            if place is not None:
+                self.clicked.emit(place)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Show all; Qt calls it."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Zoom, or go to what is beside; Qt calls it."""
+        key, middle = event.key(), QPointF(self.rect().center())
+        if key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom_at(middle, 1)
+        elif key == Qt.Key.Key_Minus:
+            self.zoom_at(middle, -1)
+        elif key == Qt.Key.Key_0:
+            self.fit()
+        elif not self.step(key):
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Show the whole of a name that is cut; Qt calls it."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            name = self.name_at(QPointF(event.pos()))
+            if name:
+                # Qt takes what looks like markup for markup, and a token may be called <s>.
+                QToolTip.showText(event.globalPos(), f"<p>{escape(name)}</p>", self)
+                return True
+        return super().event(event)

@@ -1,0 +1,49 @@
+"""How one head is drawn: as a matrix of cells, or as lines between its tokens; remembered."""
+
+from typing import Literal
+
+from PySide6.QtCore import QSettings, Signal
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
+
+Picture = Literal["matrix", "arcs"]
+SETTING = "headPicture"
+
+
+class PictureChoice(QWidget):
+    """Two buttons of which one is down; ``chosen`` tells which one a person took."""
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._group = QButtonGroup(self)
+        self._buttons: dict[Picture, QToolButton] = {}
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        self._add("matrix", self.tr("Matrix"), self.tr("Show this head as a matrix of cells"))
+        self._add("arcs", self.tr("Arcs"), self.tr("Show this head as lines between its tokens"))
+        for button in self._buttons.values():
+            layout.addWidget(button)
+        self._buttons[self.picture].setChecked(True)
+
+    @property
+    def picture(self) -> Picture:
+        """What is chosen, and was when the program was used before."""
+        return "arcs" if QSettings().value(SETTING) == "arcs" else "matrix"
+
+    def _add(self, picture: Picture, title: str, tip: str) -> None:
+        button = QToolButton()
+        button.setObjectName(f"{picture}Picture")
+        button.setText(title)
+        button.setCheckable(True)
+        button.setAutoRaise(True)
+        button.setToolTip(tip)
+        button.setAccessibleName(tip)
+        button.clicked.connect(lambda: self._choose(picture))
+        self._group.addButton(button)
+        self._buttons[picture] = button
+
+    def _choose(self, picture: Picture) -> None:
+        QSettings().setValue(SETTING, picture)
+        self.chosen.emit(picture)

@@ -1,0 +1,179 @@
+"""One head as lines between two rows of tokens."""
+
+import io
+import re
+from dataclasses import replace
+
+import numpy as np
+import pypdf
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+
+from bertviewer.charts.place import Place
+from bertviewer.charts.theme import DARK, LIGHT
+from bertviewer.plots import export
+from bertviewer.plots.arc_layout import ArcLayout
+from bertviewer.plots.arc_plot import ArcPlot, Token
+from tests.plots.looking import click, colors_of, hover, leave
+from tests.plots.test_token_matrix import chart_of
+
+
+@pytest.fixture
+def plot(window: QWidget) -> ArcPlot:
+    plot = ArcPlot(window)
+    plot.resize(540, 270)
+    plot.show()
+    plot.show_chart(chart_of(16))
+    return plot
+
+
+def layout_of(plot: ArcPlot) -> ArcLayout:
+    layout = plot.layout_of_arcs()
+    assert layout is not None
+    return layout
+
+
+def above(plot: ArcPlot, index: int) -> QPoint:
+    layout = layout_of(plot)
+    return QPointF(layout.x(index, layout.rows), layout.top - 10).toPoint()
+
+
+def below(plot: ArcPlot, index: int) -> QPoint:
+    layout = layout_of(plot)
+    return QPointF(layout.x(index, layout.columns), layout.bottom + 10).toPoint()
+
+
+def is_drawn(plot: ArcPlot, row: int, column: int) -> bool:
+    """Tell whether a line is in the picture, near its middle."""
+    layout = layout_of(plot)
+    x = (layout.x(row, layout.rows) + layout.x(column, layout.columns)) / 2
+    y = (layout.top + layout.bottom) / 2
+    part = plot.grab().toImage().copy(int(x) - 1, int(y) - 1, 3, 3)
+    return colors_of(part) != {plot.theme.surface}
+
+
+def words(plot: ArcPlot) -> tuple[str, list[int]]:
+    """Return what stands flat, and the numbers of all tokens that are named."""
+    page = pypdf.PdfReader(io.BytesIO(export.pdf(plot))).pages[0]
+    upright = page.extract_text(orientations=(90,))
+    flat = page.extract_text(orientations=(0,))
+    return " ".join(flat.split()), [
+        int(number) for number in re.findall(r"word(\d+)", f"{flat} {upright}")
+    ]
+
+
+def test_all_tokens_are_named_above_and_below(plot: ArcPlot) -> None:
+    flat, numbers = words(plot)
+    assert sorted(numbers) == sorted([*range(16), *range(16)])
+    assert "Query" in flat
+    assert "Key" in flat
+    assert "All weights are drawn" in flat
+
+
+def test_names_lie_flat_where_there_is_room(plot: ArcPlot) -> None:
+    plot.show_chart(chart_of(4))
+    assert layout_of(plot).upright == (False, False)
+    plot.show_chart(chart_of(2, 40))
+    assert layout_of(plot).upright == (False, True)
+
+
+def test_each_line_is_drawn(plot: ArcPlot) -> None:
+    assert all(is_drawn(plot, token, token) for token in range(16))
+    values = np.zeros((16, 16), dtype=np.float32)
+    values[3, 12] = 1
+    plot.show_chart(replace(chart_of(16), values=values))
+    assert is_drawn(plot, 3, 12)
+    assert not is_drawn(plot, 3, 3)
+
+
+def test_a_token_that_is_pointed_at_shows_its_own_lines_alone(plot: ArcPlot) -> None:
+    told: list[str] = []
+    plot.hovered.connect(told.append)
+    hover(plot, above(plot, 3))
+    assert plot.pointed == Token(True, 3)
+    assert is_drawn(plot, 3, 3)
+    assert not is_drawn(plot, 9, 9)
+    hover(plot, below(plot, 9))
+    assert not is_drawn(plot, 3, 3)
+    assert is_drawn(plot, 9, 9)
+    leave(plot)
+    assert is_drawn(plot, 3, 3)
+    assert told == ["query word3 → key word3 1", "query word9 1 → key word9", ""]
+
+
+def test_the_selected_row_has_its_weights_beside_it(plot: ArcPlot) -> None:
+    assert "1.00" not in words(plot)[0]
+    plot.mark(Place(token=5))
+    assert "1.00" in words(plot)[0]
+
+
+def test_a_click_tells_a_token(plot: ArcPlot) -> None:
+    told: list[Place] = []
+    plot.clicked.connect(told.append)
+    click(plot, above(plot, 3))
+    click(plot, below(plot, 11))
+    assert [place.token for place in told] == [3, 11]
+
+
+@pytest.mark.parametrize("count", [70, 512])
+def test_many_tokens(plot: ArcPlot, count: int) -> None:
+    plot.show_chart(chart_of(count))
+    flat, numbers = words(plot)
+    assert f"The largest {1200 // count} of each token are drawn" in flat
+    assert len(set(numbers)) > 10
+    # From near, all that are in sight are named.
+    for _ in range(20):
+        QTest.keyClick(plot, Qt.Key.Key_Plus)
+    span = layout_of(plot).tokens(count)
+    numbers = words(plot)[1]
+    assert set(range(int(span.start) + 1, int(span.end))) <= set(numbers)
+    QTest.keyClick(plot, Qt.Key.Key_0)
+    assert layout_of(plot).span.is_whole
+
+
+def test_keys_go_from_token_to_token_and_bring_them_into_sight(plot: ArcPlot) -> None:
+    plot.show_chart(chart_of(70))
+    plot.clicked.connect(plot.mark)
+    told: list[Place] = []
+    plot.clicked.connect(told.append)
+    for _ in range(10):
+        QTest.keyClick(plot, Qt.Key.Key_Plus)
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Left):
+        QTest.keyClick(plot, key)
+    assert [place.token for place in told] == [0, 1, 69, 68]
+    span = layout_of(plot).tokens(70)
+    assert span.start <= 68 < span.end
+
+
+def test_a_drag_moves_it(plot: ArcPlot) -> None:
+    for _ in range(4):
+        QTest.keyClick(plot, Qt.Key.Key_Plus)
+    before = layout_of(plot).span.start
+    middle = plot.rect().center()
+    QTest.mousePress(plot, Qt.MouseButton.LeftButton, pos=middle)
+    QTest.mouseMove(plot, middle + QPoint(-50, 0))
+    QTest.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=middle + QPoint(-50, 0))
+    assert layout_of(plot).span.start > before
+
+
+def test_differences_have_a_colour_for_each_sign(plot: ArcPlot) -> None:
+    values = np.zeros((16, 16), dtype=np.float32)
+    values[2, 2], values[9, 9] = 1, -1
+    plot.show_chart(replace(chart_of(16), values=values, is_signed=True, levels=(-1.0, 1.0)))
+    found = []
+    for token in (2, 9):
+        hover(plot, above(plot, token))
+        found.append(colors_of(plot.grab().toImage()))
+    assert LIGHT.series[0] in found[0] - found[1]
+    assert LIGHT.series[1] in found[1] - found[0]
+
+
+def test_it_is_saved_in_colours_for_paper(plot: ArcPlot) -> None:
+    plot.set_theme(DARK)
+    assert b"<svg" in export.svg(plot)[:200]
+    assert export.png(plot).startswith(b"\x89PNG")
+    assert plot.theme == DARK
+    plot.show_chart(None)
+    assert colors_of(plot.grab().toImage()) == {DARK.surface}
