@@ -1,13 +1,16 @@
 """A grid of coloured cells with a label for each row and column, and a colour bar."""
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.levels import Levels, levels_of
+from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.charts.place import Place
+from bertviewer.plots.cell_signs import CellSigns
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
@@ -21,7 +24,12 @@ HALO_OPACITY, HALO = 1.0, 5
 
 
 class GridPlot(Plot):
-    """Rows and columns of cells, coloured by their values, with the ``color_bar`` beside them."""
+    """Rows and columns of cells, coloured by their values, with the ``color_bar`` beside them.
+
+    ``cell_clicked`` carries row and column.
+    """
+
+    cell_clicked = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, axes={side: LabelAxis(side) for side in ("bottom", "left")})
@@ -92,13 +100,18 @@ class GridPlot(Plot):
         rows, columns = chart.values.shape
         levels = chart.levels or levels_of(chart.values, chart.is_signed)
         table = color_table(theme, chart.is_signed)
-        scale = ColorScale(levels, table, chart.is_signed, chart.is_root)
+        is_log = isinstance(chart, MarkedGrid) and chart.is_log
+        scale = ColorScale(levels, table, chart.is_signed, chart.is_root, is_log)
         title = self._common_title if self.neighbour == "left" else chart.value_title
         shown = title if self.shows_titles else ""
         self.color_bar.getAxis("right").set_small(not self.shows_titles)
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
         item.addItem(Cells(chart.values, scale, theme.surface))
+        if isinstance(chart, MarkedGrid):
+            signs = {cell: note.sign for cell, note in chart.notes.items() if note.sign}
+            bounds = QRectF(0, 0, columns, rows)
+            item.addItem(CellSigns(signs, bounds, theme, self._line_scale()))
         self._draw_dividers(chart)
         self._frames = Frames(QRectF(0, 0, columns, rows), theme)
         item.addItem(self._frames, ignoreBounds=True)
@@ -115,11 +128,19 @@ class GridPlot(Plot):
             return
         rows, columns = self.chart.values.shape
         chosen_rows, chosen_columns = self.chart.chosen(self.selection)
+        bands = [QRectF(0, row, columns, 1) for row in chosen_rows]
+        bands += [QRectF(column, 0, 1, rows) for column in chosen_columns]
+        if isinstance(self.chart, MarkedGrid) and chosen_columns:
+            bands = []  # a cell stands for itself, and most of its column for nothing
         self._frames.show_frames(
-            [QRectF(0, row, columns, 1) for row in chosen_rows]
-            + [QRectF(column, 0, 1, rows) for column in chosen_columns],
+            bands,
             [QRectF(column, row, 1, 1) for row in chosen_rows for column in chosen_columns],
         )
+
+    def _on_click(self, event: "pg.GraphicsScene.mouseEvents.MouseClickEvent") -> None:
+        super()._on_click(event)
+        if event.button() == Qt.MouseButton.LeftButton and (cell := self._cell(event.scenePos())):
+            self.cell_clicked.emit(*cell)
 
     def _draw_dividers(self, chart: GridChart) -> None:
         """Set a second text off from the first, by a line that is seen on any colour."""

@@ -21,7 +21,7 @@ class Opens(Protocol):
     def open_again(self) -> None: ...  # noqa: D102
     def choose_folder(self) -> None: ...  # noqa: D102
     def choose_file(self) -> None: ...  # noqa: D102
-    def choose_hub(self) -> None: ...  # noqa: D102
+    def choose_hub(self, use: Callable[[str], None] | None = None) -> None: ...  # noqa: D102
 
 
 class Compares(Protocol):
@@ -29,6 +29,7 @@ class Compares(Protocol):
 
     def choose_folder(self) -> None: ...  # noqa: D102
     def choose_file(self) -> None: ...  # noqa: D102
+    def compare_with(self, name: str) -> None: ...  # noqa: D102
 
 
 class Opened(Protocol):

@@ -18,6 +18,7 @@ from bertviewer.ui.background.idle_work import IdleWork, Step
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.history import History
+from bertviewer.ui.kept_comparison import KeptComparison
 from bertviewer.ui.next_run import NextRun
 from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
@@ -67,6 +68,7 @@ class Workspace(QObject):
         self.history = History(self.selection, self)
         self.runs = Runs(self)
         self.next_run = NextRun(self)
+        self.comparison = KeptComparison(self)
         self.scheduler = Scheduler(worker, self)
         self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
         self._idle_work = IdleWork(self.scheduler, self)

@@ -1,0 +1,38 @@
+"""The comparison of the open model with another one, while its window is open."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+if TYPE_CHECKING:
+    from bertviewer.core.comparing.comparison import Comparison
+
+
+class KeptComparison(QObject):
+    """How far each module of the open model is from the other one's.
+
+    Attributes:
+        changes: ‖Δ‖ / ‖left‖ by the module's path; empty where nothing is compared.
+        other: the name of the other model, "" where there is none.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.changes: Mapping[str, float] = {}
+        self.other = ""
+
+    def keep(self, comparison: "Comparison", other: str) -> None:
+        """Keep another comparison in place of the one that there was."""
+        from bertviewer.core.comparing.module_changes import module_changes
+
+        self.changes, self.other = module_changes(comparison), other
+        self.changed.emit()
+
+    def close(self) -> None:
+        """Keep none."""
+        if self.other:
+            self.changes, self.other = {}, ""
+            self.changed.emit()
