@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from bertviewer.charts.levels import Levels, Values
-from bertviewer.charts.marked_grid import CellNote, MarkedGrid
+from bertviewer.charts.marked_grid import LONGEST_LABEL, CellNote, MarkedGrid
 from bertviewer.charts.place import Place
 from bertviewer.charts.tensor_places import tensor_places
 from bertviewer.charts.translation import Translate, english
@@ -75,8 +75,8 @@ def change_grid(
     whole = translate("charts", "model")
     return MarkedGrid(
         values=values,
-        rows=tuple(printable(label) or whole for label in places.row_labels),
-        columns=tuple(map(printable, places.column_labels)),
+        rows=tuple(_end(label) or whole for label in places.row_labels),
+        columns=tuple(map(_end, places.column_labels)),
         x_title=translate("charts", "Tensor"),
         y_title=translate("charts", "Module"),
         value_title=translate("charts", "{0} (log scale)").format(
@@ -127,6 +127,12 @@ def _told(
         text = translate("charts", "{0} of {1} elements changed")
         lines.append(text.format(f"{changed:,}", f"{tensor.change.count:,}"))
     return "\n".join(lines)
+
+
+def _end(label: str) -> str:
+    """Return a label cut at its beginning: of paths the ends say most."""
+    label = printable(label)
+    return label if len(label) <= LONGEST_LABEL else f"…{label[1 - LONGEST_LABEL :]}"
 
 
 def log_levels(values: Sequence[float] | Values) -> Levels:

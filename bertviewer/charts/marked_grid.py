@@ -7,6 +7,9 @@ from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place, closest
 from bertviewer.charts.table import Cell, Table
 
+LONGEST_LABEL = 24
+"""Letters of a label: paths of tensors need more than words of a sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellNote:

@@ -8,14 +8,14 @@ from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.levels import Levels, levels_of
-from bertviewer.charts.marked_grid import MarkedGrid
+from bertviewer.charts.marked_grid import LONGEST_LABEL, MarkedGrid
 from bertviewer.charts.place import Place
 from bertviewer.plots.cell_signs import CellSigns
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.frames import Frames
-from bertviewer.plots.label_axis import LabelAxis
+from bertviewer.plots.label_axis import LABEL_LENGTH, LabelAxis
 from bertviewer.plots.plot import Plot, Side
 
 DIVIDER_Z = 5
@@ -117,8 +117,9 @@ class GridPlot(Plot):
         item.addItem(self._frames, ignoreBounds=True)
         item.vb.invertY(chart.is_top_down)
         item.getAxis("bottom").is_flat = not self.shows_titles
-        item.getAxis("bottom").set_labels(chart.columns)
-        item.getAxis("left").set_labels(chart.rows)
+        longest = LONGEST_LABEL if isinstance(chart, MarkedGrid) else LABEL_LENGTH
+        item.getAxis("bottom").set_labels(chart.columns, longest=longest)
+        item.getAxis("left").set_labels(chart.rows, longest=longest)
         item.setRange(QRectF(0, 0, columns, rows), padding=0)
         self.draw_marks()
 

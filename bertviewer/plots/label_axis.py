@@ -42,9 +42,11 @@ class LabelAxis(Axis):
         # The base class drops labels that would overlap or reach beyond the axis when laid flat.
         self.setStyle(hideOverlappingLabels=BEYOND, textFillLimits=[(0, 10.0)])
 
-    def set_labels(self, labels: Sequence[str], first: float = 0.5) -> None:
-        """Show a text at ``first``, ``first + 1``, …; long ones are cut."""
-        texts = [shortened(text, LABEL_LENGTH) for text in labels]
+    def set_labels(
+        self, labels: Sequence[str], first: float = 0.5, longest: int = LABEL_LENGTH
+    ) -> None:
+        """Show a text at ``first``, ``first + 1``, …; those with more letters are cut."""
+        texts = [shortened(text, longest) for text in labels]
         metrics = QFontMetricsF(self.font())
         self._labels = [(first + place, text) for place, text in enumerate(texts)]
         self._widest = max(map(metrics.horizontalAdvance, set(texts)), default=0.0)
