@@ -42,6 +42,11 @@ class MarkedGrid(GridChart):
     signs: tuple[tuple[str, str], ...] = ()
     is_log: bool = False
 
+    @property
+    def has_values(self) -> bool:
+        """Whether there is any value."""
+        return any(not note.sign for note in self.notes.values())
+
     def place(self, row: int, column: int) -> Place:
         """Return what a cell stands for."""
         note = self.notes.get((row, column))

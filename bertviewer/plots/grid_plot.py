@@ -92,7 +92,10 @@ class GridPlot(Plot):
         # Labels with no title beside them do not stand at the very edge.
         margins = item.layout.getContentsMargins()
         item.layout.setContentsMargins(4 if self.neighbour == "left" else 1, *margins[1:])
-        self.color_bar.setVisible(chart is not None and self.neighbour != "right")
+        marked = chart if isinstance(chart, MarkedGrid) else None
+        has_values = marked is None or marked.has_values
+        is_shown = chart is not None and has_values and self.neighbour != "right"
+        self.color_bar.setVisible(is_shown)
         if chart is None:
             for side in ("bottom", "left"):
                 item.getAxis(side).set_labels(())
@@ -100,7 +103,7 @@ class GridPlot(Plot):
         rows, columns = chart.values.shape
         levels = chart.levels or levels_of(chart.values, chart.is_signed)
         table = color_table(theme, chart.is_signed)
-        is_log = isinstance(chart, MarkedGrid) and chart.is_log
+        is_log = marked is not None and marked.is_log
         scale = ColorScale(levels, table, chart.is_signed, chart.is_root, is_log)
         title = self._common_title if self.neighbour == "left" else chart.value_title
         shown = title if self.shows_titles else ""
@@ -108,16 +111,16 @@ class GridPlot(Plot):
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
         item.addItem(Cells(chart.values, scale, theme.surface))
-        if isinstance(chart, MarkedGrid):
-            signs = {cell: note.sign for cell, note in chart.notes.items() if note.sign}
+        if marked is not None:
+            signs = {cell: note.sign for cell, note in marked.notes.items() if note.sign}
             bounds = QRectF(0, 0, columns, rows)
             item.addItem(CellSigns(signs, bounds, theme, self._line_scale()))
         self._draw_dividers(chart)
         self._frames = Frames(QRectF(0, 0, columns, rows), theme)
         item.addItem(self._frames, ignoreBounds=True)
         item.vb.invertY(chart.is_top_down)
-        item.getAxis("bottom").is_flat = not self.shows_titles
-        longest = LONGEST_LABEL if isinstance(chart, MarkedGrid) else LABEL_LENGTH
+        item.getAxis("bottom").is_flat = marked is None and not self.shows_titles
+        longest = LABEL_LENGTH if marked is None else LONGEST_LABEL
         item.getAxis("bottom").set_labels(chart.columns, longest=longest)
         item.getAxis("left").set_labels(chart.rows, longest=longest)
         item.setRange(QRectF(0, 0, columns, rows), padding=0)

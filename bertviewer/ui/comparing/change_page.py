@@ -40,6 +40,7 @@ class ChangePage(QWidget):
             self.tr("Change of each tensor"),
             self._make_plot,
             (self._choice,),
+            has_axis_titles=False,
         )
         self._chart: MarkedGrid | None = None
         self._signs = plain_label("")
@@ -113,6 +114,8 @@ class ChangePage(QWidget):
         chart = change_grid(self._comparison, measure, translate, has_places=self._has_places)
         self._chart = chart
         words = [f"{sign}  {word}" for sign, word in chart.signs]
+        if chart.has_values:
+            words.insert(0, self.tr("colours on a log scale"))
         words.append(self.tr("empty  no such tensor there"))
         self._signs.setText("      ".join(words))
         if chart.notes:
