@@ -1,12 +1,18 @@
 """The comparison of the open model with another one, while its window is open."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from bertviewer.charts.naming import shortened
+from bertviewer.core.text.plain_text import printable
+
 if TYPE_CHECKING:
     from bertviewer.core.comparing.comparison import Comparison
+
+LONGEST = 32  # letters of a title
 
 
 class KeptComparison(QObject):
@@ -23,6 +29,12 @@ class KeptComparison(QObject):
         super().__init__(parent)
         self.changes: Mapping[str, float] = {}
         self.other = ""
+
+    @property
+    def title(self) -> str:
+        """What the other model is called where there is little room: the end of its path."""
+        name = self.other if "://" in self.other else Path(self.other).name or self.other
+        return shortened(printable(name), LONGEST)
 
     def keep(self, comparison: "Comparison", other: str) -> None:
         """Keep another comparison in place of the one that there was."""

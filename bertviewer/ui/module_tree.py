@@ -1,5 +1,6 @@
 """The folded module tree as a model for Qt's views."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import (
@@ -73,6 +74,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self.order: tuple[int, bool] | None = None  # a column, and whether from the largest on
         self._architecture: Architecture | None = None
         self._run: ActivationRun | None = None
+        self._changes: Mapping[str, float] = {}
         # Large letters need more than the usual row.
         self._row_size = QSize(0, max(ROW, QFontMetrics(QGuiApplication.font()).height() + 7))
 
@@ -82,7 +84,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self.beginResetModel()
         self.rows = TreeRows(tree)
         self.filter = TreeFilter()
-        self._architecture, self._run = architecture, None
+        self._architecture, self._run, self._changes = architecture, None, {}
         self.rows.figures = TreeFigures(architecture)
         if self.order is not None:
             self._arrange()
@@ -117,6 +119,12 @@ class ModuleTreeModel(QAbstractItemModel):
         """Show the costs of the same model, which come after its tree."""
         if architecture is not self._architecture:
             self._architecture = architecture
+            self._renew_figures()
+
+    def set_changes(self, changes: Mapping[str, float]) -> None:
+        """Show how far modules are from those of another model; nothing if that is not known."""
+        if changes is not self._changes:
+            self._changes = changes
             self._renew_figures()
 
     def set_statistic(self, name: str) -> None:
@@ -232,7 +240,7 @@ class ModuleTreeModel(QAbstractItemModel):
         return self.rows.below(-1) if column < 0 else []
 
     def _renew_figures(self) -> None:
-        self.rows.figures = TreeFigures(self._architecture, self._run)
+        self.rows.figures = TreeFigures(self._architecture, self._run, self._changes)
         self._tell_of_figures()
 
     def _tell_of_figures(self) -> None:
@@ -240,5 +248,5 @@ class ModuleTreeModel(QAbstractItemModel):
             if item.position == 0:
                 siblings = self.rows.below(item.parent)
                 top = self.createIndex(0, SHAPE, number)
-                bottom = self.createIndex(len(siblings) - 1, STATISTIC, siblings[-1])
+                bottom = self.createIndex(len(siblings) - 1, COLUMNS - 1, siblings[-1])
                 self.dataChanged.emit(top, bottom, [Qt.ItemDataRole.DisplayRole])
