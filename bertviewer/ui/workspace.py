@@ -110,6 +110,17 @@ class Workspace(QObject):
         )
         self.scheduler.start("run", work, self.show_run, until_drawn=True)
 
+    def run_both(self, other: ModelSource) -> None:
+        """Run what is typed through the open model, and as run A through another one."""
+        if self._model is None or self.next_run.lacking:
+            return
+        self._classes.make_all()
+        sentence, random_weights = self.next_run.sentence, self.next_run.random_weights
+        work = partial(
+            jobs.run_both_job, self._model, other, sentence, random_weights, self.device_wish
+        )
+        self.scheduler.start("run", work, self._on_both, until_drawn=True)
+
     def run_next(self) -> None:
         """Run what is typed, unless something is missing."""
         self._run_typed(self.next_run.sentence)
@@ -222,6 +233,10 @@ class Workspace(QObject):
             # What the names had promised may not have come true when the weights were loaded.
             self.keys = replace(self.keys, missing=run.source.random_tensors)
         self.runs.run_changed.emit()
+
+    def _on_both(self, both: jobs.RanBoth) -> None:
+        self.show_run(both.ran)
+        self.runs.keep(both.run_a)
 
     def _on_views(self, _: None) -> None:
         # At once, before the worker goes on: it would take turns with what is built now.

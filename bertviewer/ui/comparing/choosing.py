@@ -119,6 +119,7 @@ class Comparing(QObject):
         self._opened = sides.opened
         window.chosen.connect(partial(self._go, sides.opened))
         window.swap_wanted.connect(partial(self._start, sides.swapped()))
+        window.run_wanted.connect(partial(self._workspace.run_both, sides.other))
         window.finished.connect(partial(self._on_closed, window))
         if self._workspace.source == sides.opened:
             comparison = compared.comparison

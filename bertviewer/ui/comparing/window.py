@@ -18,6 +18,7 @@ from bertviewer.ui.comparing.change_page import ChangePage
 from bertviewer.ui.comparing.tensors_page import TensorsPage
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 SIZE = 1180, 640  # pixels
@@ -27,11 +28,12 @@ class ComparisonWindow(QDialog):
     """What is the same, what changed and by how much, and what only one of both has.
 
     ``chosen`` brings the path of the module that holds the tensor that was double-clicked.
-    ``swap_wanted`` tells of its button.
+    ``swap_wanted`` and ``run_wanted`` tell of the buttons.
     """
 
     chosen = Signal(str)
     swap_wanted = Signal()
+    run_wanted = Signal()
 
     def __init__(
         self, comparison: Comparison, workspace: Workspace, parent: QWidget | None = None
@@ -42,6 +44,8 @@ class ComparisonWindow(QDialog):
         self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
         self.setWindowTitle(f"{comparison.left.name} ↔ {comparison.right.name}")
         self._comparison = comparison
+        self._workspace = workspace
+        self._is_linked = True
         self._change = ChangePage(comparison, workspace)
         self._tensors = TensorsPage(comparison, workspace)
         self._tensors.chosen.connect(self.chosen)
@@ -66,7 +70,9 @@ class ComparisonWindow(QDialog):
 
     def unlink(self) -> None:
         """Lead to no modules any more: the model that is open now is another one."""
+        self._is_linked = False
         self._change.unlink()
+        self._update_run()
 
     def _make_head(self) -> QHBoxLayout:
         """Return what both sides are, and what can be done with them."""
@@ -85,11 +91,30 @@ class ComparisonWindow(QDialog):
         swap.setAutoDefault(False)
         swap.setToolTip(self.tr("Compare again, measured from the other model"))
         swap.clicked.connect(self.swap_wanted)
+        self._run = run = QPushButton(self.tr("Run the sentence through both"))
+        run.setObjectName("runBoth")
+        run.setAutoDefault(False)
+        run.clicked.connect(self.run_wanted)
+        self._workspace.next_run.changed.connect(self._update_run)
+        self._workspace.scheduler.activity_changed.connect(self._update_run)
+        self._update_run()
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addLayout(sides, 1)
+        head.addWidget(run, 0, Qt.AlignmentFlag.AlignTop)
         head.addWidget(swap, 0, Qt.AlignmentFlag.AlignTop)
         return head
+
+    def _update_run(self) -> None:
+        """Let the sentence be run if it can be; the tip says why not."""
+        lacking = self._workspace.next_run.lacking
+        if not self._is_linked:
+            lacking = self.tr("Another model is open now.")
+        elif self._workspace.scheduler.activity:
+            lacking = self.tr("Something else is going on, which can be cancelled.")
+        what = self.tr("Run what is typed in the window: the open model as B, the other one as A")
+        self._run.setEnabled(not lacking)
+        self._run.setToolTip(plain_tip(lacking or what))
 
     def _show_table(self) -> None:
         self._tabs.setCurrentWidget(self._tensors)

@@ -52,6 +52,7 @@ class CompareBar(QWidget):
         if run_a is not None:
             sentence = run_a.run.sentence
             text = " / ".join(text for text in (sentence.text, sentence.pair) if text)
-            self._name.setText(f"A: {text}")
+            model = "" if run_a.model is None else f"{self._workspace.comparison.title} · "
+            self._name.setText(f"A: {model}{text}")
         for button in self._buttons:
             button.setChecked(button.objectName() == self._workspace.runs.comparison)

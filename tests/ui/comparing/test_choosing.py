@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 from pytestqt.qtbot import QtBot
+from safetensors.torch import load_file, save_file
 
 from bertviewer.charts.marked_grid import MarkedGrid
 from bertviewer.charts.place import Place
@@ -203,9 +204,13 @@ def test_presets_are_offered_and_sides_are_swapped(
 
 
 def test_a_click_selects_the_tensor_and_its_module(
-    tiny_window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
+    tiny_window: MainWindow,
+    worker: Worker,
+    tiny_bert_folder: Path,
+    tmp_path: Path,
+    qtbot: QtBot,
 ) -> None:
-    other = shutil.copytree(tiny_bert_folder, tiny_bert_folder.with_name("other"))
+    other = shutil.copytree(tiny_bert_folder, tmp_path / "tuned")
     tiny_window.comparing.compare_with(str(other))
     qtbot.waitUntil(
         lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
@@ -230,3 +235,62 @@ def test_a_click_selects_the_tensor_and_its_module(
     assert plot.chart is not None
     assert plot.chart.place(*cell) == Place()
     assert tiny_window.workspace.comparison.other == ""
+
+
+def test_the_same_sentence_through_both(
+    tiny_window: MainWindow,
+    worker: Worker,
+    tiny_bert_folder: Path,
+    tmp_path: Path,
+    qtbot: QtBot,
+) -> None:
+    other = shutil.copytree(tiny_bert_folder, tmp_path / "tuned")
+    tensors = load_file(other / "model.safetensors")
+    name = next(each for each in tensors if each.endswith("word_embeddings.weight"))
+    tensors[name] = tensors[name] * 2
+    save_file(tensors, other / "model.safetensors")
+    tiny_window.comparing.compare_with(str(other))
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
+    )
+    button = find(find(tiny_window, ComparisonWindow), QPushButton, "runBoth")
+    assert not button.isEnabled()
+    assert "Type a sentence first." in button.toolTip()
+    tiny_window.set_sentence("the cat sat", None)
+    qtbot.waitUntil(button.isEnabled, timeout=OPEN_TIMEOUT)
+    runs = tiny_window.workspace.runs
+    button.click()
+    qtbot.waitUntil(lambda: runs.watched_a is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    assert runs.run is not None
+    assert runs.watched_a is not None
+    run_a = runs.watched_a.run
+    assert run_a.source.name == str(other)
+    assert run_a.tokens == runs.run.tokens
+    path = "embeddings.word_embeddings"
+    ours, theirs = (run.activation(path) for run in (runs.run, run_a))
+    assert ours is not None
+    assert theirs is not None
+    stds = ours.statistics.std, theirs.statistics.std
+    assert stds[0] is not None
+    assert stds[1] == pytest.approx(2 * stds[0])
+    # A file of runs is of one model.
+    kept = runs.kept()
+    assert kept is not None
+    assert kept.run_a is None
+
+
+def test_models_that_are_built_differently_say_so(
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    window = compare_with("bert-base-uncased", tiny_window, worker, qtbot)
+    tiny_window.set_sentence("the cat sat", None)
+    button = find(window, QPushButton, "runBoth")
+    qtbot.waitUntil(button.isEnabled, timeout=OPEN_TIMEOUT)
+    button.click()
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(QMessageBox, "errorDialog") is not None,
+        timeout=OPEN_TIMEOUT,
+    )
+    assert "built differently" in find(tiny_window, QMessageBox, "errorDialog").text()
+    assert tiny_window.workspace.runs.run is None
