@@ -72,16 +72,15 @@ def change_grid(
         text = _told(tensor, value if not sign else None, word, measure, translate)
         notes[cell] = CellNote(tensor.name, text, sign, word, place)
     signs = [(SIGNS[state], translate("charts", _WORDS[state])) for state in SIGNS if state in seen]
-    whole = translate("charts", "model")
+    whole, title = translate("charts", "model"), measure_title(measure, translate)
     return MarkedGrid(
         values=values,
         rows=tuple(_end(label) or whole for label in places.row_labels),
         columns=tuple(map(_end, places.column_labels)),
         x_title=translate("charts", "Tensor"),
         y_title=translate("charts", "Module"),
-        value_title=translate("charts", "{0} (log scale)").format(
-            measure_title(measure, translate)
-        ),
+        value_title=title,
+        scale_title=translate("charts", "{0} (log scale)").format(title),
         is_top_down=True,
         levels=log_levels(values),
         row_names=tuple(printable(row) or whole for row in places.rows),

@@ -35,12 +35,13 @@ class MarkedGrid(GridChart):
     """A grid with a note for each cell that there is; ``signs`` says what the letters mean.
 
     Colours follow the logarithms of the values, between levels that are above 0, where it
-    ``is_log``. Cells without a note are empty.
+    ``is_log``; ``scale_title`` stands beside them. Cells without a note are empty.
     """
 
     notes: Mapping[tuple[int, int], CellNote] = field(default_factory=dict)
     signs: tuple[tuple[str, str], ...] = ()
     is_log: bool = False
+    scale_title: str = ""
 
     @property
     def has_values(self) -> bool:

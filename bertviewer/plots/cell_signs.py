@@ -17,14 +17,11 @@ LEAST = 7.0
 class CellSigns(pg.GraphicsObject):  # type: ignore[misc]
     """Letters by row and column, in unit squares from the origin; as large as type is elsewhere."""
 
-    def __init__(
-        self, signs: Mapping[tuple[int, int], str], bounds: QRectF, theme: Theme, scale: float
-    ) -> None:
+    def __init__(self, signs: Mapping[tuple[int, int], str], bounds: QRectF, theme: Theme) -> None:
         super().__init__()
         self._signs = signs
         self._bounds = bounds
         self._theme = theme
-        self._scale = scale
 
     def boundingRect(self) -> QRectF:
         """Return the grid's rectangle; Qt calls it."""
@@ -37,17 +34,19 @@ class CellSigns(pg.GraphicsObject):  # type: ignore[misc]
         transform = painter.worldTransform()
         unit = transform.mapRect(QRectF(0, 0, 1, 1))
         room = min(unit.width(), unit.height())
+        # How many of the painter's units make one pixel of the plot.
+        scale = unit.height() / (self.sceneTransform().mapRect(QRectF(0, 0, 1, 1)).height() or 1.0)
         painter.save()
         # Letters are not to be stretched, nor stood on their heads, with the cells.
         painter.setWorldTransform(QTransform())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.setFont(sized(pg.QtWidgets.QApplication.font(), min(NORMAL * self._scale, room)))
+        painter.setFont(sized(pg.QtWidgets.QApplication.font(), min(NORMAL * scale, room)))
         painter.setPen(QColor(self._theme.muted))
         ground = QColor(self._theme.line)
-        space = SPACE * self._scale / 2
+        space = SPACE * scale / 2
         for (row, column), sign in self._signs.items():
             box = transform.mapRect(QRectF(column, row, 1, 1))
             painter.fillRect(box.adjusted(space, space, -space, -space), ground)
-            if room >= LEAST * self._scale:
+            if room >= LEAST * scale:
                 painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), sign)
         painter.restore()

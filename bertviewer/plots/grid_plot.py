@@ -106,6 +106,8 @@ class GridPlot(Plot):
         is_log = marked is not None and marked.is_log
         scale = ColorScale(levels, table, chart.is_signed, chart.is_root, is_log)
         title = self._common_title if self.neighbour == "left" else chart.value_title
+        if marked is not None:
+            title = marked.scale_title
         shown = title if self.shows_titles else ""
         self.color_bar.getAxis("right").set_small(not self.shows_titles)
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
@@ -114,7 +116,7 @@ class GridPlot(Plot):
         if marked is not None:
             signs = {cell: note.sign for cell, note in marked.notes.items() if note.sign}
             bounds = QRectF(0, 0, columns, rows)
-            item.addItem(CellSigns(signs, bounds, theme, self._line_scale()))
+            item.addItem(CellSigns(signs, bounds, theme))
         self._draw_dividers(chart)
         self._frames = Frames(QRectF(0, 0, columns, rows), theme)
         item.addItem(self._frames, ignoreBounds=True)

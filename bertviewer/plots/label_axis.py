@@ -12,7 +12,7 @@ from bertviewer.charts.naming import shortened
 from bertviewer.plots.axis import Axis
 
 GAP = 6
-BEYOND = 60
+BEYOND = 160
 """So many pixels may half a label, laid flat, reach beyond the axis."""
 LABEL_LENGTH = 10
 LEAST_CELL = 22.0

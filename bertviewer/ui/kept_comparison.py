@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 LONGEST = 32  # letters of a title
 
 
+def short_name(name: str) -> str:
+    """Return what a model is called where there is little room: the end of its path."""
+    end = name if "://" in name else Path(name).name or name
+    return shortened(printable(end), LONGEST)
+
+
 class KeptComparison(QObject):
     """How far each module of the open model is from the other one's.
 
@@ -32,9 +38,8 @@ class KeptComparison(QObject):
 
     @property
     def title(self) -> str:
-        """What the other model is called where there is little room: the end of its path."""
-        name = self.other if "://" in self.other else Path(self.other).name or self.other
-        return shortened(printable(name), LONGEST)
+        """What the other model is called where there is little room."""
+        return short_name(self.other)
 
     def keep(self, comparison: "Comparison", other: str) -> None:
         """Keep another comparison in place of the one that there was."""

@@ -58,6 +58,8 @@ def test_a_cell_tells_its_tensor_and_selects_its_module() -> None:
     header, rows = grid.table()
     assert rows[row][column + 1 : column + 3] == (0.125, "equal")
     assert rows[0][column + 1] is None  # the embeddings have no query
+    assert header[0] == "Module × Tensor: ‖Δ‖ / ‖left‖"
+    assert grid.scale_title == "‖Δ‖ / ‖left‖ (log scale)"
     assert header[column + 1] == "attention.self.query.weight"
     assert change_grid(compared(), has_places=False).place(row, column) == Place()
 

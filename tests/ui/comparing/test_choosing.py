@@ -25,6 +25,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.comparing.window import ComparisonWindow
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
@@ -274,6 +275,9 @@ def test_the_same_sentence_through_both(
     stds = ours.statistics.std, theirs.statistics.std
     assert stds[0] is not None
     assert stds[1] == pytest.approx(2 * stds[0])
+    find(tiny_window, ComparisonWindow).close()
+    named = find(tiny_window, ElidedLabel, "keptRun")
+    assert named.text() == "A: tuned · the cat sat"
     # A file of runs is of one model.
     kept = runs.kept()
     assert kept is not None
