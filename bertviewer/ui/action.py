@@ -141,6 +141,7 @@ class Choice:
         chosen: the name of the one that is marked; ``None`` where none is, as to open a model.
         needs: what has to be so for it.
         opens: whether choosing one opens a model.
+        compares: whether choosing one compares a model.
         is_slow: whether the options are only asked for when the menu comes up.
         begins_group: whether a line parts it from what stands above.
     """
@@ -153,6 +154,7 @@ class Choice:
     chosen: Callable[[Commands], str] | None = None
     needs: tuple[Condition, ...] = ()
     opens: bool = False
+    compares: bool = False
     is_slow: bool = False
     begins_group: bool = False
 

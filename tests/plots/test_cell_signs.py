@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.marked_grid import CellNote, MarkedGrid
 from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.grid_plot import GridPlot
+from tests.plots.looking import pixel
 
 
 def grid(value: float) -> MarkedGrid:
@@ -26,13 +25,12 @@ def grid(value: float) -> MarkedGrid:
 
 def colors(plot: GridPlot, column: int) -> set[str]:
     """Return the colours inside of a cell as it is seen."""
-    view = plot.getPlotItem().vb
-    box = view.mapRectToDevice(QRectF(column + 0.2, 0.2, 0.6, 0.6))
-    image: QImage = plot.grab().toImage()
+    image = plot.grab().toImage()
+    first, last = pixel(plot, column + 0.3, 0.3), pixel(plot, column + 0.7, 0.7)
     return {
-        QColor(image.pixel(x, y)).name()
-        for x in range(round(box.left()), round(box.right()))
-        for y in range(round(box.top()), round(box.bottom()))
+        image.pixelColor(x, y).name()
+        for x in range(first.x(), last.x())
+        for y in range(*sorted((first.y(), last.y())))
     }
 
 
