@@ -40,6 +40,7 @@ from bertviewer.ui.look.appearance import (
     stored_appearance,
 )
 from bertviewer.ui.menus import Menus
+from bertviewer.ui.module_menu import add_module_actions
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
 from bertviewer.ui.palette.field import PaletteField
@@ -220,6 +221,18 @@ class MainWindow(QMainWindow):
         """Put the cursor into the sentence."""
         self._focus("sentenceEdit")
 
+    def show_keys(self) -> None:
+        """List all keys."""
+        from bertviewer.ui.help.keys_dialog import show_keys
+
+        show_keys(ENTRIES, self)
+
+    def show_what_is_what(self) -> None:
+        """Explain what the panes show and what the words mean."""
+        from bertviewer.ui.help.what_is_what import show_what_is_what
+
+        show_what_is_what(self)
+
     def show_about(self) -> None:
         """Say what this program is."""
         show_about(self)
@@ -258,6 +271,7 @@ class MainWindow(QMainWindow):
         layout.addWidget(self._run_area, 1)
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
+        tree.menu_opening.connect(lambda menu: add_module_actions(menu, self))
         panes = (
             Pane("structure", self.tr("Structure"), tree, tree.heading),
             Pane("module", self.tr("Module"), Inspector(self.workspace)),

@@ -20,11 +20,12 @@ from bertviewer.ui.workspace import Workspace
 class ModuleTreePanel(QWidget):
     """Selecting a row selects it in the workspace, and the other way round.
 
-    ``opened`` gives the key of a row that is to be looked at closely. ``heading`` stands in the
-    line above.
+    ``opened`` gives the key of a row that is to be looked at closely, ``menu_opening`` the menu of
+    the selected row before it is shown. ``heading`` stands in the line above.
     """
 
     opened = Signal(str)
+    menu_opening = Signal(object)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -165,6 +166,8 @@ class ModuleTreePanel(QWidget):
         if item is not None:
             menu = tree_menu(self._view, index, item)
             menu.addMenu(self._header.menu(menu))
+            self._view.setCurrentIndex(index)
+            self.menu_opening.emit(menu)
             menu.popup(self._view.viewport().mapToGlobal(place))
 
     def _on_row(self) -> None:

@@ -30,12 +30,6 @@ def tree_menu(view: ModuleTreeView, index: QModelIndex, item: TreeItem) -> QMenu
     )
     menu.addSeparator()
     add(
-        "copyPath",
-        QT_TRANSLATE_NOOP("tree", "Copy the path"),
-        lambda: _copy(item.key),
-        bool(item.key),
-    )
-    add(
         "copyCount",
         QT_TRANSLATE_NOOP("tree", "Copy the exact count"),
         lambda: _copy(str(row.parameters)),

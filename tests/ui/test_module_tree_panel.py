@@ -265,8 +265,6 @@ def test_a_row_has_a_menu(panel: ModuleTreePanel, monkeypatch: pytest.MonkeyPatc
         find(menu, QAction, name).trigger()
         menu.setParent(None)
 
-    choose("copyPath")
-    assert QGuiApplication.clipboard().text() == "embeddings.word_embeddings"
     choose("copyCount")
     assert QGuiApplication.clipboard().text() == "23440896"
     choose("collapseAll")
