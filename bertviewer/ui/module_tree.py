@@ -56,6 +56,8 @@ __all__ = (
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole
 FIRST_STATISTIC = "std"
+FALLING, RISING = " ↓", " ↑"
+"""Behind the title of the column that rows are in order of."""
 
 
 class ModuleTreeModel(QAbstractItemModel):
@@ -106,6 +108,7 @@ class ModuleTreeModel(QAbstractItemModel):
         ]
         self.changePersistentIndexList(kept, moved)
         self.layoutChanged.emit()
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, COLUMNS - 1)
 
     def set_run(self, run: ActivationRun | None) -> None:
         """Show what a run gave."""
@@ -195,7 +198,10 @@ class ModuleTreeModel(QAbstractItemModel):
         # The title of a narrow column is cut.
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
-        return title(section, self.statistic)
+        text = title(section, self.statistic)
+        if self.order is not None and self.order[0] == section:
+            text += FALLING if self.order[1] else RISING
+        return text
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows; Qt calls it."""
