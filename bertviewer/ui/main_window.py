@@ -45,6 +45,8 @@ from bertviewer.ui.opening import Opening
 from bertviewer.ui.palette.field import PaletteField
 from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run_area import RunArea
+from bertviewer.ui.run_files.banner import SavedBanner
+from bertviewer.ui.run_files.saving import SavesRuns
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
 from bertviewer.ui.tree_heading import TreeHeading
@@ -90,6 +92,7 @@ class MainWindow(QMainWindow):
         self.opening = Opening(workspace, self)
         self.asking = Asking(workspace, self, self)
         self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
+        self.welcome.left.connect(self._leave_welcome)
         self._pages.addWidget(self.welcome)
         self._pages.addWidget(self._make_middle())
         self.setCentralWidget(self._pages)
@@ -154,6 +157,15 @@ class MainWindow(QMainWindow):
         )
         if name:
             self.workspace.export_modules(Path(name))
+
+    def choose_runs_file(self) -> None:
+        """Ask for a file and save the last run and run A to it."""
+        SavesRuns(self.workspace, self).choose()
+
+    def show_welcome(self) -> None:
+        """Show what there is to open; what is open stays."""
+        self.panes.set_shown(False)
+        self._pages.setCurrentWidget(self.welcome)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
@@ -252,6 +264,7 @@ class MainWindow(QMainWindow):
         layout.setSpacing(0)
         layout.addWidget(RandomBanner(self.workspace))
         layout.addWidget(AnswerBar(self.asking))
+        layout.addWidget(SavedBanner(self.workspace, self.opening))
         layout.addWidget(DetailTabs(self.workspace), 1)
         return middle
 
@@ -299,11 +312,14 @@ class MainWindow(QMainWindow):
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture
         assert architecture is not None
-        if self._pages.currentIndex() == 0:
+        self._leave_welcome()
+        self.setWindowTitle(f"{architecture.source.name} — bertviewer")
+
+    def _leave_welcome(self) -> None:
+        if self._pages.currentWidget() is self.welcome:
             self._pages.setCurrentIndex(1)
             self.panes.set_shown(True)
             self._focus_tree()
-        self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
     def _share_height(self, is_open: bool) -> None:
         """Give a run its room; without one the pane is a line."""
