@@ -73,7 +73,7 @@ class TreeColumns(QObject):
         header.sectionResized.connect(self._on_moved)
         view.viewport().installEventFilter(self)
         model.modelReset.connect(self._forget)
-        model.dataChanged.connect(self._forget)
+        model.figures_changed.connect(self._forget)
         model.headerDataChanged.connect(self._forget)
 
     def choose(self, column: int, is_shown: bool) -> None:
