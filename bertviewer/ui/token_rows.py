@@ -82,10 +82,6 @@ class TokenRows(TableModel):
         columns = (NUMBER, ID, SEGMENT)
         return {c: max((len(row.cells[c]) for row in self._rows), default=1) for c in columns}
 
-    def line(self, row: int) -> str:
-        """Return a row's cells for a spreadsheet, tabs between them."""
-        return "\t".join(self._rows[row].cells)
-
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows; Qt calls it."""
         if not index.isValid():
