@@ -102,7 +102,7 @@ def test_heads_are_gone_to_by_keys(
 
 def test_a_second_text_is_set_off(grid: HeadGrid) -> None:
     plain = grid.grab().toImage()
-    grid.show_chart(replace(one_key_each(), second_key=3, second_query=1))
+    grid.show_chart(replace(one_key_each(), key_starts=(3,), query_starts=(1,)))
     image = grid.grab().toImage()
 
     def is_changed(query: float, key: float) -> bool:
