@@ -45,6 +45,28 @@ GRACE_SECONDS = 60.0
 """How long after a test its threads and windows may take to end."""
 
 
+LONGEST = (
+    "tests/core/counting/test_model_types.py",
+    "tests/core/cache/test_shipped.py",
+    "tests/fuzz/",
+    "tests/test_wheel.py",
+    "tests/test_no_network.py",
+)
+"""Files that take far longer than others.
+
+They come first: of several processes none is then waited for at the end.
+"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # xdist would begin with the files that have many tests, and the longest have few.
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
 def pytest_unconfigure() -> None:
     """Remove the cache and what else the tests have left there."""
     for variable in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
@@ -70,6 +92,27 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def qapp(qapp: Any) -> Any:
+    """Return pytest-qt's application, with the program's font and style from the first test on."""
+    _dress(qapp)
+    return qapp
+
+
+@pytest.fixture(autouse=True)
+def _usual_looks() -> None:
+    """Undo what a window before has made of the looks, which all of a process have in common."""
+    application = _qt_application()
+    if application is not None:
+        _dress(application)
+
+
+def _dress(application: Any) -> None:
+    from bertviewer.ui.look.appearance import LIGHT_NAME, apply_appearance
+
+    apply_appearance(application, LIGHT_NAME)
 
 
 @pytest.fixture
@@ -180,6 +223,17 @@ def _nothing_left_behind() -> Iterator[None]:
             pytest.fail(f"the test left behind: {', '.join(map(repr, left))}")
         left.clear()
         _let_things_end()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_other_files() -> None:
+    """Take what the files before have made and keep out of the search for garbage.
+
+    Among it are traced models: to look through these after every test with a window takes longer
+    than the test.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @functools.cache

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bertviewer.core.analysis.outlining import outline_of
+from bertviewer.core.architecture.outline import Outline
 from bertviewer.core.cache.models import (
     SeenModel,
     keys_content,
@@ -21,8 +23,10 @@ from bertviewer.core.cache.models import (
     shipped,
     shipped_name,
 )
+from bertviewer.core.cache.outlines import outlines_file, shipped_outlines
 from bertviewer.core.loading.deriving import with_costs, with_counts, with_flows
 from bertviewer.core.loading.meta_model import read_meta_model
+from bertviewer.core.loading.opening import open_model
 from bertviewer.core.progress import no_progress
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.model_source import ModelSource
@@ -57,6 +61,13 @@ def made(source: ModelSource) -> Mapping[str, tuple[str, Any]]:
     return files
 
 
+def outlines() -> dict[str, Outline]:
+    """Return the outlines of what has just been written."""
+    names = ("demo", *preset_names())
+    found = {name: outline_of(open_model(parse_source(name)).architecture) for name in names}
+    return {name: outline for name, outline in found.items() if outline is not None}
+
+
 def _data(source: ModelSource) -> dict[str, Any]:
     file = source.config_file
     assert file is not None
@@ -82,6 +93,12 @@ def main(arguments: list[str] | None = None) -> int:
                 wrong += 1
                 sys.stdout.write(f"{kind}/{name}: not as it would be\n")
         sys.stdout.write(f"{name}\n")
+    if not is_check:
+        content = {name: outline.to_json() for name, outline in outlines().items()}
+        outlines_file().write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    elif shipped_outlines() != outlines():
+        wrong += 1
+        sys.stdout.write(f"{outlines_file().name}: not as it would be\n")
     return int(wrong > 0)
 
 

@@ -1,4 +1,7 @@
-"""Run A beside run B: charts over one another, and what B has more than A."""
+"""Run A beside run B: charts over one another, and what B has more than A.
+
+B, the last run, comes before A here as in all that compares the two: there may be no A.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +24,7 @@ Pairs = Sequence[tuple[int, int]]
 Grid = TypeVar("Grid", GridChart, HeadsChart)
 
 
-def overlaid(a: LineChart, b: LineChart) -> LineChart:
+def overlaid(b: LineChart, a: LineChart) -> LineChart:
     """Return B's lines, and over them A's, dashed, in the colours of B's lines of the same label.
 
     Positions are B's; A's further ones follow. Only B's lines keep their bands and extremes: two
@@ -45,7 +48,7 @@ def _of(run: str, line: Line) -> Line:
     return replace(line, label=label, name=name, run=run, thing=line.label)
 
 
-def line_difference(a: LineChart, b: LineChart, translate: Translate = english) -> LineChart:
+def line_difference(b: LineChart, a: LineChart, translate: Translate = english) -> LineChart:
     """Return B − A for each line whose label both have, where both have a value at the same x.
 
     The same x is the same position with the same tick.
@@ -55,7 +58,7 @@ def line_difference(a: LineChart, b: LineChart, translate: Translate = english) 
         replace(
             line,
             values=tuple(
-                _difference(partners[line.label].values, line.values, x)
+                _difference(line.values, partners[line.label].values, x)
                 if a.ticks[x : x + 1] == b.ticks[x : x + 1]
                 else None
                 for x in range(len(line.values))
@@ -78,7 +81,7 @@ def line_difference(a: LineChart, b: LineChart, translate: Translate = english) 
     return replace(b, lines=lines, y_title=title, is_log=False, bounds=(-inf, inf))
 
 
-def levelled(a: Grid, b: Grid) -> tuple[Grid, Grid]:
+def levelled(b: Grid, a: Grid) -> tuple[Grid, Grid]:
     """Return both grids with one range of colours, to stand side by side.
 
     It holds the ranges that both have, or else all of their values. What the values are begins
@@ -89,34 +92,33 @@ def levelled(a: Grid, b: Grid) -> tuple[Grid, Grid]:
     else:
         values = np.concatenate([a.values.ravel(), b.values.ravel()])
         levels = levels_of(values, a.is_signed or b.is_signed)
-    titles = (f"{run} · {grid.value_title}" for run, grid in (("A", a), ("B", b)))
-    of_a, of_b = (title.removesuffix(" · ") for title in titles)
+    titles = (f"{run} · {grid.value_title}" for run, grid in (("B", b), ("A", a)))
+    of_b, of_a = (title.removesuffix(" · ") for title in titles)
     return (
-        replace(a, levels=levels, value_title=of_a),
         replace(b, levels=levels, value_title=of_b),
+        replace(a, levels=levels, value_title=of_a),
     )
 
 
-def common_title(a: Grid, b: Grid) -> str | None:
+def common_title(b: Grid, a: Grid) -> str | None:
     """Return what the values of two levelled grids are, ``None`` if that is not the same."""
     of_a, of_b = a.value_title.removeprefix("A · "), b.value_title.removeprefix("B · ")
     return of_b if of_a == of_b else None
 
 
 def grid_difference(
-    a: GridChart,
     b: GridChart,
-    columns: Pairs,
+    a: GridChart,
+    columns: Pairs | None = None,
     rows: Pairs | None = None,
     translate: Translate = english,
 ) -> GridChart:
     """Return B − A in B's rows and columns; what has no partner in A is NaN.
 
-    ``columns`` pairs A's columns with B's, ``rows`` the rows; rows that are not tokens have
-    their partner at the same index.
+    ``columns`` pairs A's columns with B's, ``rows`` the rows; of ``None`` the partners are at the
+    same index.
     """
-    if rows is None:
-        rows = [(n, n) for n in range(min(len(a.rows), len(b.rows)))]
+    rows, columns = _pairs(rows, b.rows, a.rows), _pairs(columns, b.columns, a.columns)
     values = np.full(b.values.shape, np.nan)
     if rows and columns:
         (rows_a, rows_b), (columns_a, columns_b) = (
@@ -132,13 +134,18 @@ def grid_difference(
 
 
 def heads_difference(
-    a: HeadsChart, b: HeadsChart, queries: Pairs, keys: Pairs, translate: Translate = english
+    b: HeadsChart,
+    a: HeadsChart,
+    queries: Pairs | None = None,
+    keys: Pairs | None = None,
+    translate: Translate = english,
 ) -> HeadsChart:
     """Return B − A head by head for B's tokens; what has no partner in A is NaN.
 
-    ``queries`` pairs A's query tokens with B's, ``keys`` the key tokens. The captions are left out:
-    they tell of one run's heads.
+    ``queries`` pairs A's query tokens with B's, ``keys`` the key tokens, likewise. The captions are
+    left out: they tell of one run's heads.
     """
+    queries, keys = _pairs(queries, b.queries, a.queries), _pairs(keys, b.keys, a.keys)
     _, rows, columns = b.values.shape
     rows_of_a, columns_of_a = _partners(queries, rows), _partners(keys, columns)
     # Single precision is what attention has.
@@ -177,9 +184,9 @@ def _partners(pairs: Pairs, count: int) -> NDArray[np.intp]:
     return found
 
 
-def _difference(a: Sequence[float | None], b: Sequence[float | None], x: int) -> float | None:
-    mine, other = (values[x] if x < len(values) else None for values in (a, b))
-    return None if mine is None or other is None else other - mine
+def _difference(b: Sequence[float | None], a: Sequence[float | None], x: int) -> float | None:
+    own, mine = (values[x] if x < len(values) else None for values in (b, a))
+    return None if own is None or mine is None else own - mine
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,28 +208,26 @@ def arranged(
     partners: Partners,
     translate: Translate = english,
 ) -> list[Chart]:
-    """Return what is shown: B's chart, or one of both runs, or A's and B's side by side."""
+    """Return what is shown: B's chart, or one of both runs, or B's and A's side by side."""
     if a is None or type(a) is not type(b):
         return [b]
     is_overlay = comparison == "overlay"
     if isinstance(b, LineChart) and isinstance(a, LineChart):
-        return [overlaid(a, b) if is_overlay else line_difference(a, b, translate)]
+        return [overlaid(b, a) if is_overlay else line_difference(b, a, translate)]
     if isinstance(b, HistogramChart) and isinstance(a, HistogramChart):
         of_both = histograms_overlaid if is_overlay else histogram_difference
-        return [of_both(a, b, translate)]
+        return [of_both(b, a, translate)]
     if isinstance(b, GridChart) and isinstance(a, GridChart):
         if is_overlay:
-            return list(levelled(a, b))
-        columns = _same(a.columns, b.columns) if partners.columns is None else partners.columns
-        return [grid_difference(a, b, columns, partners.rows, translate)]
+            return list(levelled(b, a))
+        return [grid_difference(b, a, partners.columns, partners.rows, translate)]
     if isinstance(b, HeadsChart) and isinstance(a, HeadsChart):
         if is_overlay:
-            return list(levelled(a, b))
-        queries = _same(a.queries, b.queries) if partners.rows is None else partners.rows
-        keys = _same(a.keys, b.keys) if partners.columns is None else partners.columns
-        return [heads_difference(a, b, queries, keys, translate)]
+            return list(levelled(b, a))
+        return [heads_difference(b, a, partners.rows, partners.columns, translate)]
     return [b]
 
 
-def _same(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    return [(n, n) for n in range(min(len(a), len(b)))]
+def _pairs(pairs: Pairs | None, b: Sequence[str], a: Sequence[str]) -> Pairs:
+    """Return the pairs, those of the same index where there are none given."""
+    return [(n, n) for n in range(min(len(b), len(a)))] if pairs is None else pairs

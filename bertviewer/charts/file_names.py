@@ -48,7 +48,8 @@ def _content(chart: Chart, is_titled: bool) -> str:
 
 def _words(text: str) -> list[str]:
     """Return the words of a text in small ASCII letters and digits."""
-    plain = unicodedata.normalize("NFKD", text.replace("−", " minus ").replace("±", " "))
+    text = text.replace("−", " minus ").replace("±", " ").replace("'s ", " ")
+    plain = unicodedata.normalize("NFKD", text)
     # Accents are letters of their own by now; what is in another script leaves nothing.
     letters = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return re.findall(r"[a-z0-9]+", letters.lower())

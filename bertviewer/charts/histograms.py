@@ -43,7 +43,7 @@ def histogram_chart(
 
 
 def histograms_overlaid(
-    a: HistogramChart, b: HistogramChart, translate: Translate = english
+    b: HistogramChart, a: HistogramChart, translate: Translate = english
 ) -> HistogramChart:
     """Return B's bars with A's over them.
 
@@ -53,28 +53,28 @@ def histograms_overlaid(
     Raises:
         ValueError: if their bins differ, or one of them has not exactly one series.
     """
-    mine, other = _single(a, b)
+    own, mine = _single(b, a)
     title = b.y_title
-    if mine.total != other.total and not b.is_log:
-        mine, other, title = _parts(mine), _parts(other), _parts_title(translate)
-    series = replace(other, label="B"), replace(mine, label="A")
+    if own.total != mine.total and not b.is_log:
+        own, mine, title = _parts(own), _parts(mine), _parts_title(translate)
+    series = replace(own, label="B"), replace(mine, label="A")
     return replace(b, series=series, y_title=title)
 
 
 def histogram_difference(
-    a: HistogramChart, b: HistogramChart, translate: Translate = english
+    b: HistogramChart, a: HistogramChart, translate: Translate = english
 ) -> HistogramChart:
     """Return B's part of all its values in each bin, less A's: runs differ in length.
 
     Raises:
         ValueError: if their bins differ, or one of them has not exactly one series.
     """
-    mine, other = map(_parts, _single(a, b))
+    own, mine = map(_parts, _single(b, a))
     bars = Bars(
         "B − A",
-        tuple(y - x for x, y in zip(mine.counts, other.counts, strict=True)),
-        other.nan_count - mine.nan_count,
-        other.inf_count - mine.inf_count,
+        tuple(x - y for x, y in zip(own.counts, mine.counts, strict=True)),
+        own.nan_count - mine.nan_count,
+        own.inf_count - mine.inf_count,
     )
     title = translate("charts", "{0}, B − A").format(_parts_title(translate))
     return replace(b, series=(bars,), y_title=title, is_log=False)
@@ -95,8 +95,8 @@ def _parts_title(translate: Translate) -> str:
     return translate("charts", "Part of the values")
 
 
-def _single(a: HistogramChart, b: HistogramChart) -> tuple[Bars, Bars]:
+def _single(b: HistogramChart, a: HistogramChart) -> tuple[Bars, Bars]:
     if a.edges != b.edges:
         raise ValueError("the histograms have different bins")
-    ((mine,), (other,)) = a.series, b.series
-    return mine, other
+    ((own,), (mine,)) = b.series, a.series
+    return own, mine

@@ -1,13 +1,13 @@
-"""What the axes of all plots share: a title that is cut to its room, and ticks that point out."""
+"""What the axes of all plots share: calm numbers without lines, a title that is cut to its room."""
 
 from html import escape
 from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 
-TICK = 4  # pixels
+TICK = 4  # pixels of room between a plot and its numbers
 
 
 class Axis(pg.AxisItem):  # type: ignore[misc]
@@ -16,7 +16,9 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
     _title, _color = "", ""  # pyqtgraph calls resizeEvent() while it is still building the axis
 
     def __init__(self, orientation: str) -> None:
-        super().__init__(orientation, maxTickLength=TICK)
+        super().__init__(orientation, maxTickLength=0)
+        self.setStyle(tickTextOffset=TICK)
+        self.setPen(QPen(Qt.PenStyle.NoPen))
         self._dressed: tuple[QPen, str, str] | None = None
         # An axis in thousandths without a word about it would be read wrong.
         self.enableAutoSIPrefix(False)
@@ -27,13 +29,13 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
         return self._title
 
     def dress(self, title: str, color: str, pen: QPen) -> None:
-        """Write a title and draw labels in one colour, the line and its ticks with a pen."""
+        """Write a title and draw labels in one colour, and lines right through the plot, if any."""
         dress = (pen, title, color)
         if dress == self._dressed:
             return  # pyqtgraph lays out the title anew for each of them, which takes long
         self._dressed = dress
         self._title, self._color = title, color
-        self.setPen(pen)
+        self.setTickPen(pen)
         self.setTextPen(QColor(color))
         self._write(self._fitting())
 
@@ -45,6 +47,10 @@ class Axis(pg.AxisItem):  # type: ignore[misc]
             fitting = self._fitting()
             if escape(fitting) != self.labelText:
                 self._write(fitting)
+
+    def drawPicture(self, p: QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
+        """Draw lines through the plot and numbers, but no ticks; pyqtgraph calls it."""
+        super().drawPicture(p, axisSpec, tickSpecs if self.grid else [], textSpecs)
 
     def _write(self, title: str) -> None:
         # pyqtgraph takes it for markup.

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter
+from PySide6.QtCore import QLineF, QRectF
+from PySide6.QtGui import QColor, QImage, QPaintEngine, QPainter, QPen
 
 from bertviewer.charts.levels import Values
 from bertviewer.plots.color_scale import SHADES, ColorScale, reduced
@@ -12,6 +12,9 @@ from bertviewer.plots.color_scale import SHADES, ColorScale, reduced
 # thin. Cells that only touch show the background between them as soon as edges are smoothed, as
 # every PDF viewer does.
 OVERLAP, LEAST_OVERLAP = 0.06, 0.75
+LEAST_SPACED = 12.0
+"""Cells of fewer pixels, across or down, have no space between them."""
+SPACE = 1.0
 MOST_RECTANGLES = 20_000
 """More cells than these are a picture on paper too."""
 
@@ -52,11 +55,13 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
     """Values [rows, columns] as unit squares from the origin, row 0 at y = 0.
 
     A cell that is not finite stays empty. On a screen with fewer pixels than cells, a pixel shows
-    the largest of its cells, or the one farthest from 0 if the values are signed.
+    the largest of its cells, or the one farthest from 0 if the values are signed. Where there is
+    room, a line of the colour ``between`` sets each off.
     """
 
-    def __init__(self, values: Values, scale: ColorScale) -> None:
+    def __init__(self, values: Values, scale: ColorScale, between: str = "") -> None:
         super().__init__()
+        self._between = between
         self._values = np.where(np.isfinite(values), values, np.nan)
         self._scale = scale
         self._images: dict[tuple[int, int], QImage] = {}
@@ -75,10 +80,21 @@ class Cells(pg.GraphicsObject):  # type: ignore[misc]
             wide, tall = int(pixels.width()), int(pixels.height())
             size = max(1, min(rows, tall)), max(1, min(columns, wide))
             painter.drawImage(self.boundingRect(), self._image(*size))
+            if self._between and min(wide / columns, tall / rows) >= LEAST_SPACED:
+                self._draw_lines(painter)
         elif self._values.size <= MOST_RECTANGLES:
             draw_rectangles(painter, self.boundingRect(), self._values, self._scale)
         else:
             painter.drawImage(self.boundingRect(), self._image(rows, columns))
+
+    def _draw_lines(self, painter: QPainter) -> None:
+        """Set the cells off from one another."""
+        rows, columns = self._values.shape
+        pen = QPen(QColor(self._between), SPACE * painter.device().devicePixelRatioF())
+        pen.setCosmetic(True)
+        painter.setPen(pen)
+        painter.drawLines([QLineF(0, row, columns, row) for row in range(1, rows)])
+        painter.drawLines([QLineF(column, 0, column, rows) for column in range(1, columns)])
 
     def _image(self, rows: int, columns: int) -> QImage:
         if (rows, columns) not in self._images:

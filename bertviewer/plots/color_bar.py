@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from math import ceil, copysign, floor, log10, sqrt
+from string import digits
 
 import numpy as np
 import pyqtgraph as pg
@@ -19,8 +20,7 @@ NEAR = 0.1
 FEW, LOW = 2, 3
 """So few labels are those of the ends; a bar may be so many times lower than its plot."""
 HIDDEN = 1e-9  # parts of a step, lost by rounding
-WIDTH, GAP = 12, 5  # pixels
-_FRAME = ("left", "right", "top", "bottom")
+WIDTH, GAP = 8, 8  # pixels
 
 
 class ColorAxis(NumberAxis):
@@ -54,7 +54,10 @@ class ColorAxis(NumberAxis):
             # Those of the ends alone may have more digits.
             unit, places = self._at_ends()
             texts += self.tickStrings(places, 1.0, unit)
-        wide = map(metrics.horizontalAdvance, texts)
+        # Another bar has other digits, as many, and no digit is wider than this one.
+        widest = max(digits, key=metrics.horizontalAdvance)
+        all_widest = str.maketrans(dict.fromkeys(digits, widest))
+        wide = [metrics.horizontalAdvance(text.translate(all_widest)) for text in texts]
         self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(max(wide, default=0.0)))
 
     def tickValues(
@@ -141,12 +144,11 @@ class ColorBar(pg.PlotItem):  # type: ignore[misc]
         self.setMouseEnabled(x=False, y=False)
         self.setRange(xRange=(0, 1), yRange=(0, SHADES), padding=0)
         self.layout.setColumnFixedWidth(1, WIDTH)
-        for side in _FRAME:
-            self.showAxis(side)
-            self.getAxis(side).setZValue(0.5)
-            if side != "right":
-                self.getAxis(side).setTicks([])
-                self.getAxis(side).setStyle(showValues=False)
+        # A title reaches beyond its axis by a pixel.
+        self.layout.setContentsMargins(1, 1, 3, 1)
+        for side in ("left", "bottom"):
+            self.hideAxis(side)
+        self.showAxis("right")
         # Its numbers are values, and not the shades' own.
         self.getAxis("right").unlinkFromView()
         # To the right of the plot's own right axis.
@@ -171,9 +173,6 @@ class ColorBar(pg.PlotItem):  # type: ignore[misc]
         shades = np.arange(float(SHADES))[:, None]
         self._cells = Cells(shades, ColorScale((0.0, SHADES - 1.0), scale.table))
         self.addItem(self._cells)
-        for side in _FRAME:
-            if side != "right":
-                self.getAxis(side).setPen(pen)
         axis = self.getAxis("right")
         axis.dress(title, color, pen)
         axis.show_scale(scale)

@@ -1,32 +1,29 @@
-"""A drawing painted by Qt: in the window, and as a page as large as itself."""
+"""A drawing painted by Qt."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
-from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QPointF, QRectF, QSizeF, Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import (
     QBrush,
     QColor,
     QFont,
     QFontMetricsF,
-    QPageLayout,
-    QPageSize,
     QPainter,
     QPainterPath,
-    QPdfWriter,
     QPen,
+    QTransform,
 )
 
 from bertviewer.charts.flow.drawing import Drawing, Style
-from bertviewer.charts.flow.marks import Text, marks_of
+from bertviewer.charts.flow.marks import Mark, Text, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
 from bertviewer.charts.flow.svg import MIDDLE
+from bertviewer.charts.flow.tints import Tints
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import monospaced, weighted, window_font
-from bertviewer.plots.paper import DOTS_PER_INCH, POINTS_PER_PIXEL
-
-_FINER = 8
-"""So many units of a page for each pixel: letters stand between pixels."""
 
 _UNITS = 100
 """Fonts' sizes are whole pixels: they are set large, and painted smaller to any fraction."""
@@ -39,37 +36,106 @@ def text_width(text: str, style: Style, size: float) -> float:
 
 def paint(drawing: Drawing, painter: QPainter, theme: Theme = LIGHT) -> None:
     """Paint a drawing with its upper left corner at 0; what is behind it stays."""
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    for mark in marks_of(drawing, theme):
-        for shape in mark.shapes:
-            _paint_shape(shape, painter)
-        for text in mark.texts:
-            _paint_text(text, painter)
-    painter.restore()
+    Sheet(drawing, theme).paint(painter)
 
 
-def pdf_of(drawing: Drawing, theme: Theme = LIGHT) -> bytes:
-    """Return a PDF of one page as large as the drawing."""
-    buffer = QBuffer()
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    writer = QPdfWriter(buffer)
-    size = QSizeF(drawing.width, drawing.height) * POINTS_PER_PIXEL
-    page = QPageSize(size, QPageSize.Unit.Point, "flow", QPageSize.SizeMatchPolicy.ExactMatch)
-    writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF(0, 0, 0, 0)))
-    # Letters of fractions of a pixel need finer units than the screen's.
-    writer.setResolution(DOTS_PER_INCH * _FINER)
-    writer.setTitle(printable(" ".join(label.text for label in drawing.title)))
-    painter = QPainter(writer)
-    painter.scale(_FINER, _FINER)
-    if theme is not LIGHT:
-        painter.fillRect(QRectF(0, 0, drawing.width, drawing.height), QColor(theme.surface))
-    paint(drawing, painter, theme)
-    painter.end()
-    return bytes(buffer.data().data())
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """A shape, ready to be painted."""
+
+    path: QPainterPath
+    pen: QPen
+    brush: QBrush
 
 
-def _paint_shape(shape: Shape, painter: QPainter) -> None:
+@dataclass(frozen=True, slots=True)
+class _Letters:
+    """A text, ready to be painted: ``transform`` puts its beginning at 0."""
+
+    text: str
+    size: float
+    style: Style
+    color: QColor
+    transform: QTransform
+
+
+@dataclass(frozen=True, slots=True)
+class _Painted:
+    """A mark, ready to be painted."""
+
+    kind: str
+    key: str
+    outlines: tuple[_Outline, ...]
+    letters: tuple[_Letters, ...]
+
+
+class Sheet:
+    """A drawing ready to be painted many times, as when one moves over it.
+
+    ``tints`` are other colours for its nodes.
+    """
+
+    def __init__(
+        self,
+        drawing: Drawing,
+        theme: Theme = LIGHT,
+        tints: Tints | None = None,
+        *,
+        has_title: bool = True,
+    ) -> None:
+        self.drawing = drawing
+        kept = drawing if has_title else _untitled(drawing)
+        self._marks = tuple(map(_prepared, marks_of(kept, theme, tints)))
+
+    def paint(
+        self,
+        painter: QPainter,
+        *,
+        least: float = 0.0,
+        fading: Mapping[str, float] | None = None,
+    ) -> None:
+        """Paint all of it where the painter's transform says.
+
+        Args:
+            painter: what is painted with.
+            least: texts whose size is less than so many units of the drawing are left out.
+            fading: how much is seen of some nodes' texts, by the nodes' ids.
+        """
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        base = painter.transform()
+        opacity = painter.opacity()
+        for mark in self._marks:
+            for outline in mark.outlines:
+                painter.setPen(outline.pen)
+                painter.setBrush(outline.brush)
+                painter.drawPath(outline.path)
+            seen = 1.0 if fading is None else fading.get(mark.key, 1.0)
+            if not mark.letters or not seen:
+                continue
+            painter.setOpacity(opacity * seen)
+            for letters in mark.letters:
+                if letters.size >= least:
+                    painter.setTransform(letters.transform * base)
+                    painter.setPen(letters.color)
+                    painter.setFont(_font(letters.style))
+                    painter.drawText(QPointF(0, 0), letters.text)
+            painter.setTransform(base)
+            painter.setOpacity(opacity)
+        painter.restore()
+
+
+def _untitled(drawing: Drawing) -> Drawing:
+    return Drawing(drawing.width, drawing.height, (), drawing.nodes, drawing.lines, drawing.labels)
+
+
+def _prepared(mark: Mark) -> _Painted:
+    return _Painted(
+        mark.kind, mark.key, tuple(map(_outline, mark.shapes)), tuple(map(_letters, mark.texts))
+    )
+
+
+def _outline(shape: Shape) -> _Outline:
     path = QPainterPath()
     for place, (begin, corner, end) in enumerate(shape.corners()):
         if place:
@@ -87,25 +153,21 @@ def _paint_shape(shape: Shape, painter: QPainter) -> None:
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         if shape.is_dashed:
             pen.setDashPattern([4 / shape.width, 3 / shape.width])
-    painter.setPen(pen)
-    painter.setBrush(QBrush(QColor(shape.fill)) if shape.fill else Qt.BrushStyle.NoBrush)
-    painter.drawPath(path)
+    brush = QBrush(QColor(shape.fill)) if shape.fill else QBrush(Qt.BrushStyle.NoBrush)
+    return _Outline(path, pen, brush)
 
 
-def _paint_text(text: Text, painter: QPainter) -> None:
+def _letters(text: Text) -> _Letters:
     label = text.label
-    painter.save()
-    painter.translate(label.x, label.y)
+    transform = QTransform()
+    transform.translate(label.x, label.y)
     if label.is_turned:
-        painter.rotate(-90)
-    painter.setPen(QColor(text.color))
+        transform.rotate(-90)
     width = text_width(label.text, label.style, label.size)
     x = -width * {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor]
-    painter.translate(x, label.size * MIDDLE)
-    painter.scale(label.size / _UNITS, label.size / _UNITS)
-    painter.setFont(_font(label.style))
-    painter.drawText(QPointF(0, 0), printable(label.text))
-    painter.restore()
+    transform.translate(x, label.size * MIDDLE)
+    transform.scale(label.size / _UNITS, label.size / _UNITS)
+    return _Letters(printable(label.text), label.size, label.style, QColor(text.color), transform)
 
 
 @cache

@@ -17,7 +17,7 @@ from bertviewer.plots.plot import Plot, Side
 
 DIVIDER_Z = 5
 """Above the cells, below what is selected."""
-HALO_OPACITY = 0.35
+HALO_OPACITY, HALO = 1.0, 5
 
 
 class GridPlot(Plot):
@@ -94,13 +94,15 @@ class GridPlot(Plot):
         table = color_table(theme, chart.is_signed)
         scale = ColorScale(levels, table, chart.is_signed, chart.is_root)
         title = self._common_title if self.neighbour == "left" else chart.value_title
-        self.color_bar.show_scale(scale, title, theme.text, self.pen(theme.muted))
+        shown = title if self.shows_titles else ""
+        self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
-        item.addItem(Cells(chart.values, scale))
+        item.addItem(Cells(chart.values, scale, theme.surface))
         self._draw_dividers(chart)
         self._frames = Frames(QRectF(0, 0, columns, rows), theme)
         item.addItem(self._frames, ignoreBounds=True)
         item.vb.invertY(chart.is_top_down)
+        item.getAxis("bottom").is_flat = not self.shows_titles
         item.getAxis("bottom").set_labels(chart.columns)
         item.getAxis("left").set_labels(chart.rows)
         item.setRange(QRectF(0, 0, columns, rows), padding=0)
@@ -124,7 +126,7 @@ class GridPlot(Plot):
         across = (chart.second_column, columns, 90), (chart.second_row, rows, 0)
         inside = [(start, angle) for start, count, angle in across if start and start < count]
         halo = tinted(self.theme.surface, HALO_OPACITY)
-        for color, width in ((halo, 3), (self.theme.muted, 1)):
+        for color, width in ((halo, HALO), (self.theme.muted, 1)):
             for start, angle in inside:
                 self.add_line(start, self.pen(color, width), DIVIDER_Z, angle)
 

@@ -15,6 +15,8 @@ GAP = 6
 BEYOND = 60
 """So many pixels may half a label, laid flat, reach beyond the axis."""
 LABEL_LENGTH = 10
+LEAST_CELL = 22.0
+"""In cells of so many pixels a few letters can be read."""
 SHORT_LABEL = 3
 """Labels of so few letters, as numbers of layers are, are left out sooner than turned."""
 
@@ -24,11 +26,13 @@ class LabelAxis(Axis):
 
     Below a plot they stand upright as soon as one is wider than its cell. Where there is still
     no room for all of them, only every second, third … is shown. They get as much height as those
-    that are shown take.
+    that are shown take. Where they repeat what stands elsewhere they are ``is_flat``: they lie,
+    cut to a few letters.
     """
 
     def __init__(self, orientation: str) -> None:
         super().__init__(orientation)
+        self.is_flat = False
         self._labels: list[tuple[float, str]] = []
         self._widest, self._is_short = 0.0, True
         self._upright = False
@@ -74,6 +78,9 @@ class LabelAxis(Axis):
             self.setStyle(autoExpandTextSpace=False, tickTextWidth=ceil(self._widest))
             return
         width = self.size().width()
+        if self.is_flat:
+            self._lie(width)
+            return
         is_crowded = self._step(width, self._widest + GAP) > 1
         self._upright = is_crowded and not self._is_short
         step = self._step(width, tall if self._upright else self._widest + GAP)
@@ -86,6 +93,18 @@ class LabelAxis(Axis):
         self._take_height()
         if self._beside is not None:
             self._beside._take_height()
+
+    def _lie(self, width: float) -> None:
+        """Lay labels flat, each cut to its cell, or every second, third … to so many cells."""
+        self._upright = False
+        metrics = QFontMetricsF(self.font())
+        step = self._step(width, LEAST_CELL)
+        room = step * width / len(self._labels) - 2
+        cut = Qt.TextElideMode.ElideRight
+        shown = self._chosen(step)
+        self.setTicks([[(at, metrics.elidedText(text, cut, room)) for at, text in shown]])
+        self._needed = metrics.height()
+        self._take_height()
 
     def _take_height(self) -> None:
         # Depends on the width alone: a height that the plot's own height changed would never rest.

@@ -21,7 +21,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     ``clicked`` carries the place that was clicked, ``hovered`` the exact value under the mouse in
     words, or nothing. ``paper_scale`` is how many pixels of a picture make one of the plot's, while
     it is drawn on one; ``None`` on a screen. ``neighbour`` is the side on which there is a plot of
-    the same kind, whose title at the left or bar of colours at the right is for both.
+    the same kind, whose title at the left or bar of colours at the right is for both. Where it is
+    not ``is_titled``, what stands above it on the screen tells what its axes are.
     """
 
     clicked = Signal(Place)
@@ -36,6 +37,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.selection = Place()
         self.paper_scale: float | None = None
         self.neighbour: Side | None = None
+        self.is_titled = True
         self._drawn_scale = 0.0
         item = self.getPlotItem()
         item.hideButtons()
@@ -71,8 +73,13 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._drawn_scale = self._line_scale()
         self.setBackground(self.theme.surface)
         for side, title in self.titles.items():
-            own = "" if side == self.neighbour else title
-            item.getAxis(side).dress(own, self.theme.text, self.pen(self.theme.muted))
+            own = title if self.shows_titles and side != self.neighbour else ""
+            item.getAxis(side).dress(own, self.theme.muted, self.pen(self.theme.muted))
+
+    @property
+    def shows_titles(self) -> bool:
+        """Whether titles stand beside axes: a picture that is taken along has nothing above it."""
+        return self.is_titled or self.paper_scale is not None
 
     def name_axes(self, chart: LineChart | GridChart | HistogramChart | None) -> None:
         """Take a chart's titles; ``draw()`` has to follow."""

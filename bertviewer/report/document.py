@@ -1,7 +1,8 @@
 """The report as plain data: what the PDF shows is this, through a template.
 
-A new section is a key in the data of ``build_document`` and what shows it in
-``resources/report/report.typ``; a picture in it is drawn in ``draw_run``.
+A new section is a key in the data of ``build_document``, which ``PARTS`` of its tests names, and
+what shows it in ``resources/report/report.typ``: there, or in a template beside it that it imports.
+What a run is needed for is a key of ``_run_data``; a picture is drawn in ``draw_run``.
 """
 
 import json

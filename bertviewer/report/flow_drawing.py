@@ -5,7 +5,8 @@ from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.flow.svg import svg_of
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.flow import Flow
-from bertviewer.plots.flow_painting import pdf_of, text_width
+from bertviewer.plots.flow_page import pdf_of
+from bertviewer.plots.flow_painting import text_width
 from bertviewer.plots.paper import windowless_application
 
 

@@ -14,6 +14,7 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.source.demo import MODEL_NAME
 from bertviewer.core.source.tasks import find_task
+from bertviewer.core.text.markdown import markdown_cell, markdown_table
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.text.plain_text import printable
 from bertviewer.report.check_summary import reasons, summarise
@@ -67,16 +68,16 @@ def csv(architecture: Architecture, depth: int | None, with_parameters: bool) ->
 def markdown(architecture: Architecture, depth: int | None, with_parameters: bool) -> str:
     """Return the same tables as ``text``, in Markdown."""
     parts = [
-        f"# {_cell(architecture.source.name)}",
+        f"# {markdown_cell(architecture.source.name)}",
         "",
-        _cell(provenance(architecture.source)),
+        markdown_cell(provenance(architecture.source)),
         "",
-        *_markdown_table(MODULE_HEADER, _rows(architecture, depth, indent="&nbsp;&nbsp;")),
+        *markdown_table(MODULE_HEADER, _rows(architecture, depth, indent="&nbsp;&nbsp;")),
         "",
-        *_markdown_table(("Total", ""), totals(architecture)),
+        *markdown_table(("Total", ""), totals(architecture)),
     ]
     if with_parameters:
-        parts += ["", *_markdown_table(TENSOR_HEADER, _tensors(architecture))]
+        parts += ["", *markdown_table(TENSOR_HEADER, _tensors(architecture))]
     return "\n".join(parts)
 
 
@@ -283,15 +284,3 @@ def aligned(header: tuple[str, ...], rows: Table, right: Sequence[int] = (2, 3))
         ).rstrip()
         for line in lines
     )
-
-
-def _markdown_table(header: tuple[str, ...], rows: Table) -> list[str]:
-    lines = [header, tuple("---" for _ in header), *(tuple(map(_cell, row)) for row in rows)]
-    return [f"| {' | '.join(line)} |" for line in lines]
-
-
-def _cell(text: str) -> str:
-    """Escape what Markdown would read as markup; names come from strangers."""
-    for character in "\\`*_{}[]<>#|$":
-        text = text.replace(character, f"\\{character}")
-    return printable(text.replace("\n", " "))

@@ -15,6 +15,7 @@ from typing import Any
 
 import typst
 
+from bertviewer.charts.theme import LIGHT
 from bertviewer.core.errors import UserError
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.system.resources import resources_folder
@@ -51,6 +52,12 @@ def formula_svg(formula: Formula, width: float, size: float, color: str, muted: 
     return svg
 
 
+_COLORS = (
+    *(LIGHT.text, LIGHT.muted, LIGHT.line, LIGHT.accent, LIGHT.warning),
+    *(LIGHT.field, LIGHT.selection, LIGHT.fill("feed-forward")),
+)
+"""Those of the report, in the order in which ``report.typ`` takes them."""
+
 MOST_SHOWN = 2_000
 """Characters of one value of a configuration, as of a thousand labels: it is no book."""
 
@@ -61,10 +68,11 @@ def report_pdf(document: Mapping[str, Any], plots: Mapping[str, bytes]) -> bytes
     Raises:
         UserError: the folder for temporary files has no room for it.
     """
-    templates = ("report.typ", "maths.typ", "counting.typ", "check.typ")
     config = [[key, _shortened(value)] for key, value in document["config"]]
     # A file's name may hold bytes that are no Unicode, which Typst's JSON does not know.
-    data = json.dumps({**document, "config": config}, ensure_ascii=False).encode("utf-8", "replace")
+    said = {**document, "config": config, "colors": _COLORS}
+    data = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
+    templates = (path.name for path in _folder().glob("*.typ"))
     files = {name: _template(name) for name in templates} | {"data.json": data} | dict(plots)
     try:
         # Binary files can only be read from a folder.
@@ -114,6 +122,10 @@ def _compiler(*, with_all_fonts: bool) -> typst.Compiler:
     return typst.Compiler(ignore_system_fonts=not with_all_fonts)
 
 
+def _folder() -> Path:
+    return resources_folder() / "report"
+
+
 @cache
 def _template(name: str) -> bytes:
-    return (resources_folder() / "report" / name).read_bytes()
+    return (_folder() / name).read_bytes()

@@ -1,212 +1,250 @@
-"""The window's actions, as one table: title, shortcut, menu, and what they call."""
+"""The window's actions, as one table: what stands in its menus, and in the palette."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu
-
-from bertviewer.core.run.device import Device
+from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.source.presets import preset_names
 from bertviewer.core.source.tasks import TASKS
-from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, SYSTEM
+from bertviewer.ui import module_actions
+from bertviewer.ui.action import (
+    BUSY,
+    IDLE,
+    MODEL,
+    RAN,
+    Action,
+    Choice,
+    Commands,
+    Condition,
+    Entry,
+    Option,
+)
+from bertviewer.ui.frame.panes import PaneName
+from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, SYSTEM, stored_appearance
+from bertviewer.ui.tabs import TABS
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
-
-class Opens(Protocol):
-    """What the actions call to open a model."""
-
-    @property
-    def recent(self) -> Sequence[tuple[str, bool]]: ...  # noqa: D102
-    def open_named(self, name: str) -> None: ...  # noqa: D102
-    def open_recent(self, name: str) -> None: ...  # noqa: D102
-    def choose_folder(self) -> None: ...  # noqa: D102
-    def choose_file(self) -> None: ...  # noqa: D102
-    def choose_hub(self) -> None: ...  # noqa: D102
-
-
-class Compares(Protocol):
-    """What the actions call to compare the open model."""
-
-    def choose_folder(self) -> None: ...  # noqa: D102
-    def choose_file(self) -> None: ...  # noqa: D102
-
-
-class Commands(Protocol):
-    """What the actions call: the main window."""
-
-    @property
-    def opening(self) -> Opens: ...  # noqa: D102
-    @property
-    def comparing(self) -> Compares: ...  # noqa: D102
-    def set_task(self, name: str) -> None: ...  # noqa: D102
-    def choose_report(self) -> None: ...  # noqa: D102
-    def choose_modules(self) -> None: ...  # noqa: D102
-    def set_appearance(self, name: str) -> None: ...  # noqa: D102
-    def set_device(self, name: str) -> None: ...  # noqa: D102
-    def run(self) -> None: ...  # noqa: D102
-    def cancel(self) -> None: ...  # noqa: D102
-    def keep_run(self) -> None: ...  # noqa: D102
-    def enlarge_views(self) -> None: ...  # noqa: D102
-    def focus_filter(self) -> None: ...  # noqa: D102
-    def focus_sentence(self) -> None: ...  # noqa: D102
-    def show_about(self) -> None: ...  # noqa: D102
-    def close(self) -> bool: ...  # noqa: D102
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An action by its object name; ``menu`` is the title of the menu that it stands in."""
-
-    name: str
-    menu: str
-    title: str
-    shortcut: str
-    call: Callable[[Commands], object]
-
-
 FILE = QT_TRANSLATE_NOOP("actions", "&File")
+GO = QT_TRANSLATE_NOOP("actions", "&Go")
+MODULE = QT_TRANSLATE_NOOP("actions", "&Module")
 VIEW = QT_TRANSLATE_NOOP("actions", "&View")
 RUN = QT_TRANSLATE_NOOP("actions", "&Run")
 HELP = QT_TRANSLATE_NOOP("actions", "&Help")
+MENUS = (FILE, GO, MODULE, VIEW, RUN, HELP)
 
-ACTIONS = (
-    Action("openFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Open folder…"), "Ctrl+O",
-           lambda c: c.opening.choose_folder()),
-    Action("openFile", FILE, QT_TRANSLATE_NOOP("actions", "Open f&ile…"), "Ctrl+Alt+O",
-           lambda c: c.opening.choose_file()),
-    Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &hub…"), "Ctrl+Shift+O",
-           lambda c: c.opening.choose_hub()),
-    Action("compareFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Compare with a folder…"), "Ctrl+D",
-           lambda c: c.comparing.choose_folder()),
-    Action("compareFile", FILE, QT_TRANSLATE_NOOP("actions", "Co&mpare with a file…"), "",
-           lambda c: c.comparing.choose_file()),
-    Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"), "Ctrl+E",
-           lambda c: c.choose_report()),
-    Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"), "",
-           lambda c: c.choose_modules()),
-    Action("quit", FILE, QT_TRANSLATE_NOOP("actions", "&Quit"), "Ctrl+Q", lambda c: c.close()),
-    Action("focusFilter", VIEW, QT_TRANSLATE_NOOP("actions", "&Filter modules"), "Ctrl+F",
-           lambda c: c.focus_filter()),
-    Action("focusSentence", VIEW, QT_TRANSLATE_NOOP("actions", "Edit the &sentence"), "Ctrl+L",
-           lambda c: c.focus_sentence()),
-    Action("runSentence", RUN, QT_TRANSLATE_NOOP("actions", "&Run the sentence"), "Ctrl+R",
-           lambda c: c.run()),
-    Action("cancel", RUN, QT_TRANSLATE_NOOP("actions", "&Cancel"), "Ctrl+.",
-           lambda c: c.cancel()),
-    Action("keepAsA", RUN, QT_TRANSLATE_NOOP("actions", "&Keep this run as A"), "Ctrl+K",
-           lambda c: c.keep_run()),
-    Action("enlargeViews", VIEW, QT_TRANSLATE_NOOP("actions", "&Enlarge the run's views"),
-           "Ctrl+M", lambda c: c.enlarge_views()),
-    Action("about", HELP, QT_TRANSLATE_NOOP("actions", "&About bertviewer"), "",
-           lambda c: c.show_about()),
-)  # fmt: skip
+BACK = Condition(
+    lambda w: w.history.can_go_back, QT_TRANSLATE_NOOP("actions", "Nothing was selected before")
+)
+FORWARD = Condition(
+    lambda w: w.history.can_go_forward, QT_TRANSLATE_NOOP("actions", "You did not go back")
+)
+CALLED = Condition(
+    module_actions.was_called,
+    QT_TRANSLATE_NOOP("actions", "The last run did not call this module"),
+)
 
-NEEDS_A_MODEL = ("compareFolder", "compareFile", "exportPdf", "exportModules", "runSentence")
-DISABLED_AT_FIRST = (*NEEDS_A_MODEL, "cancel", "keepAsA", "enlargeViews")
-
-
-class Menus:
-    """The window's menu bar, filled from the table."""
-
-    def __init__(self, window: QMainWindow, commands: Commands) -> None:
-        bar = window.menuBar()
-        menus = {title: bar.addMenu(_translated(title)) for title in (FILE, VIEW, RUN, HELP)}
-        self._actions: dict[str, QAction] = {}
-        _add_presets(menus[FILE], commands)
-        for action in ACTIONS:
-            made = menus[action.menu].addAction(_translated(action.title))
-            made.setObjectName(action.name)
-            made.setShortcut(QKeySequence(action.shortcut))
-            made.triggered.connect(lambda _=False, call=action.call: call(commands))
-            self._actions[action.name] = made
-        self._recent = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "Open &recent")), window)
-        self._recent.setObjectName("openRecent")
-        menus[FILE].insertMenu(self._actions["compareFolder"], self._recent)
-        self._opening = commands.opening
-        # Whether there is anything to choose is known when the menu above comes up.
-        menus[FILE].aboutToShow.connect(self._show_recent)
-        heads = QMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Head")), window)
-        menus[FILE].insertMenu(self._actions["compareFolder"], heads)
-        self._tasks = _add_choices(heads, TASK_CHOICES, commands.set_task)
-        menus[VIEW].addSeparator()
-        looks = menus[VIEW].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Appearance")))
-        self._appearances = _add_choices(looks, APPEARANCE_CHOICES, commands.set_appearance)
-        menus[RUN].addSeparator()
-        self._devices = menus[RUN].addMenu(_translated(QT_TRANSLATE_NOOP("actions", "&Device")))
-        self._choose_device = commands.set_device
-        self.show_devices((), "")
-        for name in DISABLED_AT_FIRST:
-            self.enable(name, False)
-
-    def enable(self, name: str, enabled: bool) -> None:
-        """Let an action of the table be chosen, or not."""
-        self._actions[name].setEnabled(enabled)
-
-    def show_devices(self, devices: Sequence[Device], chosen: str) -> None:
-        """Offer these devices, of which one is marked."""
-        self._devices.clear()
-        choices = tuple((device.name, device.title) for device in devices)
-        made = _add_choices(self._devices, choices, self._choose_device)
-        if chosen in made:
-            made[chosen].setChecked(True)
-        self._devices.setEnabled(bool(made))
-
-    def check_task(self, name: str) -> None:
-        """Mark the head that is open."""
-        self._tasks[name].setChecked(True)
-
-    def check_appearance(self, name: str) -> None:
-        """Mark the appearance that is in use."""
-        self._appearances[name].setChecked(True)
-
-    def _show_recent(self) -> None:
-        self._recent.clear()
-        for name, is_there in self._opening.recent:
-            title = self._recent.fontMetrics().elidedText(
-                name, Qt.TextElideMode.ElideMiddle, RECENT_WIDTH
-            )
-            if not is_there:
-                title = _translated(_GONE).format(title)
-            action = self._recent.addAction(title.replace("&", "&&"))
-            action.setData(name)
-            action.triggered.connect(lambda _=False, name=name: self._opening.open_recent(name))
-        self._recent.setEnabled(not self._recent.isEmpty())
-
-
-RECENT_WIDTH = 480  # pixels
 _GONE = QT_TRANSLATE_NOOP("actions", "{0} (not found)")
-TASK_CHOICES = tuple((task.name, task.title) for task in TASKS)
-APPEARANCE_CHOICES = (
-    (SYSTEM, QT_TRANSLATE_NOOP("actions", "As the system")),
-    (LIGHT_NAME, QT_TRANSLATE_NOOP("actions", "Light")),
-    (DARK_NAME, QT_TRANSLATE_NOOP("actions", "Dark")),
+_APPEARANCES = (
+    Option(SYSTEM, QT_TRANSLATE_NOOP("actions", "As the system")),
+    Option(LIGHT_NAME, QT_TRANSLATE_NOOP("actions", "Light")),
+    Option(DARK_NAME, QT_TRANSLATE_NOOP("actions", "Dark")),
+)
+_TAB_KEYS = {"Map": ("Ctrl+Return", "Ctrl+D"), "Tensors": ("Ctrl+I",)}
+"""Netron's keys: for a node's properties and attributes, and for weights."""
+
+
+def _models(_: Commands) -> Sequence[Option]:
+    return [Option(name, name) for name in ("demo", *preset_names())]
+
+
+def _recent(commands: Commands) -> Sequence[Option]:
+    gone = translate("actions", _GONE)
+    recent = commands.opening.recent
+    return [Option(name, name if is_there else gone.format(name)) for name, is_there in recent]
+
+
+def _heads(_: Commands) -> Sequence[Option]:
+    return [Option(task.name, translate("actions", task.title)) for task in TASKS]
+
+
+def _head(commands: Commands) -> str:
+    architecture = commands.workspace.architecture
+    return "" if architecture is None else architecture.source.task
+
+
+def _appearances(_: Commands) -> Sequence[Option]:
+    return [Option(each.name, translate("actions", each.title)) for each in _APPEARANCES]
+
+
+def _devices(commands: Commands) -> Sequence[Option]:
+    return [Option(device.name, device.title) for device in commands.workspace.devices]
+
+
+def _statistics(_: Commands) -> Sequence[Option]:
+    return [Option(name, name) for name in STATISTIC_NAMES]
+
+
+def _choose_statistic(commands: Commands, name: str) -> None:
+    commands.workspace.page_wanted.emit("Layers")
+    commands.workspace.statistic_wanted.emit(name)
+
+
+def _show_tabs() -> Iterator[Action]:
+    for number, kind in enumerate(TABS):
+
+        def show(commands: Commands, title: str = kind.title) -> None:
+            commands.workspace.page_wanted.emit(title)
+
+        yield Action(
+            f"show{kind.title.title().replace(' ', '')}",
+            MODULE,
+            QT_TRANSLATE_NOOP("actions", "Show {0}"),
+            show,
+            _TAB_KEYS.get(kind.title, ()),
+            needs=(MODEL,),
+            begins_group=number == 0,
+            tab=kind.title,
+        )
+
+
+def _panes() -> Iterator[Action]:
+    """Yield what can be done to each pane."""
+    yield Action(
+        "toggleStructure",
+        VIEW,
+        QT_TRANSLATE_NOOP("actions", "Pane of the s&tructure"),
+        lambda c: c.toggle_pane("structure"),
+        ("F6",),
+        _OPENS,
+        (MODEL,),
+    )
+    yield Action(
+        "toggleModule",
+        VIEW,
+        QT_TRANSLATE_NOOP("actions", "Pane of the &module"),
+        lambda c: c.toggle_pane("module"),
+        ("F7",),
+        _OPENS,
+        (MODEL,),
+    )
+    yield Action(
+        "maximiseMiddle",
+        VIEW,
+        QT_TRANSLATE_NOOP("actions", "&Nothing but the middle"),
+        lambda c: c.maximise_pane(None),
+        ("F11",),
+        QT_TRANSLATE_NOOP("actions", "A second time all panes are there again"),
+        (MODEL,),
+    )
+    for name, title in _TORN_OFF:
+
+        def tear_off(commands: Commands, name: PaneName = name) -> None:
+            commands.tear_off_pane(name)
+
+        yield Action(
+            f"tearOff{name.title()}",
+            VIEW,
+            title,
+            tear_off,
+            tip=QT_TRANSLATE_NOOP("actions", "A second time it is put back"),
+            needs=(MODEL,),
+            begins_group=name == "structure",
+        )
+    yield Action("resetPanes", VIEW, QT_TRANSLATE_NOOP("actions", "&Reset the panes"),
+                 lambda c: c.reset_panes(), needs=(MODEL,))  # fmt: skip
+
+
+_OPENS = QT_TRANSLATE_NOOP("actions", "Closes it, or opens it again")
+_TORN_OFF: tuple[tuple[PaneName, str], ...] = (
+    ("structure", QT_TRANSLATE_NOOP("actions", "Tear off the structure")),
+    ("module", QT_TRANSLATE_NOOP("actions", "Tear off the module")),
+    ("run", QT_TRANSLATE_NOOP("actions", "Tear off the run")),
 )
 
 
-def _add_presets(menu: QMenu, commands: Commands) -> None:
-    presets = menu.addMenu(_translated(QT_TRANSLATE_NOOP("actions", "Open &model")))
-    for name in ("demo", *preset_names()):
-        action = presets.addAction(name)
-        action.triggered.connect(lambda _=False, name=name: commands.opening.open_named(name))
+ENTRIES: tuple[Entry, ...] = (
+    Choice("openModel", FILE, QT_TRANSLATE_NOOP("actions", "Open &model"), _models,
+           lambda c, name: c.opening.open_named(name), opens=True),
+    Action("openFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Open folder…"),
+           lambda c: c.opening.choose_folder(), ("Ctrl+O",)),
+    Action("openFile", FILE, QT_TRANSLATE_NOOP("actions", "Open f&ile…"),
+           lambda c: c.opening.choose_file(), ("Ctrl+Alt+O",)),
+    Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &hub…"),
+           lambda c: c.opening.choose_hub(), ("Ctrl+Shift+O",)),
+    Choice("openRecent", FILE, QT_TRANSLATE_NOOP("actions", "Open &recent"), _recent,
+           lambda c, name: c.opening.open_recent(name), opens=True, is_slow=True),
+    Action("openAgain", FILE, QT_TRANSLATE_NOOP("actions", "Open a&gain"),
+           lambda c: c.opening.open_again(), ("F5",),
+           QT_TRANSLATE_NOOP("actions", "Read the open model's files anew"), (MODEL,)),
+    Choice("head", FILE, QT_TRANSLATE_NOOP("actions", "Hea&d"), _heads,
+           lambda c, name: c.set_task(name), _head, (MODEL,), begins_group=True),
+    Action("compareFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Compare with a folder…"),
+           lambda c: c.comparing.choose_folder(), ("Ctrl+Shift+D",), needs=(MODEL, IDLE)),
+    Action("compareFile", FILE, QT_TRANSLATE_NOOP("actions", "Com&pare with a file…"),
+           lambda c: c.comparing.choose_file(), needs=(MODEL, IDLE)),
+    # A report of a run that is still going on would be one without it.
+    Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"),
+           lambda c: c.choose_report(), ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),
+           begins_group=True),
+    Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"),
+           lambda c: c.choose_modules(), needs=(MODEL, IDLE)),
+    Action("quit", FILE, QT_TRANSLATE_NOOP("actions", "&Quit"),
+           lambda c: c.close(), ("Ctrl+Q",), begins_group=True),
+
+    Action("palette", GO, QT_TRANSLATE_NOOP("actions", "&Search…"),
+           lambda c: c.finder.open(), ("Ctrl+K",),
+           QT_TRANSLATE_NOOP("actions", "Find modules, tensors, tokens, commands and settings")),
+    Action("goBack", GO, QT_TRANSLATE_NOOP("actions", "&Back"),
+           lambda c: c.workspace.history.back(), ("Alt+Left",),
+           QT_TRANSLATE_NOOP("actions", "To the module that was selected before"), (BACK,),
+           begins_group=True),
+    Action("goForward", GO, QT_TRANSLATE_NOOP("actions", "&Forward"),
+           lambda c: c.workspace.history.forward(), ("Alt+Right",),
+           QT_TRANSLATE_NOOP("actions", "To the module that you went back from"), (FORWARD,)),
+    Action("focusFilter", GO, QT_TRANSLATE_NOOP("actions", "F&ilter modules"),
+           lambda c: c.focus_filter(), ("Ctrl+F",), needs=(MODEL,), begins_group=True),
+    Action("focusSentence", GO, QT_TRANSLATE_NOOP("actions", "&Edit the sentence"),
+           lambda c: c.focus_sentence(), ("Ctrl+L",), needs=(MODEL,)),
+
+    Action("copyPath", MODULE, QT_TRANSLATE_NOOP("actions", "&Copy path"),
+           lambda c: module_actions.copy_path(c.workspace), ("Ctrl+Alt+C",), needs=(MODEL,)),
+    Action("copyPython", MODULE, QT_TRANSLATE_NOOP("actions", "Copy as &Python"),
+           lambda c: module_actions.copy_python(c.workspace),
+           tip=QT_TRANSLATE_NOOP("actions", "The expression that gives it: model.layer[3]"),
+           needs=(MODEL,)),
+    Action("copyRowCsv", MODULE, QT_TRANSLATE_NOOP("actions", "Copy row as CS&V"),
+           lambda c: module_actions.copy_csv(c.workspace), needs=(MODEL,)),
+    Action("copyRowMarkdown", MODULE, QT_TRANSLATE_NOOP("actions", "Copy row as &Markdown"),
+           lambda c: module_actions.copy_markdown(c.workspace), needs=(MODEL,)),
+    *_show_tabs(),
+    Action("checkModule", MODULE, QT_TRANSLATE_NOOP("actions", "Check this &step"),
+           lambda c: module_actions.check(c.workspace),
+           tip=QT_TRANSLATE_NOOP("actions", "Recompute what it gave in the last run"),
+           needs=(MODEL, IDLE, RAN, CALLED), begins_group=True),
+
+    Action("enlargeViews", VIEW, QT_TRANSLATE_NOOP("actions", "&Enlarge the run's views"),
+           lambda c: c.enlarge_views(), ("Ctrl+M",), needs=(RAN,)),
+    *_panes(),
+    Choice("statistic", VIEW, QT_TRANSLATE_NOOP("actions", "&Statistic"), _statistics,
+           _choose_statistic, needs=(RAN,)),
+    Choice("appearance", VIEW, QT_TRANSLATE_NOOP("actions", "&Appearance"), _appearances,
+           lambda c, name: c.set_appearance(name), lambda _: stored_appearance(),
+           begins_group=True),
+
+    Action("runSentence", RUN, QT_TRANSLATE_NOOP("actions", "&Run the sentence"),
+           lambda c: c.run(), ("Ctrl+R",), needs=(MODEL, IDLE)),
+    Action("cancel", RUN, QT_TRANSLATE_NOOP("actions", "&Cancel"),
+           lambda c: c.cancel(), ("Ctrl+.",), needs=(BUSY,)),
+    Action("keepAsA", RUN, QT_TRANSLATE_NOOP("actions", "&Keep this run as A"),
+           lambda c: c.keep_run(), ("Ctrl+Shift+K",),
+           QT_TRANSLATE_NOOP("actions", "Compare the next runs with it"), (RAN,)),
+    Choice("device", RUN, QT_TRANSLATE_NOOP("actions", "&Device"), _devices,
+           lambda c, name: c.set_device(name), lambda c: c.workspace.device, begins_group=True),
+
+    Action("about", HELP, QT_TRANSLATE_NOOP("actions", "&About bertviewer"),
+           lambda c: c.show_about(), begins_group=True),
+)  # fmt: skip
 
 
-def _add_choices(
-    menu: QMenu, choices: tuple[tuple[str, str], ...], call: Callable[[str], None]
-) -> dict[str, QAction]:
-    """Add choices of which one is marked, and return their actions by name."""
-    group = QActionGroup(menu)
-    made = {}
-    for name, title in choices:
-        action = group.addAction(menu.addAction(_translated(title)))
-        action.setObjectName(name)
-        action.setCheckable(True)
-        action.triggered.connect(lambda _=False, name=name: call(name))
-        made[name] = action
-    return made
-
-
-def _translated(text: str) -> str:
-    return translate("actions", text)
+def action_of(name: str) -> Action:
+    """Return the action of that name."""
+    return next(each for each in ENTRIES if isinstance(each, Action) and each.name == name)

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import signal
 import sys
 import traceback
 from dataclasses import replace
@@ -17,7 +16,8 @@ from PySide6.QtWidgets import QApplication
 from bertviewer import __version__
 from bertviewer.core.activations.text import optional_sentence
 from bertviewer.core.errors import UserError
-from bertviewer.core.source.parsing import default_source_name, parse_source
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
@@ -26,7 +26,10 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
 from bertviewer.ui.display import checked_display
+from bertviewer.ui.end_signals import EndSignals
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recent import is_there
+from bertviewer.ui.session.session import Session
 from bertviewer.ui.settings import mend_settings
 from bertviewer.ui.workspace import Workspace
 
@@ -39,25 +42,32 @@ def run_window(options: argparse.Namespace) -> int:
     Raises:
         UserError: the model is unknown, or there is no display.
     """
-    source = parse_source(options.model or default_source_name(), options.task)
-    source = replace(source, pickle_allowed=options.allow_pickle)
+    asked = None if options.model is None else _asked_for(options)
     sentence = optional_sentence(options.sentence, options.pair)
     with checked_display():
         application = QApplication([sys.argv[0]])
     configure(application)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     crash_log = open_crash_log()
     damaged = mend_settings()
     worker = Worker()
     window = make_window(worker)
     sys.excepthook = _Excepthook(window)
+    end_signals = EndSignals(application.closeAllWindows, window)
+    session = Session(window, window.workspace)
+    session.restore()
+    shown = sentence or session.last.sentence
+    window.set_sentence(shown.text, shown.pair)
     if sentence is not None:
-        window.set_sentence(sentence.text, sentence.pair)
-    # torch takes seconds to import: the window is on screen before that begins.
-    window.painted.connect(lambda: window.open_source(source))
+        window.run_when_open()
+    source = asked or _open_last(session, window)
+    if source is not None:
+        window.welcome.expect(source.name, by_itself=asked is None)
+        # torch takes seconds to import: the window is on screen before that begins.
+        window.painted.connect(lambda: window.open_source(source))
     window.painted.connect(lambda: _tell_of_last_time(window, crash_log, damaged))
     window.show()
     status = application.exec()
+    end_signals.close()
     in_time = worker.stop(PATIENCE) and window.stop(PATIENCE) and not libraries.are_loading()
     if crash_log is not None:
         crash_log.close()
@@ -66,6 +76,22 @@ def run_window(options: argparse.Namespace) -> int:
         # written by rename, so nothing is lost by leaving without it.
         leave(status)
     return status
+
+
+def _asked_for(options: argparse.Namespace) -> ModelSource:
+    source = parse_source(options.model, options.task)
+    return replace(source, pickle_allowed=options.allow_pickle)
+
+
+def _open_last(session: Session, window: MainWindow) -> ModelSource | None:
+    """Return what is to be opened again; one that is gone is said on the first page."""
+    try:
+        return session.source
+    except UserError as error:
+        name = "" if session.last.model is None else session.last.model.name
+        text = window.tr("{0}, which was open last, is not there any more.")
+        window.welcome.say(str(error) if is_there(name) or name == "demo" else text.format(name))
+        return None
 
 
 def leave(status: int) -> NoReturn:
@@ -102,7 +128,10 @@ def make_window(worker: Worker) -> MainWindow:
 def tell(window: MainWindow, error: BaseException) -> None:
     """Show an error: the user's as it is, ours with the path of the log."""
     if isinstance(error, UserError):
-        show_error(window, str(error))
+        if window.welcome.opens_by_itself:
+            window.welcome.say(str(error))
+        else:
+            show_error(window, str(error))
         return
     trace = "".join(traceback.format_exception(error))
     message = window.tr("Something went wrong inside bertviewer. The program goes on.")

@@ -5,12 +5,21 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
-from bertviewer.ui.labels import blank_page, heading_label, muted, plain_label
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.labels import heading_label, muted, plain_label
+from bertviewer.ui.tips import plain_tip
 
 Fact = tuple[str, str | QWidget]
 """A name, and a text or a widget."""
+
+MOST_NAME, MOST_WORD = 124, 164
+"""Pixels of a name and of a value's longest word that stand beside one another."""
+
+LONG_WORD = 40
+"""Letters of a word that may be cut in a narrow pane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,60 +37,65 @@ class _Line:
     name: str
     value: str | QWidget = ""
     is_heading: bool = False
+    is_high: bool = False
 
     @property
-    def kind(self) -> tuple[bool, bool, bool]:
-        """What decides which widgets show it."""
-        return self.is_heading, bool(self.name), isinstance(self.value, str)
+    def kind(self) -> tuple[bool, bool, bool, bool]:
+        """What decides which widgets show it, and where."""
+        return self.is_heading, bool(self.name), isinstance(self.value, str), self.is_high
 
 
-def _lines(group: FactGroup) -> list[_Line]:
+def _lines(group: FactGroup, metrics: QFontMetrics) -> list[_Line]:
     if not group.facts:
         return []
     heading = [_Line(group.heading, is_heading=True)] if group.heading else []
-    return heading + [_Line(name, value) for name, value in group.facts]
+    return heading + [_line(name, value, metrics) for name, value in group.facts]
 
 
-class FactsView(QScrollArea):
+def _line(name: str, value: str | QWidget, metrics: QFontMetrics) -> _Line:
+    """Return a fact's line: the value below its name where both are long."""
+    words = value.split() if isinstance(value, str) else []
+    longest = max(map(metrics.horizontalAdvance, words), default=0)
+    is_high = metrics.horizontalAdvance(name) > MOST_NAME or longest > MOST_WORD
+    return _Line(name, value, is_high=is_high and bool(name))
+
+
+class FactsView(QWidget):
     """Shows groups of facts below one another, names in one column and values in the next."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._lines: list[_Line] = []
         self._labels: list[tuple[QLabel | None, QWidget | None]] = []  # of each line
-        self._page = page = blank_page()
-        self._grid = grid = QGridLayout(page)
-        grid.setContentsMargins(16, 12, 16, 16)
-        grid.setHorizontalSpacing(20)
+        self._grid = grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(5)
         grid.setColumnStretch(1, 1)
-        self.setWidget(page)
 
     def show_groups(self, groups: Sequence[FactGroup]) -> None:
-        """Show these groups in place of those before; the view keeps its scroll position.
+        """Show these groups in place of those before.
 
         From the top on, as long as the lines are of the same kinds as before, only their texts
         are exchanged: a hundred new labels would be felt. Between two layers or two runs that is
         all of them, and those above the figures of the first run.
         """
-        lines = [line for group in groups for line in _lines(group)]
+        metrics = self.fontMetrics()
+        lines = [line for group in groups for line in _lines(group, metrics)]
         pairs = zip(lines, self._lines, strict=False)
         kept = sum(1 for _ in takewhile(lambda pair: pair[0].kind == pair[1].kind, pairs))
         self._exchange(lines[:kept])
         if kept < max(len(lines), len(self._lines)):
             # On a page in sight each label would be shown, and all of them laid out, by itself.
-            self._page.hide()
+            self.hide()
             self._cut(kept)
             self._add(lines[kept:])
-            self._page.show()
+            self.show()
         self._lines = lines
 
     def _cut(self, kept: int) -> None:
         """Take the lines away from that number on."""
-        self._grid.setRowStretch(len(self._labels), 0)
+        self._grid.setRowStretch(2 * len(self._labels), 0)
         for name, value in self._labels[kept:]:
             self._drop(name)
             self._drop(value)
@@ -97,20 +111,25 @@ class FactsView(QScrollArea):
         """Put lines below those that are there."""
         grid = self._grid
         for number, line in enumerate(lines, len(self._labels)):
+            # Each has two rows, of which most need one.
+            row = 2 * number
             if line.is_heading:
                 label = heading_label(line.name)
-                grid.addWidget(label, number, 0, 1, 2)
+                grid.addWidget(label, row, 0, 1, 2)
                 self._labels.append((label, None))
                 continue
-            name = muted(plain_label(line.name)) if line.name else None
-            value = plain_label(line.value) if isinstance(line.value, str) else line.value
-            if name is not None:
-                grid.addWidget(name, number, 0, Qt.AlignmentFlag.AlignTop)
-                grid.addWidget(value, number, 1, Qt.AlignmentFlag.AlignTop)
+            name = _name_label(line.name) if line.name else None
+            value = _value_label(line.value) if isinstance(line.value, str) else line.value
+            if name is None:
+                grid.addWidget(value, row, 0, 1, 2)
+            elif line.is_high:
+                grid.addWidget(name, row, 0, 1, 2)
+                grid.addWidget(value, row + 1, 0, 1, 2)
             else:
-                grid.addWidget(value, number, 0, 1, 2)
+                grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
+                grid.addWidget(value, row, 1)
             self._labels.append((name, value))
-        grid.setRowStretch(len(self._labels), 1)
+        grid.setRowStretch(2 * len(self._labels), 1)
 
     def _exchange(self, lines: Sequence[_Line]) -> None:
         """Write other texts into the first lines."""
@@ -121,7 +140,27 @@ class FactsView(QScrollArea):
             if isinstance(line.value, str):
                 if isinstance(value, QLabel) and value.text() != line.value:
                     value.setText(line.value)
+                    value.setToolTip(_tip(line.value))
             elif value is not None:
                 self._grid.replaceWidget(value, line.value)
                 self._drop(value)
                 self._labels[number] = name, line.value
+
+
+def _name_label(text: str) -> QLabel:
+    label = ElidedLabel()
+    label.setText(text)
+    return muted(label)
+
+
+def _value_label(text: str) -> QLabel:
+    label = plain_label(text)
+    # A word that is longer than the pane is wide is cut, and no reason to make it wider.
+    label.setMinimumWidth(1)
+    label.setToolTip(_tip(text))
+    return label
+
+
+def _tip(text: str) -> str:
+    """Return all of a text that has a word too long to be seen whole, "" for any other."""
+    return plain_tip(text) if any(len(word) > LONG_WORD for word in text.split()) else ""

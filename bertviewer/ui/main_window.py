@@ -10,36 +10,55 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLineEdit,
     QMainWindow,
-    QSplitter,
+    QMenu,
     QStackedWidget,
+    QTreeView,
     QVBoxLayout,
     QWidget,
 )
 
+from bertviewer.charts.theme import DARK
 from bertviewer.core.errors import UserError
 from bertviewer.core.run.device import CPU
 from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.ui.actions import NEEDS_A_MODEL, Menus
+from bertviewer.ui.actions import ENTRIES
+from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
 from bertviewer.ui.dialogs import show_about, show_error
+from bertviewer.ui.frame.panes import Pane, PaneName, Panes
+from bertviewer.ui.frame.top_bar import BarParts, TopBar
+from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
-from bertviewer.ui.look.appearance import SETTING, apply_appearance, stored_appearance
+from bertviewer.ui.inspector.inspector import Inspector
+from bertviewer.ui.look.appearance import (
+    DARK_NAME,
+    LIGHT_NAME,
+    SETTING,
+    apply_appearance,
+    stored_appearance,
+)
+from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
-from bertviewer.ui.sentence_bar import SentenceBar
+from bertviewer.ui.palette.field import PaletteField
+from bertviewer.ui.palette.palette import Palette
+from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.status import Status
-from bertviewer.ui.tabs import DetailTabs
-from bertviewer.ui.welcome import WelcomePage
+from bertviewer.ui.tabs import TABS, DetailTabs
+from bertviewer.ui.welcome.answer_bar import AnswerBar
+from bertviewer.ui.welcome.asking import Asking
+from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
     from bertviewer.charts.theme import Theme
-    from bertviewer.ui.run.run_panel import RunPanel
 
 DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
+MODELS = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
+"""What the chip of the open model offers."""
 _FRAME = QSize(0, 32)
 """What the desktop draws around a window, as far as that can be known before it does."""
 
@@ -59,25 +78,29 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("bertviewer")
         self.setWindowIcon(icon)
         self.resize(_WISHED_SIZE.boundedTo(self.screen().availableSize() - _FRAME))
-        self._sentence_bar = SentenceBar(workspace)
-        self._run_panel: RunPanel | None = None  # built when there is a run to come
+        self._run_area = RunArea(workspace)
         self._theme: Theme | None = None
         self._pages = QStackedWidget()
-        self._pages.addWidget(WelcomePage(workspace, icon))
-        self._pages.addWidget(self._make_content())
-        self.setCentralWidget(self._pages)
         self.opening = Opening(workspace, self)
+        self.asking = Asking(workspace, self, self)
+        self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
+        self._pages.addWidget(self.welcome)
+        self._pages.addWidget(self._make_middle())
+        self.setCentralWidget(self._pages)
+        self.panes = self._make_panes()
+        self._run_area.opened.connect(self._share_height)
+        self._run_area.device_chosen.connect(self.set_device)
         self.comparing = Comparing(workspace, self)
+        self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
+        self._bar = self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
         self.set_appearance(stored_appearance())
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.devices_changed.connect(self._show_devices)
-        workspace.views_wanted.connect(self._build_run_panel)
-        workspace.runs.run_changed.connect(self._on_run)
-        workspace.scheduler.activity_changed.connect(self._update_menus)
+        # Later: the choice may come from the menu that is filled anew then.
+        workspace.device_chosen.connect(lambda: workspace.draw_queue.later(self._menus.update))
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
 
     def open_source(self, source: ModelSource) -> None:
@@ -110,12 +133,12 @@ class MainWindow(QMainWindow):
         except UserError as error:
             show_error(self, str(error))
             return
-        run, panel, drawn = self.workspace.runs.run, self._run_panel, None
-        if run is not None and panel is not None:
+        run, statistic, drawn = self.workspace.runs.run, self._run_area.statistic, None
+        if run is not None and statistic is not None:
             from bertviewer.report.document import draw_run
 
             # Plots are widgets, which only this thread may draw; the rest is the worker's.
-            drawn = draw_run(architecture, run, panel.statistic)
+            drawn = draw_run(architecture, run, statistic)
         self.workspace.export(path, drawn)
 
     def choose_modules(self) -> None:
@@ -128,15 +151,19 @@ class MainWindow(QMainWindow):
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
-        self._sentence_bar.set_sentence(text, pair)
+        self._run_area.set_sentence(text, pair)
 
     def run(self) -> None:
         """Run the sentence that is filled in."""
-        self._sentence_bar.run()
+        self._run_area.run()
+
+    def run_when_open(self) -> None:
+        """Run it as soon as a model is open, if that has all that it takes."""
+        self._run_area.run_when_open()
 
     def stop(self, seconds: float) -> bool:
         """End the window's own background work; return whether it ended in time."""
-        return self._sentence_bar.stop(seconds)
+        return self._run_area.stop(seconds)
 
     def set_appearance(self, name: str) -> None:
         """Make the window light or dark, or as the system is, and remember it."""
@@ -144,14 +171,14 @@ class MainWindow(QMainWindow):
         assert isinstance(application, QApplication)
         QSettings().setValue(SETTING, name)
         self._theme = apply_appearance(application, name)
-        if self._run_panel is not None:
-            self._run_panel.set_theme(self._theme)
-        self._menus.check_appearance(name)
+        self._bar.show_theme(self._theme is DARK)
+        self._run_area.set_theme(self._theme)
+        self._menus.update()
 
     def set_device(self, name: str) -> None:
         """Run sentences on another device from now on, and remember it."""
         QSettings().setValue(DEVICE_SETTING, name)
-        self.workspace.device_wish = name
+        self.workspace.set_device(name)
 
     def cancel(self) -> None:
         """Stop what is going on."""
@@ -161,9 +188,29 @@ class MainWindow(QMainWindow):
         """Keep the last run as run A."""
         self.workspace.runs.keep()
 
+    def toggle_theme(self) -> None:
+        """Make a light window dark, and a dark one light."""
+        self.set_appearance(LIGHT_NAME if self._theme is DARK else DARK_NAME)
+
+    def toggle_pane(self, name: PaneName) -> None:
+        """Close a pane, or open it again."""
+        self.panes.toggle(name)
+
+    def tear_off_pane(self, name: PaneName) -> None:
+        """Make a pane a window of its own, or put it back."""
+        self.panes.tear_off(name)
+
+    def reset_panes(self) -> None:
+        """Put every pane where it stands at first."""
+        self.panes.reset()
+
     def enlarge_views(self) -> None:
-        """Give the run's views all the room, or share it with the tree again."""
-        self._upper.setVisible(not self._upper.isVisible())
+        """Give the run's views all the room, or share it with the other panes again."""
+        self.maximise_pane("run")
+
+    def maximise_pane(self, name: PaneName | None) -> None:
+        """Give a pane all the room, ``None`` the middle; a second time all are there again."""
+        self.panes.maximise(name)
 
     def focus_filter(self) -> None:
         """Put the cursor into the tree's filter."""
@@ -192,76 +239,79 @@ class MainWindow(QMainWindow):
         self.stop(0)
         super().closeEvent(event)
 
-    def _make_content(self) -> QWidget:
-        self._upper = upper = QSplitter(Qt.Orientation.Horizontal)
-        upper.addWidget(ModuleTreePanel(self.workspace))
-        upper.addWidget(DetailTabs(self.workspace))
-        upper.setChildrenCollapsible(False)
-        upper.setSizes([745, 615])
+    def _make_middle(self) -> QWidget:
+        middle = QWidget()
+        layout = QVBoxLayout(middle)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(RandomBanner(self.workspace))
+        layout.addWidget(AnswerBar(self.asking))
+        layout.addWidget(DetailTabs(self.workspace), 1)
+        return middle
+
+    def _make_panes(self) -> Panes:
         lower = QWidget()
-        self._lower = layout = QVBoxLayout(lower)
+        layout = QVBoxLayout(lower)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(HubBar(self.workspace))
-        layout.addWidget(self._sentence_bar)
-        layout.addStretch()  # without a run the sentence stays above
-        self._rows = QSplitter(Qt.Orientation.Vertical)
-        self._rows.addWidget(upper)
-        self._rows.addWidget(lower)
-        self._rows.setChildrenCollapsible(False)
-        self._rows.setStretchFactor(0, 1)
-        content = QWidget()
-        below = QVBoxLayout(content)
-        below.setContentsMargins(0, 0, 0, 0)
-        below.setSpacing(0)
-        below.addWidget(RandomBanner(self.workspace))
-        below.addWidget(self._rows, 1)
-        return content
+        layout.addWidget(self._run_area, 1)
+        tree = ModuleTreePanel(self.workspace)
+        tree.opened.connect(self._look_closely)
+        panes = (
+            Pane("structure", self.tr("Structure"), tree, tree.heading),
+            Pane("module", self.tr("Module"), Inspector(self.workspace)),
+            Pane("run", self.tr("Run"), lower, has_title=False),
+        )
+        made = Panes(self, panes)
+        made.set_shown(False)
+        return made
 
-    def _build_run_panel(self) -> None:
-        """Build what a run is shown in; its plots take longer to import than all the rest."""
-        if self._run_panel is not None:
-            return
-        from bertviewer.ui.run.run_panel import RunPanel
+    def _look_closely(self, key: str) -> None:
+        """Show a module of the tree in the first tab, which draws it."""
+        self.workspace.selection.select(key)
+        self.workspace.page_wanted.emit(TABS[0].title)
 
-        self._run_panel = RunPanel(self.workspace)
-        if self._theme is not None:
-            self._run_panel.set_theme(self._theme)
-        self._lower.insertWidget(self._lower.count() - 1, self._run_panel, 1)
-
-    def _show_devices(self) -> None:
-        self._menus.show_devices(self.workspace.devices, self.workspace.device)
+    def _make_bar(self, icon: QIcon) -> TopBar:
+        menu = QMenu(self)
+        for each in self._menus.all:
+            menu.addMenu(each)
+        models = QMenu(self)
+        self._menus.offer(models, MODELS)
+        path = (
+            HistoryButtons(self.workspace),
+            Breadcrumb(self.workspace),
+            PaletteField(self.finder),
+        )
+        parts = BarParts(models, menu, path, self.toggle_theme, self.choose_report)
+        bar = TopBar(self.workspace, icon, parts)
+        self.addToolBar(bar)
+        self.menuBar().hide()
+        return bar
 
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture
         assert architecture is not None
-        self._pages.setCurrentIndex(1)
-        self._upper.show()
-        self._update_menus()
+        if self._pages.currentIndex() == 0:
+            self._pages.setCurrentIndex(1)
+            self.panes.set_shown(True)
+            self._focus_tree()
         self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
-    def _on_run(self) -> None:
-        self._update_menus()
-        if self.workspace.runs.run is not None and self._rows.sizes()[1] < self.height() // 4:
-            total = sum(self._rows.sizes())
-            self._rows.setSizes([total * 52 // 100, total * 48 // 100])
-
-    def _update_menus(self) -> None:
-        architecture, activity = self.workspace.architecture, self.workspace.scheduler.activity
-        # A report of a run that is still going on would be one without it.
-        for name in NEEDS_A_MODEL:
-            self._menus.enable(name, architecture is not None and not activity)
-        self._menus.enable("cancel", bool(activity))
-        has_run = self.workspace.runs.run is not None
-        self._menus.enable("keepAsA", has_run)
-        self._menus.enable("enlargeViews", has_run)
-        if architecture is not None:
-            # Another head was asked for, and it may not have come.
-            self._menus.check_task(architecture.source.task)
+    def _share_height(self, is_open: bool) -> None:
+        """Give a run its room; without one the pane is a line."""
+        if is_open:
+            self.panes.share_height()
 
     def _follow_system(self) -> None:
         if stored_appearance() == "system":
             self.set_appearance("system")
+
+    def _focus_tree(self) -> None:
+        """Have the keys go to the tree, if they go nowhere yet."""
+        tree = self.findChild(QTreeView, "moduleTree")
+        if isinstance(tree, QTreeView) and not isinstance(self.focusWidget(), QLineEdit):
+            tree.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _focus(self, name: str) -> None:
         edit = self.findChild(QLineEdit, name)

@@ -1,6 +1,5 @@
 """The folded module tree as a model for Qt's views."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import (
@@ -12,102 +11,149 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFontMetrics, QGuiApplication
 
-from bertviewer.charts.theme import ROW
+from bertviewer.charts.theme import ROW, SMALL
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.system.garbage import no_search_for_garbage
+from bertviewer.plots.fonts import sized
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import translate
+from bertviewer.ui.tree_cells import (
+    CLASS,
+    COLUMNS,
+    MODULE,
+    NUMBERS,
+    OUTPUT_SHAPE,
+    PARAMETERS,
+    SHAPE,
+    SHARE,
+    STATISTIC,
+    SortKey,
+    cell_text,
+    sort_key,
+    tip,
+    title,
+)
+from bertviewer.ui.tree_figures import TreeFigures
+from bertviewer.ui.tree_filter import parse_filter
+from bertviewer.ui.tree_rows import TreeItem, TreeRows
+from bertviewer.ui.tree_terms import TreeFilter
 
-COLUMNS = 6
-MODULE, CLASS, PARAMETERS, SHARE, SHAPE, OUTPUT_SHAPE = range(COLUMNS)
+__all__ = (
+    "CLASS",
+    "COLUMNS",
+    "MODULE",
+    "OUTPUT_SHAPE",
+    "PARAMETERS",
+    "SHAPE",
+    "SHARE",
+    "SHARE_ROLE",
+    "STATISTIC",
+    "ModuleTreeModel",
+)
 
 SHARE_ROLE = Qt.ItemDataRole.UserRole
-
-
-@dataclass(slots=True)
-class _Item:
-    """A row in the flattened tree: its place, and the numbers of the rows around it.
-
-    ``position`` and ``children`` are about the rows that the filter leaves.
-    """
-
-    row: TreeRow
-    key: str
-    parent: int
-    filter_text: str
-    position: int = -1
-    children: list[int] = field(default_factory=list)
+FIRST_STATISTIC = "std"
 
 
 class ModuleTreeModel(QAbstractItemModel):
     """Rows of a ``TreeRow`` tree, numbered in one flat list; an index carries the number.
 
-    A folded row has its member layers for children. The invisible root is number -1. A filter
-    leaves the rows whose path or class has a text in it, and all rows above them. A view is told
-    that all is new: thousands of rows that come and go one by one would take it minutes.
+    A view is told of a filter that all is new: thousands of rows that come and go one by one would
+    take it minutes.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._items: list[_Item] = []
-        self._top: list[int] = []
-        self._numbers: dict[str, int] = {}
-        self._looks: dict[tuple[object, ...], TreeRow] = {}  # one row of all that look the same
-        self._output_shapes: dict[str, str] = {}
+        self.rows = TreeRows()
+        self.filter = TreeFilter()
+        self.statistic = FIRST_STATISTIC
+        self.order: tuple[int, bool] | None = None  # a column, and whether from the largest on
+        self._architecture: Architecture | None = None
+        self._run: ActivationRun | None = None
         # Large letters need more than the usual row.
         self._row_size = QSize(0, max(ROW, QFontMetrics(QGuiApplication.font()).height() + 7))
 
     @no_search_for_garbage()
-    def set_tree(self, tree: TreeRow | None) -> None:
-        """Show another tree, without a filter and without output shapes."""
+    def set_tree(self, tree: TreeRow | None, architecture: Architecture | None = None) -> None:
+        """Show another tree, without a filter and without a run; the order stays."""
         self.beginResetModel()
-        self._items = []
-        self._looks = {}
-        self._output_shapes = {}
-        if tree is not None:
-            self._add(tree, -1)
-        self._numbers = {item.key: number for number, item in enumerate(self._items)}
-        self._arrange("")
+        self.rows = TreeRows(tree)
+        self.filter = TreeFilter()
+        self._architecture, self._run = architecture, None
+        self.rows.figures = TreeFigures(architecture)
+        if self.order is not None:
+            self._arrange()
         self.endResetModel()
 
     def set_filter(self, text: str) -> None:
-        """Show the rows with this text in their paths or classes alone; all for an empty one."""
-        self.beginResetModel()
-        self._arrange(text.casefold())
-        self.endResetModel()
+        """Show the rows that fit what somebody typed, and those above them; all for nothing."""
+        self.filter = parse_filter(text, translate)
+        self.arrange()
+
+    def set_order(self, column: int | None, is_falling: bool = False) -> None:
+        """Put the rows below each row in order of a column, or as they are in the model."""
+        self.order = None if column is None else (column, is_falling)
+        self.layoutAboutToBeChanged.emit()
+        kept = self.persistentIndexList()
+        self._arrange()
+        items = self.rows.items
+        moved = [
+            self.createIndex(items[index.internalId()].position, index.column(), index.internalId())
+            for index in kept
+        ]
+        self.changePersistentIndexList(kept, moved)
+        self.layoutChanged.emit()
 
     def set_run(self, run: ActivationRun | None) -> None:
-        """Show the output shapes of a run."""
-        modules = () if run is None else run.modules
-        shapes = {m.path: shape_text(m.output_shape) for m in modules}
-        if shapes == self._output_shapes:
-            return
-        self._output_shapes = shapes
-        for number, item in enumerate(self._items):
-            if item.position == 0:
-                siblings = self._below(item.parent)
-                top = self.createIndex(0, OUTPUT_SHAPE, number)
-                bottom = self.createIndex(len(siblings) - 1, OUTPUT_SHAPE, siblings[-1])
-                self.dataChanged.emit(top, bottom, [Qt.ItemDataRole.DisplayRole])
+        """Show what a run gave."""
+        if run is not self._run:
+            self._run = run
+            self._renew_figures()
+
+    def set_architecture(self, architecture: Architecture | None) -> None:
+        """Show the costs of the same model, which come after its tree."""
+        if architecture is not self._architecture:
+            self._architecture = architecture
+            self._renew_figures()
+
+    def set_statistic(self, name: str) -> None:
+        """Show another statistic of the run in its column."""
+        self.statistic = name
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, STATISTIC, STATISTIC)
+        self._tell_of_figures()
+
+    def arrange(self) -> None:
+        """Filter and order the rows anew: figures may have come that this hangs on."""
+        self.beginResetModel()
+        self._arrange()
+        self.endResetModel()
 
     def texts(self, column: int) -> frozenset[str]:
         """Return all that a column shows in any row; not for the first one, of names."""
-        if column == OUTPUT_SHAPE:
-            return frozenset(self._output_shapes.values())
-        return frozenset(self._text(row, column) for row in self._looks.values())
+        hangs_on_looks = column in (CLASS, PARAMETERS, SHARE, SHAPE)
+        looks = tuple(self.rows.looks.values()) if hangs_on_looks else self.rows.items
+        return frozenset(cell_text(item, column, self.statistic) for item in looks)
+
+    def item(self, index: Index) -> TreeItem | None:
+        """Return what stands at an index, ``None`` for the invisible root."""
+        return self.rows.items[index.internalId()] if index.isValid() else None
 
     def tree_row(self, index: Index) -> TreeRow | None:
         """Return the row behind an index, ``None`` for the invisible root."""
-        return self._items[index.internalId()].row if index.isValid() else None
+        return self.rows.items[index.internalId()].row if index.isValid() else None
 
     def index_of(self, key: str) -> QModelIndex:
         """Return the index of the row with that key, an invalid one if it is not shown."""
-        number = self._numbers.get(key)
-        if number is None or self._items[number].position < 0:
-            return QModelIndex()
-        return self.createIndex(self._items[number].position, MODULE, number)
+        number = self.rows.numbers.get(key)
+        return QModelIndex() if number is None else self.index_at(number)
+
+    def index_at(self, number: int) -> QModelIndex:
+        """Return the index of a row by its number, an invalid one if it is not shown."""
+        position = self.rows.items[number].position
+        return QModelIndex() if position < 0 else self.createIndex(position, MODULE, number)
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
         """Return the index of a child; Qt calls it."""
@@ -121,10 +167,8 @@ class ModuleTreeModel(QAbstractItemModel):
         """Return the index of the row above; Qt calls it."""
         if not index.isValid():
             return QModelIndex()
-        above = self._items[index.internalId()].parent
-        return (
-            QModelIndex() if above < 0 else self.createIndex(self._items[above].position, 0, above)
-        )
+        above = self.rows.items[index.internalId()].parent
+        return QModelIndex() if above < 0 else self.index_at(above)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         """Return how many children a row has; Qt calls it."""
@@ -145,78 +189,56 @@ class ModuleTreeModel(QAbstractItemModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return alignment(section == PARAMETERS)
+            return alignment(section in NUMBERS)
+        if role == Qt.ItemDataRole.FontRole:
+            return sized(QGuiApplication.font(), SMALL)
         # The title of a narrow column is cut.
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
-        return (
-            self.tr("Module"),
-            self.tr("Class"),
-            self.tr("Parameters"),
-            self.tr("Share"),
-            self.tr("Shape"),
-            self.tr("Output shape"),
-        )[section]
+        return title(section, self.statistic)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows; Qt calls it."""
         if not index.isValid():
             return None
-        row, column = self._items[index.internalId()].row, index.column()
+        item, column = self.rows.items[index.internalId()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(row, column)
+            return cell_text(item, column, self.statistic)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return alignment(column == PARAMETERS)
+            return alignment(column in NUMBERS)
         if role == Qt.ItemDataRole.ToolTipRole:
-            # A narrow column shows a part of its text only.
-            text = "" if column == MODULE else self._text(row, column)
-            return plain_tip(text or row.key or row.label)
+            return plain_tip(tip(item, column, self.statistic))
         if role == Qt.ItemDataRole.SizeHintRole and column == MODULE:
             return self._row_size
         if role == SHARE_ROLE:
-            return row.share
+            return item.row.share
         return None
 
-    def _text(self, row: TreeRow, column: int) -> str:
-        if column == MODULE:
-            return row.label
-        if column == CLASS:
-            return row.class_label
-        if column == PARAMETERS:
-            return f"{row.parameters:,}"
-        if column == SHARE:
-            return f"{row.share:.2%}"
-        if column == SHAPE:
-            return shape_text(row.shape)
-        return self._output_shapes.get(row.node.path, "")
+    def _arrange(self) -> None:
+        if self.order is None:
+            self.rows.arrange(self.filter)
+            return
+        column, is_falling = self.order
 
-    def _add(self, row: TreeRow, parent: int) -> None:
-        number, key, class_label = len(self._items), row.key, row.class_label
-        self._items.append(_Item(row, key, parent, f"{key} {class_label}".casefold()))
-        self._looks.setdefault((class_label, row.parameters, row.share, row.shape), row)
-        for child in row.members or row.children:
-            self._add(child, number)
+        def key(item: TreeItem) -> SortKey:
+            return sort_key(item, column, self.statistic, is_falling)
 
-    def _arrange(self, text: str) -> None:
-        """Put the rows with the text in them into their places, and those above them."""
-        shown = [text in item.filter_text for item in self._items]
-        # Rows stand after the ones that they are below.
-        for number in range(len(self._items) - 1, 0, -1):
-            if shown[number]:
-                shown[self._items[number].parent] = True
-        self._top = []
-        for number, item in enumerate(self._items):
-            item.position, item.children = -1, []
-            if shown[number]:
-                siblings = self._below(item.parent)
-                item.position = len(siblings)
-                siblings.append(number)
+        self.rows.arrange(self.filter, key, is_falling)
 
     def _children(self, parent: Index) -> list[int]:
         column = parent.column()  # -1 for the invisible root
         if column == 0:
-            return self._items[parent.internalId()].children
-        return self._top if column < 0 else []
+            return self.rows.items[parent.internalId()].children
+        return self.rows.below(-1) if column < 0 else []
 
-    def _below(self, number: int) -> list[int]:
-        return self._top if number < 0 else self._items[number].children
+    def _renew_figures(self) -> None:
+        self.rows.figures = TreeFigures(self._architecture, self._run)
+        self._tell_of_figures()
+
+    def _tell_of_figures(self) -> None:
+        for number, item in enumerate(self.rows.items):
+            if item.position == 0:
+                siblings = self.rows.below(item.parent)
+                top = self.createIndex(0, SHAPE, number)
+                bottom = self.createIndex(len(siblings) - 1, STATISTIC, siblings[-1])
+                self.dataChanged.emit(top, bottom, [Qt.ItemDataRole.DisplayRole])

@@ -1,79 +1,113 @@
 """The module tree with its filter field."""
 
-from PySide6.QtCore import QModelIndex, QTimer
-from PySide6.QtWidgets import QLineEdit, QTreeView, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
-from bertviewer.plots.fonts import tabular
-from bertviewer.ui.module_tree import MODULE, OUTPUT_SHAPE, SHARE, ModuleTreeModel
-from bertviewer.ui.share_bar import ShareBarDelegate
+from bertviewer.ui.module_tree import MODULE, ModuleTreeModel
+from bertviewer.ui.tree_cells import MACS, STATISTIC
 from bertviewer.ui.tree_columns import TreeColumns
+from bertviewer.ui.tree_filter_bar import FilterResult, TreeFilterBar
+from bertviewer.ui.tree_header import TreeHeader
+from bertviewer.ui.tree_heading import TreeHeading
+from bertviewer.ui.tree_menu import tree_menu
+from bertviewer.ui.tree_view import ModuleTreeView
 from bertviewer.ui.workspace import Workspace
-
-FILTER_DELAY = 150  # milliseconds
 
 
 class ModuleTreePanel(QWidget):
-    """Selecting a row selects it in the workspace, and the other way round."""
+    """Selecting a row selects it in the workspace, and the other way round.
+
+    ``opened`` gives the key of a row that is to be looked at closely. ``heading`` stands in the
+    line above.
+    """
+
+    opened = Signal(str)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
         self._model = ModuleTreeModel(self)
-        self._filter = QLineEdit()
-        self._filter.setObjectName("treeFilter")
-        self._filter.setClearButtonEnabled(True)
-        self._filter.setPlaceholderText(self.tr("Filter by module or class"))
-        self._filter.setAccessibleName(self.tr("Filter the module tree"))
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(FILTER_DELAY)
-        self._timer.timeout.connect(lambda: self.apply_filter(self._filter.text().strip()))
-        self._filter.textChanged.connect(self._timer.start)
-
-        self._view = self._make_view()
+        self._view = ModuleTreeView(self._model)
         self._columns = TreeColumns(self._view, self._model)
-        self._show_output_shapes(False)
+        self._header = TreeHeader(self._view, self._model, self._columns)
+        self._bar = TreeFilterBar()
+        self._hits: list[int] = []  # from the top on
+        self._open_before: frozenset[str] = frozenset()  # rows that were, when filtering began
+        self.heading = TreeHeading(workspace)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 4, 4)
-        layout.addWidget(self._filter)
-        layout.addWidget(self._view)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.setSpacing(4)
+        around = QVBoxLayout()
+        around.setContentsMargins(8, 0, 8, 0)
+        around.addWidget(self._bar)
+        layout.addLayout(around)
+        layout.addWidget(self._view, 1)
 
+        self._bar.changed.connect(self.apply_filter)
+        self._bar.stepped.connect(self._step)
+        self._bar.left.connect(self._view.setFocus)
+        self._bar.entered.connect(self._enter)
+        for keys, by in (("F3", 1), ("Shift+F3", -1)):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(lambda by=by: self._step(by))
+        self._view.opened.connect(self.opened)
+        self._view.selectionModel().currentChanged.connect(self._on_current)
+        self._view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self._view.customContextMenuRequested.connect(self._show_menu)
         workspace.architecture_changed.connect(self._on_architecture)
+        workspace.formulas_changed.connect(self._on_formulas)
         workspace.selection.row_changed.connect(self._on_row)
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
 
     @no_search_for_garbage()
     def apply_filter(self, text: str) -> None:
-        """Show the modules with this text in their paths or classes alone; all for an empty one."""
+        """Show the modules that fit what somebody typed, and those above; all for an empty text."""
+        if not text and not self._model.filter.terms:
+            self._show_result()  # it is whole
+            return
+        if not self._model.filter.terms:
+            self._open_before = self._open_rows()
         # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
         self._model.set_filter(text)
-        if text:
+        if self._model.filter.terms:
             self._view.expandAll()
         else:
-            self._expand_down_to_layers()
+            self._open(self._open_before)
+        self._hits = self._model.rows.in_order(self._model.rows.hits)
         self._on_row()
-
-    def _make_view(self) -> QTreeView:
-        view = QTreeView()
-        view.setObjectName("moduleTree")
-        view.setAccessibleName(self.tr("Modules of the model"))
-        view.setModel(self._model)
-        view.setFont(tabular(view.font()))
-        view.setUniformRowHeights(True)
-        view.setItemDelegateForColumn(SHARE, ShareBarDelegate(view))
-        view.setHorizontalScrollMode(QTreeView.ScrollMode.ScrollPerPixel)
-        view.setIndentation(15)
-        view.selectionModel().currentChanged.connect(self._on_current)
-        return view
+        if self._model.filter.terms:
+            self._view.scrollToTop()
+            if self._hits:
+                self._view.scrollTo(self._model.index_at(self._hits[0]))
+        self._show_result()
 
     def _on_architecture(self) -> None:
-        self._filter.clear()
-        self._timer.stop()  # the new tree is whole
-        self._model.set_tree(self._workspace.selection.tree)
+        self._bar.forget()  # the new tree is whole
+        self._hits = []
+        self._model.set_tree(self._workspace.selection.tree, self._workspace.architecture)
         self._columns.fit()
         self._expand_down_to_layers()
+
+    def _on_formulas(self) -> None:
+        self._model.set_architecture(self._workspace.architecture)
+        self._on_figures()
+
+    def _on_run(self) -> None:
+        self._model.set_run(self._workspace.runs.run)
+        self._on_figures()
+
+    def _on_figures(self) -> None:
+        """Fit, filter and order what hangs on figures that have just come."""
+        order = self._model.order
+        if order is not None and order[0] in (MACS, STATISTIC):
+            self._model.set_order(*order)
+        if self._model.filter.hangs_on_figures:
+            self.apply_filter(self._bar.field.text().strip())
+        self._columns.fit()
 
     def _expand_down_to_layers(self) -> None:
         """Open everything but the folded layers: the whole model at one look."""
@@ -87,14 +121,51 @@ class ModuleTreePanel(QWidget):
         if self._workspace.selection.tree is not None:
             expand(self._workspace.selection.tree)
 
-    def _on_run(self) -> None:
-        run = self._workspace.runs.run
-        self._model.set_run(run)
-        self._show_output_shapes(run is not None)
+    def _open_rows(self) -> frozenset[str]:
+        items = enumerate(self._model.rows.items)
+        return frozenset(
+            item.key
+            for number, item in items
+            if item.children and self._view.isExpanded(self._model.index_at(number))
+        )
 
-    def _show_output_shapes(self, shown: bool) -> None:
-        self._view.setColumnHidden(OUTPUT_SHAPE, not shown)
-        self._columns.fit()
+    def _open(self, keys: frozenset[str]) -> None:
+        for key in keys:
+            self._view.expand(self._model.index_of(key))
+
+    def _step(self, by: int) -> None:
+        """Select the next hit, or the one before, and from the last the first."""
+        if self._hits:
+            current = self._current_hit()
+            first = 0 if by > 0 else len(self._hits) - 1
+            number = first if current is None else (current + by) % len(self._hits)
+            self._view.setCurrentIndex(self._model.index_at(self._hits[number]))
+
+    def _enter(self) -> None:
+        """Go on from the filter into the tree: to what is selected, or to the first hit."""
+        self._view.setFocus()
+        if self._hits and self._current_hit() is None:
+            self._step(1)
+
+    def _current_hit(self) -> int | None:
+        current = self._view.currentIndex()
+        number = current.internalId() if current.isValid() else -1
+        return self._hits.index(number) if number in self._hits else None
+
+    def _show_result(self) -> None:
+        wanted, rows = self._model.filter, self._model.rows
+        hits = len(self._hits) if wanted.terms else None
+        self._bar.show_result(
+            FilterResult(hits, rows.module_count, self._current_hit(), wanted.unclear)
+        )
+
+    def _show_menu(self, place: QPoint) -> None:
+        index = self._view.indexAt(place)
+        item = self._model.item(index)
+        if item is not None:
+            menu = tree_menu(self._view, index, item)
+            menu.addMenu(self._header.menu(menu))
+            menu.popup(self._view.viewport().mapToGlobal(place))
 
     def _on_row(self) -> None:
         if (row := self._workspace.selection.row) is None:
@@ -108,3 +179,5 @@ class ModuleTreePanel(QWidget):
         row = self._model.tree_row(current)
         if row is not None:
             self._workspace.selection.select(row.key)
+        if self._hits:
+            self._show_result()

@@ -1,6 +1,6 @@
 """All ways to open a model: by name, by a dialog, by dropping it on the window, or once more."""
 
-from PySide6.QtCore import QEvent, QMimeData, QObject
+from PySide6.QtCore import QEvent, QMimeData, QObject, Signal
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -14,7 +14,14 @@ from bertviewer.ui.workspace import Workspace
 
 
 class Opening(QObject):
-    """Opens models in a window; what cannot be opened gets a dialog, and nothing changes."""
+    """Opens models in a window; what cannot be opened gets a dialog, and nothing changes.
+
+    ``began`` names a model that is about to be opened; ``dragged`` tells whether something that
+    can be dropped is over the window.
+    """
+
+    began = Signal(str)
+    dragged = Signal(bool)
 
     def __init__(self, workspace: Workspace, window: QWidget) -> None:
         super().__init__(window)
@@ -32,6 +39,7 @@ class Opening(QObject):
 
     def open_source(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open."""
+        self.began.emit(source.name)
         self._consent.ask(source)
 
     def open_named(self, name: str) -> None:
@@ -40,6 +48,11 @@ class Opening(QObject):
             self.open_source(parse_source(name))
         except UserError as error:
             show_error(self._window, str(error))
+
+    def open_again(self) -> None:
+        """Open the open model anew, as its files are now."""
+        if self._workspace.source is not None:
+            self.open_source(self._workspace.source)
 
     def open_recent(self, name: str) -> None:
         """Open a model once more, or say that it is gone and take it off the list."""
@@ -83,9 +96,13 @@ class Opening(QObject):
             path = _dropped(event.mimeData())
             if path:
                 event.acceptProposedAction()
-                if event.type() == QEvent.Type.Drop:
+                is_drop = event.type() == QEvent.Type.Drop
+                self.dragged.emit(not is_drop)
+                if is_drop:
                     self.open_named(path)
                 return True
+        elif event.type() == QEvent.Type.DragLeave:
+            self.dragged.emit(False)
         return super().eventFilter(watched, event)
 
     def _on_opened(self) -> None:

@@ -67,6 +67,11 @@ class Pages(QObject, Generic[PageType]):
             signal.connect(partial(self._on_change, state))
 
     @property
+    def titles(self) -> tuple[str, ...]:
+        """The titles of all pages, not translated."""
+        return tuple(kind.title for kind in self._kinds)
+
+    @property
     def current(self) -> PageType:
         """The page that is shown."""
         return self.page(self._number)
@@ -148,6 +153,22 @@ class PageTabs(QTabWidget, Generic[PageType]):
         for kind, place in zip(kinds, self.pages.slots, strict=True):
             self.addTab(place, translate(context, kind.title))
         self.currentChanged.connect(self.pages.show)
+        self._titles = [kind.title for kind in kinds]
+        workspace.page_wanted.connect(self._on_wanted)
+
+    def _on_wanted(self, title: str) -> None:
+        if title in self._titles:
+            self.setCurrentIndex(self._titles.index(title))
+
+    @property
+    def shown(self) -> str:
+        """The title of the page in sight, not translated."""
+        return self.pages.titles[self.currentIndex()]
+
+    def bring(self, title: str) -> None:
+        """Bring the page of that title, not translated, into sight, if there is one."""
+        if title in self.pages.titles:
+            self.setCurrentIndex(self.pages.titles.index(title))
 
 
 def _slot() -> QWidget:

@@ -1,5 +1,7 @@
 """The models that were opened last, remembered from one session to the next."""
 
+import json
+from datetime import datetime
 from pathlib import Path
 
 from PySide6.QtCore import QSettings
@@ -7,6 +9,7 @@ from PySide6.QtCore import QSettings
 from bertviewer.core.source.model_source import ModelSource
 
 SETTING = "recentModels"
+TIMES_SETTING = "recentTimes"
 REMEMBERED = 8
 
 
@@ -22,14 +25,30 @@ def remember(source: ModelSource) -> None:
     """Put a model at the head of the list. What has a place of its own in the menu is left out."""
     if source.kind in ("preset", "demo"):
         return
-    name = source.name
-    if source.kind != "hub":
-        name = str(Path(name).expanduser().absolute())
+    name = opened_name(source)
     try:
         name.encode()
     except UnicodeEncodeError:
         return  # a path that is not UTF-8: the settings' file could not hold it
+    times = {**_times(), name: datetime.now().timestamp()}
     _store([name, *(other for other in recent_names() if other != name)])
+    kept = {other: times[other] for other in recent_names() if other in times}
+    QSettings().setValue(TIMES_SETTING, json.dumps(kept))
+
+
+def opened_name(source: ModelSource) -> str:
+    """Return the name by which a model is opened again from any folder."""
+    if source.kind in ("preset", "demo", "hub"):
+        return source.name
+    return str(Path(source.name).expanduser().absolute())
+
+
+def opened_at(name: str) -> datetime | None:
+    """Return when a model was opened last, ``None`` if that is not known."""
+    try:
+        return datetime.fromtimestamp(_times()[name])
+    except (LookupError, OverflowError, OSError, ValueError):
+        return None
 
 
 def forget(name: str) -> None:
@@ -43,6 +62,17 @@ def is_there(name: str) -> bool:
         return "://" in name or Path(name).exists()
     except OSError:
         return False
+
+
+def _times() -> dict[str, float]:
+    """Return the times that are stored, by name; settings may hold anything."""
+    try:
+        stored = json.loads(str(QSettings().value(TIMES_SETTING, "{}")))
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(stored, dict):
+        return {}
+    return {name: float(when) for name, when in stored.items() if type(when) in (int, float)}
 
 
 def _store(names: list[str]) -> None:

@@ -48,7 +48,7 @@ class RunRequest(Request[OfRuns[Found]]):
 
     def want_of_runs(self, key: Hashable, work: RunWork[Found]) -> bool:
         """Return whether this is there of the runs of now; if not, it is on its way."""
-        watched, run_a = self._workspace.runs.watched, self._workspace.runs.run_a
+        watched, run_a = self._workspace.runs.watched, self._workspace.runs.watched_a
         if watched is None:
             return False
         return self.want((watched, run_a, key), _of_runs(work, watched, run_a))

@@ -25,7 +25,7 @@ class Runs(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.watched: WatchedRun | None = None  # the last run
-        self.run_a: WatchedRun | None = None  # run A, to compare the last one with
+        self.watched_a: WatchedRun | None = None  # run A, to compare the last one with
         self.comparison: ComparisonMode = "overlay"  # how, if there is a run A
         self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
 
@@ -37,7 +37,7 @@ class Runs(QObject):
     @property
     def both(self) -> tuple[WatchedRun, ...]:
         """The last run and run A, as far as they are there; they may be the same."""
-        return tuple(run for run in (self.watched, self.run_a) if run is not None)
+        return tuple(run for run in (self.watched, self.watched_a) if run is not None)
 
     def set_run(self, watched: WatchedRun) -> None:
         """Put a new run in place of the last one; whoever calls this emits ``run_changed``."""
@@ -52,17 +52,17 @@ class Runs(QObject):
 
     def clear(self) -> None:
         """Show no run, and keep none: the model is another one."""
-        self.watched = self.run_a = None
+        self.watched = self.watched_a = None
         self.checks = {}
 
     def keep(self) -> None:
         """Keep the last run as run A."""
-        self.run_a = self.watched
+        self.watched_a = self.watched
         self.comparison_changed.emit()
 
     def drop(self) -> None:
         """Compare no longer."""
-        self.run_a = None
+        self.watched_a = None
         self.comparison_changed.emit()
 
     def compare(self, comparison: "ComparisonMode") -> None:

@@ -1,93 +1,143 @@
-"""The sentence to run, and the way to run and to stop it."""
+"""The sentence to run, and the way to run and to stop it, in one line."""
 
-from dataclasses import replace
-
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QCheckBox,
     QHBoxLayout,
-    QLineEdit,
     QProgressBar,
     QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QToolTip,
     QVBoxLayout,
     QWidget,
 )
 
+from bertviewer.charts.theme import GRID, Theme
 from bertviewer.core.activations.activation_run import Sentence
-from bertviewer.core.activations.text import MAX_CHARACTERS
-from bertviewer.core.tokenizer.files import lacks_tokenizer
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.keep_button import KeepButton
+from bertviewer.ui.run_button import RunButton
+from bertviewer.ui.sentence_edit import SentenceEdit
 from bertviewer.ui.typing.counter import TokenCounter
 from bertviewer.ui.typing.token_count_view import TokenCountView
 from bertviewer.ui.workspace import Workspace
 
+HEIGHT = 56
+PROGRESS = 3  # pixels of the bar at the lower edge
+NARROW = 880
+"""In fewer pixels keeping a run as A is left to the menu of Run."""
+
 
 class SentenceBar(QWidget):
-    """Sentence, optional second sentence, their tokens, Run, Cancel, and how far the work is."""
+    """Sentence, optional second sentence, their tokens, Run or Cancel, and how far the work is.
+
+    ``device_chosen`` carries the name of a device.
+    """
+
+    device_chosen = Signal(str)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._lacks_tokenizer = False
-        self._sentence = _edit("sentenceEdit", self.tr("Type a sentence to run through the model"))
-        self._pair = _edit("pairEdit", self.tr("Second sentence (optional)"))
+        hint = self.tr("Arrow up and down go through the sentences before (Ctrl+L comes here)")
+        self._sentence = SentenceEdit(
+            "sentenceEdit", self.tr("Type a sentence to run through the model"), hint
+        )
+        self._pair = SentenceEdit("pairEdit", self.tr("Second sentence (optional)"), hint)
+        self._add = flat_button(
+            "addPair", self.tr("+ second"), self.tr("Add a second sentence, to run a pair")
+        )
+        self._add.setStyleSheet("color: palette(link);")
+        self._drop = flat_button("dropPair", "×", self.tr("Take the second sentence away"))
         self._count = TokenCountView()
         self._counter = TokenCounter(workspace, self)
         self._random = QCheckBox(self.tr("Random weights"))
         self._random.setObjectName("randomWeightsCheck")
+        self._random.setStyleSheet("color: palette(bright-text);")
         self._random.setToolTip(
-            self.tr("This model has no weights. Run it on random ones, drawn from a fixed seed.")
+            self.tr("This model has no weights. Run it on random ones, drawn with seed 0.")
         )
-        self._run = QPushButton(self.tr("Run"))
-        self._run.setObjectName("runButton")
-        self._run.setDefault(True)
+        self._keep = KeepButton(workspace)
+        self._run = RunButton(workspace)
         self._cancel = QPushButton(self.tr("Cancel"))
         self._cancel.setObjectName("cancelButton")
-        self._progress = QProgressBar()
-        self._progress.setObjectName("runProgress")
-        self._progress.setTextVisible(False)
-        self._progress.setFixedHeight(4)
-        # It keeps its place while it is hidden, so that nothing jumps.
-        policy = self._progress.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self._progress.setSizePolicy(policy)
-
-        fields = QHBoxLayout()
-        fields.addWidget(self._sentence, 3)
-        fields.addWidget(self._pair, 2)
-        fields.addWidget(self._count)
-        fields.addWidget(self._random)
-        fields.addWidget(self._run)
-        fields.addWidget(self._cancel)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 0)
-        layout.setSpacing(4)
-        layout.addLayout(fields)
-        layout.addWidget(self._progress)
+        self._cancel.setToolTip(self.tr("Stop what is going on (Ctrl+.)"))
+        self._place = QStackedWidget()
+        self._progress = _progress_bar()
+        self._arrange()
 
         for edit in (self._sentence, self._pair):
-            edit.returnPressed.connect(self._run.click)
+            edit.returnPressed.connect(self._run.run.click)
             edit.textChanged.connect(self._on_text)
+            edit.earlier.connect(self._go_earlier)
+            edit.later.connect(self._go_later)
         self._counter.counted.connect(self._count.show_count)
-        self._count.cut_wished.connect(self._run_cut)
-        self._random.toggled.connect(self._update)
-        self._run.clicked.connect(self.run)
+        self._count.cut_wished.connect(workspace.run_cut)
+        self._add.clicked.connect(self._show_pair)
+        self._drop.clicked.connect(self._hide_pair)
+        self._random.toggled.connect(workspace.next_run.set_random_weights)
+        self._run.device_chosen.connect(self.device_chosen)
         self._cancel.clicked.connect(workspace.scheduler.cancel)
+        workspace.next_run.changed.connect(self._on_next_run)
         workspace.architecture_changed.connect(self._on_architecture)
-        workspace.scheduler.activity_changed.connect(self._update)
+        workspace.scheduler.activity_changed.connect(self._on_activity)
         workspace.scheduler.progressed.connect(self._on_progress)
-        self._update()
+        self._set_pair_shown(False)
+        self._on_activity()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw what is no plain text in other colours."""
+        self._run.set_theme(theme)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the fields in."""
-        self._sentence.setText(text)
-        self._pair.setText(pair or "")
+        self._sentence.show_text(text)
+        self._pair.show_text(pair or "")
+        self._set_pair_shown(bool(pair))
 
     def run(self) -> None:
-        """Run what stands in the fields."""
-        self._workspace.run_sentence(self._typed(), self._random.isChecked())
+        """Run what stands in the fields, or say at the button what is missing."""
+        lacking = self._workspace.next_run.lacking
+        if lacking and self.isVisible():
+            QToolTip.showText(self._run.mapToGlobal(self._run.rect().topLeft()), lacking, self._run)
+        self._workspace.run_next()
 
     def stop(self, seconds: float) -> bool:
         """Count what is typed no more; return whether that ended in time."""
         return self._counter.stop(seconds)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave out what the menu has too where there is no room; Qt calls it."""
+        super().resizeEvent(event)
+        self._keep.setVisible(self.width() >= NARROW)
+
+    def _arrange(self) -> None:
+        fields = QHBoxLayout()
+        fields.setContentsMargins(3 * GRID, PROGRESS, 3 * GRID, 0)
+        fields.setSpacing(2 * GRID)
+        fields.addWidget(self._sentence, 3)
+        fields.addWidget(self._pair, 2)
+        fields.addWidget(self._drop)
+        fields.addWidget(self._count)
+        fields.addWidget(self._add)
+        fields.addWidget(self._random)
+        fields.addWidget(self._keep)
+        self._place.addWidget(self._run)
+        self._place.addWidget(self._cancel)
+        self._place.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        fields.addWidget(self._place)
+        for edit in (self._sentence, self._pair):
+            edit.setMinimumWidth(80)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(fields, 1)
+        layout.addWidget(self._progress)
+        self.setMinimumHeight(HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def _typed(self) -> Sentence:
         pair = self._pair.text()
@@ -95,47 +145,79 @@ class SentenceBar(QWidget):
         return Sentence(self._sentence.text(), pair if pair.strip() else None)
 
     def _on_text(self) -> None:
-        self._counter.set_sentence(self._typed())
+        if self._pair.text():
+            self._set_pair_shown(True)
+        typed = self._typed()
+        self._counter.set_sentence(typed)
+        self._workspace.next_run.set_sentence(typed)
 
-    def _run_cut(self) -> None:
-        self._workspace.run_sentence(replace(self._typed(), cut=True), self._random.isChecked())
-
-    def _on_architecture(self) -> None:
-        self._random.setChecked(False)
-        source = self._workspace.source
-        self._lacks_tokenizer = source is not None and lacks_tokenizer(source)
-        note = self.tr("This model has no tokenizer") if self._lacks_tokenizer else ""
-        self._count.set_note(note, self._why_not())
+    def _on_next_run(self) -> None:
+        next_run = self._workspace.next_run
+        if next_run.sentence != self._typed():
+            self.set_sentence(next_run.sentence.text, next_run.sentence.pair)
+        self._random.setChecked(next_run.random_weights)
         self._update()
 
+    def _on_architecture(self) -> None:
+        next_run = self._workspace.next_run
+        note = "" if next_run.has_tokenizer else self.tr("This model has no tokenizer")
+        self._count.set_note(note, next_run.lacking)
+        self._update()
+
+    def _go_earlier(self) -> None:
+        self._go_to(self._workspace.next_run.history.earlier(self._typed()))
+
+    def _go_later(self) -> None:
+        self._go_to(self._workspace.next_run.history.later(self._typed()))
+
+    def _go_to(self, sentence: Sentence | None) -> None:
+        if sentence is not None:
+            self.set_sentence(sentence.text, sentence.pair)
+
+    def _show_pair(self) -> None:
+        self._set_pair_shown(True)
+        self._pair.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _hide_pair(self) -> None:
+        self._pair.clear()
+        self._sentence.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._set_pair_shown(False)
+
+    def _set_pair_shown(self, is_shown: bool) -> None:
+        self._pair.setVisible(is_shown)
+        self._drop.setVisible(is_shown)
+        self._add.setVisible(not is_shown)
+
     def _update(self) -> None:
+        activity, next_run = self._workspace.scheduler.activity, self._workspace.next_run
+        has_model = self._workspace.architecture is not None
+        self._random.setVisible(has_model and not next_run.is_trained)
+        lacking = next_run.lacking
+        self._run.set_ready(lacking, bool(activity))
+        self._count.set_ready(not lacking and not activity)
+
+    def _on_activity(self) -> None:
         activity = self._workspace.scheduler.activity
-        self._random.setVisible(self._workspace.architecture is not None and not self._is_trained)
-        self._cancel.setEnabled(bool(activity))
+        if activity:
+            self._cancel.setEnabled(True)
+            self._put_in_place(self._cancel)
+            self._update()
+        else:
+            self._update()
+            self._put_in_place(self._run)
+            self._cancel.setEnabled(False)
         # A download has a bar of its own.
         self._progress.setVisible(activity not in ("", "download"))
         # Of unknown length until the first report.
         self._progress.setRange(0, 0)
-        lacking = self._why_not()
-        is_ready = not lacking and not activity
-        self._run.setEnabled(is_ready)
-        self._count.set_ready(is_ready)
-        self._run.setToolTip(lacking or self.tr("Run the sentence (Enter)"))
 
-    @property
-    def _is_trained(self) -> bool:
-        architecture = self._workspace.architecture
-        return architecture is not None and architecture.source.weights == "pretrained"
-
-    def _why_not(self) -> str:
-        """Return why no sentence can be run, "" if one can."""
-        if self._workspace.architecture is None:
-            return self.tr("No model is open yet.")
-        if self._lacks_tokenizer:
-            return self.tr("This model has no tokenizer, so no sentence can be run.")
-        if not self._is_trained and not self._random.isChecked():
-            return self.tr("This model has no weights. Choose random weights to run it.")
-        return ""
+    def _put_in_place(self, button: QWidget) -> None:
+        """Have Run or Cancel stand where the other stood, with the focus if that had it."""
+        focus = QApplication.focusWidget()
+        had_focus = focus is not None and self._place.isAncestorOf(focus)
+        self._place.setCurrentWidget(button)
+        if had_focus:
+            button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_progress(self, done: int, total: int, _label: str) -> None:
         if self._workspace.scheduler.activity:
@@ -143,11 +225,13 @@ class SentenceBar(QWidget):
             self._progress.setValue(done)
 
 
-def _edit(name: str, hint: str) -> QLineEdit:
-    edit = QLineEdit()
-    edit.setObjectName(name)
-    edit.setPlaceholderText(hint)
-    # Longer texts are refused with a word about it; the default would cut them off in silence.
-    edit.setMaxLength(MAX_CHARACTERS + 1)
-    edit.setAccessibleName(hint)
-    return edit
+def _progress_bar() -> QProgressBar:
+    bar = QProgressBar()
+    bar.setObjectName("runProgress")
+    bar.setTextVisible(False)
+    bar.setFixedHeight(PROGRESS)
+    # It keeps its place while it is hidden, so that nothing jumps.
+    policy = bar.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    bar.setSizePolicy(policy)
+    return bar

@@ -16,10 +16,13 @@ class Status(QStatusBar):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
+        self.setSizeGripEnabled(False)
         self._totals = QLabel()
         self._totals.setContentsMargins(0, 0, 16, 0)
         self.addPermanentWidget(self._totals)
-        self.addPermanentWidget(WeightsLabel(workspace))
+        weights = WeightsLabel(workspace)
+        weights.setContentsMargins(0, 0, 12, 0)
+        self.addPermanentWidget(weights)
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.scheduler.activity_changed.connect(self._on_activity)
         workspace.scheduler.progressed.connect(self._on_progress)

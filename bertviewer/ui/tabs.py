@@ -13,21 +13,19 @@ from bertviewer.ui.workspace import Workspace
 if TYPE_CHECKING:
     from bertviewer.ui.configuration_tab import ConfigurationTab
     from bertviewer.ui.formula_tab import FormulaTab
-    from bertviewer.ui.overview_tab import OverviewTab
+    from bertviewer.ui.map.tab import MapTab
     from bertviewer.ui.source_tab import SourceTab
     from bertviewer.ui.tensors.tab import TensorsTab
     from bertviewer.ui.walk_tab import WalkTab
     from bertviewer.ui.what_if.tab import WhatIfTab
 
-    Page = (
-        OverviewTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
-    )
+    Page = MapTab | FormulaTab | TensorsTab | ConfigurationTab | SourceTab | WalkTab | WhatIfTab
 
 
-def _overview(workspace: Workspace) -> "OverviewTab":
-    from bertviewer.ui.overview_tab import OverviewTab
+def _map(workspace: Workspace) -> "MapTab":
+    from bertviewer.ui.map.tab import MapTab
 
-    return OverviewTab(workspace)
+    return MapTab(workspace)
 
 
 def _formula(workspace: Workspace) -> "FormulaTab":
@@ -67,17 +65,15 @@ def _what_if(workspace: Workspace) -> "WhatIfTab":
 
 
 TABS: "tuple[PageKind[Page], ...]" = (
-    PageKind(
-        QT_TRANSLATE_NOOP("tabs", "Overview"), _overview, frozenset({"row", "formulas", "run"})
-    ),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "Map"), _map, frozenset({"row", "head", "formulas", "run"})),
     PageKind(QT_TRANSLATE_NOOP("tabs", "Formula"), _formula, frozenset({"row"})),
     PageKind(QT_TRANSLATE_NOOP("tabs", "Tensors"), _tensors, frozenset({"row", "formulas"})),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "Walk"), _walk, frozenset({"row", "formulas", "run"})),
+    PageKind(QT_TRANSLATE_NOOP("tabs", "What if"), _what_if, frozenset({"row", "formulas"})),
     PageKind(
         QT_TRANSLATE_NOOP("tabs", "Configuration"), _configuration, frozenset({"row", "formulas"})
     ),
     PageKind(QT_TRANSLATE_NOOP("tabs", "Source"), _source, frozenset({"row"})),
-    PageKind(QT_TRANSLATE_NOOP("tabs", "Walk"), _walk, frozenset({"row", "formulas", "run"})),
-    PageKind(QT_TRANSLATE_NOOP("tabs", "What if"), _what_if, frozenset({"row", "formulas"})),
 )
 
 

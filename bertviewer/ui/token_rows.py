@@ -61,6 +61,11 @@ class TokenRows(TableModel):
             ]
         )
 
+    @property
+    def has_segments(self) -> bool:
+        """Whether the tokens are of several segments."""
+        return len({token.segment for token in self._tokens}) > 1
+
     def summary(self) -> str:
         """Return how many tokens, words and unknown tokens there are."""
         words = self._word_count
@@ -89,7 +94,7 @@ class TokenRows(TableModel):
         if role == Qt.ItemDataRole.DisplayRole and index.column() == TOKEN:
             return shortened(super().data(index, role), LONGEST)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(self._tip(index.row()))
+            return plain_tip(self.tip(index.row()))
         if role == JOIN_ROLE:
             return piece.place > 0, piece.place < piece.count - 1
         if role == Qt.ItemDataRole.ForegroundRole and (token.is_unknown or token.is_special):
@@ -103,7 +108,12 @@ class TokenRows(TableModel):
             return font
         return super().data(index, role)
 
-    def _tip(self, row: int) -> str:
+    def text(self, row: int) -> str:
+        """Return a token's whole text."""
+        return self._rows[row].cells[TOKEN]
+
+    def tip(self, row: int) -> str:
+        """Return all that is known of a token, in words."""
         token, piece = self._tokens[row], self._pieces[row]
         parts = [
             self.tr("token {0}: {1}").format(row, _in_tip(token.text)),

@@ -1,4 +1,4 @@
-"""The tokens of the last run as a table, which follows the selection and moves it."""
+"""The tokens of a run as a table, which follows the selection and moves it."""
 
 from collections.abc import Callable, Iterable
 
@@ -17,11 +17,10 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.place import Place
-from bertviewer.ui.background.draw_queue import DrawQueue
-from bertviewer.ui.runs import Runs
+from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.ui.selection import Selection
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.token_rows import JOIN_ROLE, TOKEN, TokenRows
+from bertviewer.ui.token_rows import JOIN_ROLE, SEGMENT, TOKEN, TokenRows
 
 INDENT = 10  # pixels before a token's text, where its bracket is
 PADDING = 10  # pixels around a number
@@ -29,17 +28,15 @@ TICK = 3  # pixels of a bracket's ends
 
 
 class TokenTable(QWidget):
-    """Number, text, id and segment of each token, under a line that counts them."""
+    """Number, text, id and segment of each token, under a line that counts them.
 
-    def __init__(
-        self,
-        selection: Selection,
-        runs: Runs,
-        draw_queue: DrawQueue,
-        parent: QWidget | None = None,
-    ) -> None:
+    Where all are of one segment, that column is left out.
+    """
+
+    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._selection, self._runs = selection, runs
+        self._selection = selection
+        self._run: ActivationRun | None = None
         self._rows = TokenRows(self)
         self._summary = QLabel()
         self._summary.setObjectName("tokenSummary")
@@ -62,9 +59,7 @@ class TokenTable(QWidget):
         layout.addWidget(self._table, 1)
 
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
-        runs.run_changed.connect(lambda: draw_queue.later(self._on_run))
         selection.token_changed.connect(self._follow)
-        self._on_run()
 
     def _add_action(
         self, text: str, keys: QKeySequence.StandardKey | str, slot: Callable[[], None]
@@ -75,9 +70,13 @@ class TokenTable(QWidget):
         action.triggered.connect(slot)
         self._table.addAction(action)
 
-    def _on_run(self) -> None:
-        run = self._runs.run
+    def show_run(self, run: ActivationRun | None) -> None:
+        """Show the tokens of a run, unless they are shown."""
+        if run is self._run:
+            return
+        self._run = run
         self._rows.set_run(run)
+        self._table.setColumnHidden(SEGMENT, not self._rows.has_segments)
         self._summary.setText("" if run is None else self._rows.summary())
         self._set_widths()
         self._follow()

@@ -1,103 +1,207 @@
-"""Shares the width of the module tree out among its columns."""
+"""Which columns the module tree has, and how wide they are."""
 
-from collections.abc import Mapping
-from math import ceil
+from collections.abc import Iterator
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QTreeView
+from PySide6.QtCore import QEvent, QObject, QSettings, Qt
+from PySide6.QtGui import QFont, QFontMetrics
+from PySide6.QtWidgets import QHeaderView
 
-from bertviewer.ui.module_tree import (
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.text.numerals import short_count
+from bertviewer.ui.module_tree import ModuleTreeModel
+from bertviewer.ui.tree_cells import (
     CLASS,
     COLUMNS,
+    MACS,
     MODULE,
+    ORDER,
     OUTPUT_SHAPE,
+    PARAMETERS,
     SHAPE,
     SHARE,
-    ModuleTreeModel,
+    STATISTIC,
+    look,
+    sizes_of,
 )
+from bertviewer.ui.tree_delegate import NAME_LEFT, PAD, shortened
+from bertviewer.ui.tree_view import INDENT, NARROW_INDENT, ModuleTreeView
 
-# All in pixels. Beside a share its bar has some room.
-PADDING, BAR_PADDING = 12, 20
-MODULE_WISH, MODULE_LEAST = 200, 120
-LEAST = {CLASS: 72, SHAPE: 64, OUTPUT_SHAPE: 68}
-"""What a column may shrink to; numbers never do, since half a number is a wrong one."""
-MOST = {CLASS: 170, SHAPE: 120, OUTPUT_SHAPE: 120}
-"""What a column gets at the most by itself; a person may widen it."""
+# All in pixels.
+NAME_LEAST, NAME_ENOUGH, NAME_MOST, NARROW = 110, 150, 420, 260
+CLASS_MOST, SHAPE_MOST = 190, 150
+COUNT_LEAST, COLUMN_LEAST, TITLE_PAD = 52, 40, 14
+
+NAMES = {
+    CLASS: "class",
+    PARAMETERS: "parameters",
+    SHARE: "share",
+    SHAPE: "shape",
+    OUTPUT_SHAPE: "output",
+    MACS: "macs",
+    STATISTIC: "statistic",
+}
+"""Columns that a person can choose, as settings have them."""
+USUAL = frozenset({SHAPE, PARAMETERS})
+COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING = "tree/columns", "tree/exact", "tree/statistic"
 
 
 class TreeColumns(QObject):
-    """Keeps all columns in sight: each as wide as its texts, narrower where there is no room.
+    """Gives each column the width of its texts, and the names what is left, up to what they need.
 
-    The modules' names get what is left. Where a person moves the edge between two columns, both
-    stay as they are put; then the others give way.
+    Names give way first, as they are cut in the middle; numbers never do. Where there is no room
+    for names, the shapes go. Counts have all digits where there is room for them, or where a person
+    wants them. Where a person moves the edge of a column, it stays as it is put.
     """
 
-    def __init__(self, view: QTreeView, model: ModuleTreeModel) -> None:
+    def __init__(self, view: ModuleTreeView, model: ModuleTreeModel) -> None:
         super().__init__(view)
         self._view = view
         self._model = model
         self._header = view.header()
-        self._chosen: dict[int, int] = {}
+        self._put: dict[int, int] = {}  # widths that a person has chosen
         self._is_fitting = False
-        self._header.setStretchLastSection(False)
-        self._header.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self._header.setMinimumSectionSize(min(LEAST.values()))
-        self._header.sectionResized.connect(self._on_moved)
+        self._wishes: dict[tuple[int, bool], int] = {}
+        self.chosen = _stored_columns()
+        self.is_exact = QSettings().value(EXACT_SETTING, False, bool) is True
+        header = self._header
+        header.setStretchLastSection(False)
+        header.setTextElideMode(Qt.TextElideMode.ElideRight)
+        header.setMinimumSectionSize(COLUMN_LEAST)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        for place, column in enumerate(ORDER):
+            header.moveSection(header.visualIndex(column), place)
+        header.sectionResized.connect(self._on_moved)
         view.viewport().installEventFilter(self)
+        model.modelReset.connect(self._forget)
+        model.dataChanged.connect(self._forget)
+        model.headerDataChanged.connect(self._forget)
+
+    def choose(self, column: int, is_shown: bool) -> None:
+        """Show a column or not, now and in sessions to come."""
+        self.chosen = self.chosen | {column} if is_shown else self.chosen - {column}
+        names = [NAMES[each] for each in ORDER if each in self.chosen]
+        QSettings().setValue(COLUMNS_SETTING, ",".join(names))
+        self.fit()
+
+    def set_exact(self, is_exact: bool) -> None:
+        """Show counts in all their digits, whatever room there is."""
+        self.is_exact = is_exact
+        QSettings().setValue(EXACT_SETTING, is_exact)
+        self.fit()
+
+    def reset(self) -> None:
+        """Show the usual columns, as wide as they are by themselves."""
+        self._put.clear()
+        self.chosen = USUAL
+        QSettings().remove(COLUMNS_SETTING)
+        self.set_exact(False)
 
     def fit(self) -> None:
         """Fit all columns to what is shown now, and to the room that there is."""
-        shown = [c for c in range(MODULE + 1, COLUMNS) if not self._header.isSectionHidden(c)]
-        widths = self._within_room({column: self._wish(column) for column in shown})
-        widths[MODULE] = max(MODULE_LEAST, self._room - sum(widths.values()))
+        room = self._view.viewport().width()
+        indent = NARROW_INDENT if room < NARROW else INDENT
+        if indent != self._view.indentation():
+            self._view.setIndentation(indent)
+        shown = [column for column in ORDER[1:] if column in self.chosen]
+        is_exact = self.is_exact
+        widths = {column: self._width(column, is_exact) for column in shown}
+        if SHAPE in widths and room - sum(widths.values()) < NAME_ENOUGH:
+            del widths[SHAPE]
+        name = self._put.get(MODULE, self._width(MODULE, is_exact))
+        if not is_exact:
+            whole = {column: self._width(column, True) for column in widths}
+            if name + sum(whole.values()) <= room:
+                is_exact, widths = True, whole
+        widths[MODULE] = max(NAME_LEAST, min(name, room - sum(widths.values())))
+        self._view.cells.is_exact = is_exact
         self._is_fitting = True
+        for column in range(COLUMNS):
+            self._view.setColumnHidden(column, column not in widths)
         for column, width in widths.items():
             self._header.resizeSection(column, width)
         self._is_fitting = False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the view's width, and keep the selection in sight; Qt calls it."""
+        """Follow the view's width; Qt calls it."""
         if event.type() == QEvent.Type.Resize:
             self.fit()
-            self._view.scrollTo(self._view.currentIndex())
         return super().eventFilter(watched, event)
 
-    @property
-    def _room(self) -> int:
-        return self._view.viewport().width()
+    def _width(self, column: int, is_exact: bool) -> int:
+        if column in self._put:
+            return self._put[column]
+        if (column, is_exact) not in self._wishes:
+            self._wishes[column, is_exact] = self._wish(column, is_exact)
+        return self._wishes[column, is_exact]
 
-    def _within_room(self, wishes: Mapping[int, int]) -> dict[int, int]:
-        """Take from each column in proportion to what it can spare."""
-        spare = {
-            column: 0 if column in self._chosen else max(0, wish - LEAST.get(column, wish))
-            for column, wish in wishes.items()
-        }
-        over = MODULE_WISH + sum(wishes.values()) - self._room
-        part = min(1.0, max(0, over) / max(1, sum(spare.values())))
-        # Upwards, so that rounding never gives a pixel too few.
-        return {column: wish - ceil(spare[column] * part) for column, wish in wishes.items()}
+    def _wish(self, column: int, is_exact: bool) -> int:
+        """Return how wide a column would be with all of its texts in sight."""
+        model, cells = self._model, self._view.cells
+        if column == MODULE:
+            return min(NAME_MOST, self._names())
+        title = self._title(column)
+        if column in (SHAPE, OUTPUT_SHAPE):
+            shapes = set(model.rows.figures.outputs())
+            if column == SHAPE:
+                shapes |= {sizes_of(item.row.shape) for item in model.rows.looks.values()}
+            width = _widest(cells.shape_font, set(map(look, shapes)))
+            return max(title, min(SHAPE_MOST, width) + PAD + 1)
+        if column == CLASS:
+            return max(title, min(CLASS_MOST, _widest(cells.name_font, model.texts(CLASS)))) + PAD
+        texts = set(model.texts(column))
+        if column == PARAMETERS and not is_exact:
+            counts = (item.row.parameters for item in model.rows.looks.values())
+            return max(
+                COUNT_LEAST, _widest(cells.count_font, set(map(short_count, counts))) + PAD * 3 // 2
+            )
+        if column == MACS and not is_exact:
+            texts = {short_count(int(text.replace(",", ""))) for text in texts if text}
+        return max(title, _widest(cells.count_font, texts)) + 2 * PAD
 
-    def _wish(self, column: int) -> int:
-        if column in self._chosen:
-            return self._chosen[column]
-        title = self._model.headerData(column, Qt.Orientation.Horizontal)
-        texts = {title, *self._model.texts(column)}
-        padding = BAR_PADDING if column == SHARE else PADDING
-        width = max(map(self._view.fontMetrics().horizontalAdvance, texts)) + padding
-        # The header makes no column narrower than its least.
-        return max(min(width, MOST.get(column, width)), self._header.minimumSectionSize())
+    def _title(self, column: int) -> int:
+        """Return how wide a column's title is."""
+        across = Qt.Orientation.Horizontal
+        font = self._model.headerData(column, across, Qt.ItemDataRole.FontRole)
+        return _widest(font, {str(self._model.headerData(column, across))}) + TITLE_PAD
+
+    def _names(self) -> int:
+        """Return how wide the column of names would be, with all of them in sight."""
+        metrics = QFontMetrics(self._view.cells.name_font)
+        items = self._model.rows.items
+        widths = (
+            (depth + 1) * INDENT + NAME_LEFT + metrics.horizontalAdvance(shortened(label))
+            for depth, label in (_labels(items[0].row, 0) if items else ())
+        )
+        return max(widths, default=0) + PAD
 
     def _on_moved(self, column: int, before: int, now: int) -> None:
-        """Give what a column loses to the one after it, and take from that what it gains."""
-        if self._is_fitting or not before or not now:
-            return  # hidden or shown, not moved
-        after = next((c for c in range(column + 1, COLUMNS) if self._is_shown(c)), None)
-        if after is not None:
-            least = LEAST.get(after, self._header.minimumSectionSize())
-            self._chosen[after] = max(least, self._header.sectionSize(after) - (now - before))
-        if column != MODULE:
-            self._chosen[column] = now
-        self.fit()
+        """Keep a width that a person has chosen."""
+        if not self._is_fitting and before and now:
+            self._put[column] = now
+            self.fit()
 
-    def _is_shown(self, column: int) -> bool:
-        return not self._header.isSectionHidden(column)
+    def _forget(self) -> None:
+        """Have widths measured anew when they are next asked for: other texts are shown."""
+        self._wishes.clear()
+
+
+def _stored_columns() -> frozenset[int]:
+    stored = QSettings().value(COLUMNS_SETTING)
+    if not isinstance(stored, str):
+        return USUAL
+    names = stored.split(",")
+    return frozenset(column for column, name in NAMES.items() if name in names)
+
+
+def _labels(row: TreeRow, depth: int) -> Iterator[tuple[int, str]]:
+    """Yield names with how deep they stand; of equal layers those of the first."""
+    yield depth, row.label
+    if row.is_folded:
+        depth += 1
+        yield depth, row.members[-1].label
+    for child in row.children:
+        yield from _labels(child, depth + 1)
+
+
+def _widest(font: QFont, texts: set[str] | frozenset[str]) -> int:
+    return max(map(QFontMetrics(font).horizontalAdvance, texts), default=0)

@@ -17,6 +17,8 @@ from bertviewer.ui import jobs
 from bertviewer.ui.background.idle_work import IdleWork, Step
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.history import History
+from bertviewer.ui.next_run import NextRun
 from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
@@ -32,16 +34,22 @@ class Workspace(QObject):
 
     The signals say that a part of the state is new; what it is stands in the attributes.
     ``views_wanted``: a run is about to come, or all is there that its views are drawn with.
+    ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
+    that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers.
     """
 
     architecture_changed = Signal()
     formulas_changed = Signal()
     confirmed = Signal()
     devices_changed = Signal()
+    device_chosen = Signal()
     views_wanted = Signal()
     exported = Signal(str)
     saved = Signal(str)
     weights_arrived = Signal()
+    page_wanted = Signal(str)
+    tensor_wanted = Signal(str)
+    statistic_wanted = Signal(str)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +64,9 @@ class Workspace(QObject):
         self.writes_letters_by_others = False  # I as 4·D in counts, a wish that lasts
         self._model: LoadedModel | None = None
         self.selection = Selection(self)
+        self.history = History(self.selection, self)
         self.runs = Runs(self)
+        self.next_run = NextRun(self)
         self.scheduler = Scheduler(worker, self)
         self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
         self._idle_work = IdleWork(self.scheduler, self)
@@ -81,6 +91,11 @@ class Workspace(QObject):
         if self.source is not None:
             self.open(replace(self.source, task=find_task(task)))
 
+    def set_device(self, name: str) -> None:
+        """Run sentences on another device from now on, if it is there."""
+        self.device_wish = name
+        self.device_chosen.emit()
+
     def run_sentence(self, sentence: Sentence, random_weights: bool) -> None:
         """Run a sentence through the open model."""
         if self._model is None:
@@ -90,6 +105,14 @@ class Workspace(QObject):
             jobs.run_sentence_job, self._model, sentence, random_weights, self.device_wish
         )
         self.scheduler.start("run", work, self.show_run, until_drawn=True)
+
+    def run_next(self) -> None:
+        """Run what is typed, unless something is missing."""
+        self._run_typed(self.next_run.sentence)
+
+    def run_cut(self) -> None:
+        """Run as much of what is typed as the model takes, unless something is missing."""
+        self._run_typed(replace(self.next_run.sentence, cut=True))
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run."""
@@ -117,8 +140,14 @@ class Workspace(QObject):
         """Let nothing that is saved from now on replace a file of these models."""
         self.models = tuple(dict.fromkeys((*self.models, *models)))
 
+    def _run_typed(self, sentence: Sentence) -> None:
+        if not self.next_run.lacking:
+            self.run_sentence(sentence, self.next_run.random_weights)
+
     def _on_opened(self, opened: jobs.Opened) -> None:
         self._model = self.requests.model = model = opened.model
+        if self.source is None or replace(self.source, task=model.source.task) != model.source:
+            self.history.forget()  # its places are not this model's
         self.source, self.remote = model.source, model.remote
         self.guard(model.source)
         self._idle_work.hold()
@@ -151,6 +180,7 @@ class Workspace(QObject):
         self.selection.set_tree(opened.tree)
         self.runs.clear()
         self.requests.clear()
+        self.next_run.set_model(model.source, model.architecture)
         self.architecture_changed.emit()
         self.runs.comparison_changed.emit()
         self.runs.run_changed.emit()
@@ -170,6 +200,7 @@ class Workspace(QObject):
         masks = mask_places(run, self.architecture) if self.architecture is not None else ()
         self.selection.set_tokens(len(run.tokens), next(iter((*masks, *words)), 0))
         self.runs.set_run(watched)
+        self.next_run.take_over(run)
         if self.architecture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)

@@ -31,7 +31,7 @@ B = lines(
 
 
 def test_lines_over_one_another() -> None:
-    chart = overlaid(A, B)
+    chart = overlaid(B, A)
     assert [(line.label, line.style, line.color) for line in chart.lines] == [
         ("B · new", "solid", 0),
         ("B · output", "solid", 1),
@@ -47,12 +47,12 @@ def test_lines_over_one_another() -> None:
 
 def test_the_longer_run_gives_the_last_positions() -> None:
     short = lines(Line("output", (1.0,)), ticks="0")
-    assert overlaid(A, short).ticks == ("0", "1", "2")
     assert overlaid(short, A).ticks == ("0", "1", "2")
+    assert overlaid(A, short).ticks == ("0", "1", "2")
 
 
 def test_difference_of_lines() -> None:
-    chart = line_difference(A, B)
+    chart = line_difference(B, A)
     (line,) = chart.lines
     assert line.label == "output"
     assert line.values == (0.5, None, None)  # B has a gap, and then another tick
@@ -61,7 +61,7 @@ def test_difference_of_lines() -> None:
     assert chart.y_title == "std, B − A"
     assert line_difference(A, A).lines[0].values == (0.0, 0.0, 0.0)
     short = lines(Line("output", (1.0,)), ticks="0")
-    assert line_difference(short, A).lines[0].values == (0.0, None, None)
+    assert line_difference(A, short).lines[0].values == (0.0, None, None)
 
 
 def test_the_difference_of_means_is_not_that_of_their_bands() -> None:
@@ -72,9 +72,9 @@ def test_the_difference_of_means_is_not_that_of_their_bands() -> None:
         ))
         for chart in (A, B)
     )  # fmt: skip
-    assert line_difference(a, b).y_title == "mean, B − A"
-    assert line_difference(a, b).table()[0] == ("Layer", "output of all, mean, B − A")
-    header, _ = overlaid(a, b).table()
+    assert line_difference(b, a).y_title == "mean, B − A"
+    assert line_difference(b, a).table()[0] == ("Layer", "output of all, mean, B − A")
+    header, _ = overlaid(b, a).table()
     assert header[2:6] == (
         "B · output of all, mean",
         "B · output of all, mean − std",
@@ -86,9 +86,9 @@ def test_the_difference_of_means_is_not_that_of_their_bands() -> None:
 def test_positions_keep_their_names() -> None:
     named = replace(A, tick_names=("0", "1", "2, after norm"))
     short = replace(lines(Line("output", (1.0,)), ticks="0"), tick_names=("0, after norm",))
-    assert overlaid(named, short).names == ("0, after norm", "1", "2, after norm")
-    assert overlaid(A, B).names == B.ticks
-    assert line_difference(A, named).names == named.tick_names
+    assert overlaid(short, named).names == ("0, after norm", "1", "2, after norm")
+    assert overlaid(B, A).names == B.ticks
+    assert line_difference(named, A).names == named.tick_names
 
 
 def grid(values: list[list[float]], is_signed: bool = False) -> GridChart:
@@ -100,7 +100,7 @@ def grid(values: list[list[float]], is_signed: bool = False) -> GridChart:
 def test_difference_of_aligned_columns() -> None:
     a = grid([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     b = grid([[10.0, 20.0], [40.0, 50.0]])
-    found = grid_difference(a, b, [(0, 1), (2, 0)])
+    found = grid_difference(b, a, [(0, 1), (2, 0)])
     assert found.values.tolist() == [[7.0, 19.0], [34.0, 46.0]]
     assert found.is_signed
     assert found.columns == b.columns
@@ -109,16 +109,16 @@ def test_difference_of_aligned_columns() -> None:
 
 def test_what_has_no_partner_is_nan() -> None:
     a, b = grid([[1.0, 2.0]]), grid([[1.0, 2.0], [3.0, 4.0]])
-    found = grid_difference(a, b, [(1, 0)])
+    found = grid_difference(b, a, [(1, 0)])
     assert str(found.values.tolist()) == "[[-1.0, nan], [nan, nan]]"
-    assert np.isnan(grid_difference(a, b, []).values).all()
+    assert np.isnan(grid_difference(b, a, []).values).all()
 
 
 def test_difference_of_tokens_by_tokens() -> None:
     a = grid([[1.0, 2.0], [3.0, 4.0]])
     b = grid([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 0.0, 8.0]])
     pairs = [(0, 0), (1, 2)]
-    found = grid_difference(a, b, pairs, pairs).values
+    found = grid_difference(b, a, pairs, pairs).values
     assert found[np.ix_([0, 2], [0, 2])].tolist() == [[0.0, 0.0], [0.0, 4.0]]
     assert np.isnan(found[1]).all()
     assert np.isnan(found[:, 1]).all()
@@ -127,25 +127,25 @@ def test_difference_of_tokens_by_tokens() -> None:
 def test_differences_are_taken_in_double_precision() -> None:
     a, b = grid([[1e8]]), grid([[0.1]])
     expected = float(np.float32(0.1)) - 1e8
-    assert grid_difference(a, b, [(0, 0)]).values[0, 0] == expected
+    assert grid_difference(b, a, [(0, 0)]).values[0, 0] == expected
 
 
 def test_grids_side_by_side_have_one_range() -> None:
-    a, b = levelled(grid([[1.0, 2.0]]), grid([[-3.0, float("nan")]]))
+    b, a = levelled(grid([[-3.0, float("nan")]]), grid([[1.0, 2.0]]))
     assert a.levels == b.levels == (-3.0, 2.0)
     assert (a.value_title, b.value_title) == ("A · ‖h‖", "B · ‖h‖")
-    a, b = levelled(grid([[1.0]], is_signed=True), grid([[-3.0]], is_signed=True))
+    b, a = levelled(grid([[-3.0]], is_signed=True), grid([[1.0]], is_signed=True))
     assert a.levels == b.levels == (-3.0, 3.0)
 
 
 def test_grids_without_a_title_get_the_names_of_their_runs() -> None:
     a, b = (replace(grid([[1.0]]), value_title="") for _ in "AB")
-    assert [one.value_title for one in levelled(a, b)] == ["A", "B"]
+    assert [one.value_title for one in levelled(b, a)] == ["B", "A"]
 
 
 def test_ranges_that_are_given_are_kept() -> None:
     a, b = (replace(grid([[0.5]]), levels=levels) for levels in ((0.0, 0.75), (0.25, 1.0)))
-    a, b = levelled(a, b)
+    b, a = levelled(b, a)
     assert a.levels == b.levels == (0.0, 1.0)
 
 
@@ -157,7 +157,7 @@ def heads(values: "list[list[list[float]]]") -> HeadsChart:
 
 
 def test_heads_side_by_side_have_one_range() -> None:
-    a, b = levelled(heads([[[0.25, 0.75]]]), heads([[[0.5, 0.5]]]))
+    b, a = levelled(heads([[[0.5, 0.5]]]), heads([[[0.25, 0.75]]]))
     assert a.levels == b.levels == (0.0, 0.75)
 
 
@@ -165,7 +165,7 @@ def test_difference_of_heads() -> None:
     a = heads([[[0.25, 0.75], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]])
     b = heads([[[0.5, 0.25, 0.25]], [[0.125, 0.125, 0.75]]])
     # A's second query is B's only one, A's first key is B's last one.
-    found = heads_difference(a, b, [(1, 0)], [(0, 2), (1, 0)])
+    found = heads_difference(b, a, [(1, 0)], [(0, 2), (1, 0)])
     assert str(found.values.tolist()) == "[[[0.5, nan, -0.75]], [[-0.875, nan, 0.75]]]"
     assert found.is_signed
     assert found.levels is None
@@ -177,7 +177,7 @@ def test_difference_of_heads() -> None:
 
 def test_difference_of_heads_without_partners() -> None:
     a, b = heads([[[1.0]]]), heads([[[0.5, 0.5]], [[1.0, 0.0]]])
-    assert np.isnan(heads_difference(a, b, [], [(0, 0)]).values).all()
+    assert np.isnan(heads_difference(b, a, [], [(0, 0)]).values).all()
     # A has no second head.
-    found = heads_difference(a, b, [(0, 0)], [(0, 0)]).values
+    found = heads_difference(b, a, [(0, 0)], [(0, 0)]).values
     assert str(found.tolist()) == "[[[-0.5, nan]], [[nan, nan]]]"

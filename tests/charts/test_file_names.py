@@ -25,6 +25,11 @@ def bars(*labels: str) -> HistogramChart:
     ("chart", "title", "name"),
     [
         (lines("encoder.layer: output"), "Layer output", "std-encoder-layer-output.png"),
+        (
+            lines("encoder.layer: output"),
+            "std of each layer's output",
+            "std-of-each-layer-output-encoder.png",
+        ),
         (lines("x: output", "x: attn"), "Layer output, attn", "layer-output-attn-std.png"),
         (lines("[CLS]"), "Layer output · NaN or Inf in layer 3", "layer-output-std-cls.png"),
         (lines("bank (2)", title="Norm"), "Norm ‖h‖", "norm-h-bank-2.png"),

@@ -45,10 +45,10 @@ def test_two_runs_keep_their_means_and_a_difference_has_none() -> None:
         histogram_chart(histogram(part, 3, (0.0, 3.0)), statistics(0.0, 3.0), is_log=True)
         for part in (values, values[1:])
     )
-    both = histograms_overlaid(a, b)
+    both = histograms_overlaid(b, a)
     assert [bars.mean for bars in both.series] == [1.5, 1.5]
     assert both.is_log
-    difference = histogram_difference(a, b)
+    difference = histogram_difference(b, a)
     assert difference.series[0].mean is None
     assert not difference.is_log
 
@@ -61,20 +61,20 @@ MANY = HistogramChart(
 
 
 def test_histograms_over_one_another() -> None:
-    b, a = histograms_overlaid(FEW, MANY).series
+    b, a = histograms_overlaid(MANY, FEW).series
     # Parts of all values, NaN and Inf too: the runs differ in length.
     assert (b.label, b.counts, b.nan_count) == ("B", (0.3, 0.1), 0.4)
     assert (a.label, a.counts) == ("A", (0.25, 0.75))
-    assert histograms_overlaid(FEW, MANY).y_title == "Part of the values"
-    counted = histograms_overlaid(replace(FEW, is_log=True), replace(MANY, is_log=True))
+    assert histograms_overlaid(MANY, FEW).y_title == "Part of the values"
+    counted = histograms_overlaid(replace(MANY, is_log=True), replace(FEW, is_log=True))
     assert [bars.counts for bars in counted.series] == [(30, 10), (1, 3)]
     assert counted.y_title == MANY.y_title
     same = replace(FEW, series=(replace(FEW.series[0], counts=(4, 0)),))
-    assert [bars.counts for bars in histograms_overlaid(FEW, same).series] == [(4, 0), (1, 3)]
+    assert [bars.counts for bars in histograms_overlaid(same, FEW).series] == [(4, 0), (1, 3)]
 
 
 def test_difference_of_histograms_is_of_their_parts() -> None:
-    chart = histogram_difference(FEW, MANY)
+    chart = histogram_difference(MANY, FEW)
     (bars,) = chart.series
     assert bars.counts == pytest.approx((0.3 - 0.25, 0.1 - 0.75))
     assert (bars.nan_count, bars.inf_count) == pytest.approx((0.4, 0.2))

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from tests.fuzz.cases import work_through
+from tests.fuzz.cases import Workers
 from tests.fuzz.targets import TARGETS
 
 
@@ -15,14 +15,15 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     options = parser.parse_args()
     failed = False
-    for name in options.targets or TARGETS:
-        outcome = work_through(name, options.count, options.first)
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(outcome.counts.items()))
-        sys.stdout.write(f"{name}: {kinds}, {len(outcome.broken)} broken\n")
-        for number, what in outcome.broken:
-            sys.stdout.write(f"  case {number}: {what}\n")
-        sys.stdout.flush()
-        failed = failed or bool(outcome.broken)
+    with Workers() as workers:
+        for name in options.targets or TARGETS:
+            outcome = workers.work_through(name, options.count, options.first)
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(outcome.counts.items()))
+            sys.stdout.write(f"{name}: {kinds}, {len(outcome.broken)} broken\n")
+            for number, what in outcome.broken:
+                sys.stdout.write(f"  case {number}: {what}\n")
+            sys.stdout.flush()
+            failed = failed or bool(outcome.broken)
     return int(failed)
 
 

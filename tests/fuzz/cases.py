@@ -1,5 +1,6 @@
-"""Sends cases to workers and collects what went wrong: deaths, hangs and tracebacks."""
+"""Sends cases to a worker and collects what went wrong: deaths, hangs and tracebacks."""
 
+import contextlib
 import queue
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 START_SECONDS = 120
-"""What a worker may take to import torch."""
+"""What a worker may take to import torch and what a target needs."""
 HANG_SECONDS = 120
 """A case that takes longer by the clock hangs; of its own work it may do 5 seconds."""
 
@@ -22,31 +23,58 @@ class Outcome:
     broken: list[tuple[int, str]] = field(default_factory=list)
 
 
-def work_through(name: str, count: int, first: int = 0) -> Outcome:
-    """Try so many cases of a target; a worker that dies is replaced."""
-    outcome = Outcome()
-    number, end = first, first + count
-    while number < end:
-        with _Worker(name, number, end - number) as worker:
-            while number < end:
-                line = worker.line(HANG_SECONDS)
-                if line in ("fine", "refused"):
-                    outcome.counts[line] += 1
-                else:
-                    outcome.broken.append((number, line or worker.end()))
-                number += 1
-                if line is None:
-                    break
-    return outcome
+class Workers:
+    """A worker that lasts from one target to the next, as its start takes longer than many cases.
+
+    One that has died is replaced.
+    """
+
+    def __init__(self) -> None:
+        self._worker: _Worker | None = None
+
+    def __enter__(self) -> "Workers":
+        self._worker = _Worker()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._give_up()
+
+    def work_through(self, name: str, count: int, first: int = 0) -> Outcome:
+        """Try so many cases of a target."""
+        outcome = Outcome()
+        worker: _Worker | None = None
+        for number in range(first, first + count):
+            worker = worker or self._ready_for(name)
+            line = worker.answer(str(number), HANG_SECONDS)
+            if line in ("fine", "refused"):
+                outcome.counts[line] += 1
+            else:
+                outcome.broken.append((number, line or worker.end()))
+            if line is None:
+                self._give_up()
+                worker = None
+        return outcome
+
+    def _ready_for(self, name: str) -> "_Worker":
+        self._worker = self._worker or _Worker()
+        if self._worker.answer(name, START_SECONDS) != "ready":
+            raise RuntimeError(f"the worker did not start: {self._worker.end()}")
+        return self._worker
+
+    def _give_up(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
 
 
 class _Worker:
-    """A process that works through cases, and a thread that reads its lines."""
+    """A process that works through cases, and threads that read what it says."""
 
-    def __init__(self, name: str, first: int, count: int) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.worker", name, str(first), str(count)],
+            [sys.executable, "-m", "tests.fuzz.worker"],
             cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -60,23 +88,26 @@ class _Worker:
         for thread in self._threads:
             thread.start()
         self._hung = False
-        if self.line(START_SECONDS) != "ready":
-            raise RuntimeError(f"the worker did not start: {self.end()}")
 
-    def __enter__(self) -> "_Worker":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._process.kill()
         self._process.wait()
         for thread in self._threads:
             thread.join()
-        for pipe in (self._process.stdout, self._process.stderr):
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None
-            pipe.close()
+            # What a worker that died has not read is lost.
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
 
-    def line(self, seconds: float) -> str | None:
-        """Return its next line; ``None`` if it died or hangs."""
+    def answer(self, question: str, seconds: float) -> str | None:
+        """Return the line that answers another; ``None`` if it died or hangs."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{question}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return None
         try:
             return self._lines.get(timeout=seconds)
         except queue.Empty:
@@ -86,7 +117,7 @@ class _Worker:
     def end(self) -> str:
         """Say how it ended."""
         if self._hung:
-            return f"no answer in {HANG_SECONDS} s"
+            return "no answer in time"
         status = self._process.wait()
         return f"the process died with status {status}: {''.join(self._errors)[-500:]!r}"
 

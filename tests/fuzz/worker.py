@@ -1,4 +1,4 @@
-"""Works through cases in a process of its own, which may die: one line for each case."""
+"""Works through cases in a process of its own, which may die: one line for each that it reads."""
 
 import os
 import resource
@@ -33,24 +33,27 @@ def verdict(name: str, folder: Path) -> str:
 
 
 def main() -> None:
-    """Work through the cases ``first`` to ``first + count``, which the arguments name."""
+    """Answer each line of stdin: a target's name with ``ready``, a case's number with a verdict."""
     lines = _own_stdout()
 
     def say(line: str) -> None:
         lines.write(ascii(line)[1:-1] + "\n")
         lines.flush()
 
-    name, first, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory() as place:
         sound = Path(place) / "sound"
         sound_folder(sound)
-        # Whatever is imported late is imported before the first case is timed.
-        TARGETS[name].use(sound)
-        say("ready")
-        for number in range(first, first + count):
-            damaged_folder(sound, Path(place) / "case", name, number)
-            say(verdict(name, Path(place) / "case"))
+        name = ""
+        for question in map(str.strip, sys.stdin):
+            if question in TARGETS:
+                name = question
+                # Whatever is imported late is imported before the first case is timed.
+                TARGETS[name].use(sound)
+                say("ready")
+            else:
+                damaged_folder(sound, Path(place) / "case", name, int(question))
+                say(verdict(name, Path(place) / "case"))
 
 
 def _own_stdout() -> TextIO:

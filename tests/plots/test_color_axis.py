@@ -22,6 +22,11 @@ def scale(levels: Levels, is_root: bool = True) -> ColorScale:
     return ColorScale(levels, color_table(LIGHT, levels[0] < 0), levels[0] < 0, is_root)
 
 
+def line() -> float:
+    """Return how many pixels two labels are apart at least, in whatever font there is."""
+    return LINE * QFontMetricsF(ColorAxis().font()).height()
+
+
 def labels(levels: Levels, size: float, is_root: bool = True) -> list[tuple[float, str]]:
     axis = ColorAxis()
     axis.show_scale(scale(levels, is_root))
@@ -29,17 +34,17 @@ def labels(levels: Levels, size: float, is_root: bool = True) -> list[tuple[floa
 
 
 @pytest.mark.parametrize(
-    ("levels", "size", "expected"),
+    ("levels", "lines", "expected"),
     [
-        ((0.0, 1.0), 2000, "0.00 0.01 0.03 0.06 0.10 0.20 0.30 0.40 0.50 0.60 0.80 1.00"),
-        ((0.0, 1.0), 100, "0.0 0.2 0.5 1.0"),
-        ((0.0, 0.37), 2000, "0.000 0.003 0.010 0.030 0.050 0.070 0.100 0.200 0.300"),
-        ((-0.04, 0.04), 120, "−0.04 −0.01 0.00 0.01 0.04"),
-        ((0.0, 9e-5), 100, "0 2e−05 5e−05 9e−05"),
+        ((0.0, 1.0), 80, "0.00 0.01 0.03 0.06 0.10 0.20 0.30 0.40 0.50 0.60 0.80 1.00"),
+        ((0.0, 1.0), 4, "0.0 0.2 0.5 1.0"),
+        ((0.0, 0.37), 80, "0.000 0.003 0.010 0.030 0.050 0.070 0.100 0.200 0.300"),
+        ((-0.04, 0.04), 4.8, "−0.04 −0.01 0.00 0.01 0.04"),
+        ((0.0, 9e-5), 4, "0 2e−05 5e−05 9e−05"),
     ],
 )
-def test_labels_at_roots(levels: Levels, size: float, expected: str) -> None:
-    assert " ".join(text for _, text in labels(levels, size)) == expected
+def test_labels_at_roots(levels: Levels, lines: float, expected: str) -> None:
+    assert " ".join(text for _, text in labels(levels, lines * line())) == expected
 
 
 def test_without_roots_they_are_those_of_any_axis() -> None:
@@ -65,8 +70,7 @@ def test_a_label_stands_where_its_value_has_its_colour(
     shades = scale(levels, is_root).shades(values)
     # What the bar has at a label, and what a cell of that value has: the whole shade below.
     assert [part * (SHADES - 1) for part, _ in found] == pytest.approx(shades.tolist(), abs=1.01)
-    line = LINE * QFontMetricsF(ColorAxis().font()).height()
-    assert all(b - a >= 0.999 * line / size for (a, _), (b, _) in pairwise(found))
+    assert all(b - a >= 0.999 * line() / size for (a, _), (b, _) in pairwise(found))
 
 
 @given(
@@ -101,7 +105,7 @@ def test_a_bar_has_both_ends_or_three_labels(
     ],
 )
 def test_labels_of_a_low_bar(levels: Levels, is_root: bool, expected: str) -> None:
-    assert " ".join(text for _, text in labels(levels, 80, is_root)) == expected
+    assert " ".join(text for _, text in labels(levels, 3.18 * line(), is_root)) == expected
 
 
 def test_another_scale_has_other_labels() -> None:

@@ -105,7 +105,7 @@ def test_a_png_is_larger_and_light(show: Show, chart: Chart, words: set[str]) ->
     image = QImage.fromData(export.png(plot))
     assert (image.width(), image.height()) == (2 * SIZE[0], 2 * SIZE[1])
     found = colors_of(image)
-    assert {LIGHT.surface, LIGHT.text} <= found
+    assert {LIGHT.surface, LIGHT.muted} <= found
     assert DARK.surface not in found
     small = QImage.fromData(export.png(plot, scale=1))
     assert (small.width(), small.height()) == SIZE

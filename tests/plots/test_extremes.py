@@ -129,7 +129,7 @@ def test_equal_cells_of_the_largest_double_have_levels() -> None:
 def test_a_difference_of_what_is_not_finite_is_none() -> None:
     a = GridChart(np.array([[inf, -LARGEST, 1.0]]), ("r",), ("a", "b", "c"))
     b = GridChart(np.array([[inf, LARGEST, 3.0]]), ("r",), ("a", "b", "c"))
-    difference = grid_difference(a, b, [(n, n) for n in range(3)]).values[0]
+    difference = grid_difference(b, a, [(n, n) for n in range(3)]).values[0]
     assert np.isfinite(difference).tolist() == [False, False, True]
     assert difference[2] == 2
 

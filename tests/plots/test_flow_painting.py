@@ -10,7 +10,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.flow.drawing import Drawing
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.theme import DARK, LIGHT, Theme
-from bertviewer.plots.flow_painting import paint, pdf_of, text_width
+from bertviewer.plots.flow_page import pdf_of
+from bertviewer.plots.flow_painting import paint, text_width
 from tests.charts.flow import flows
 
 pytestmark = pytest.mark.usefixtures("qtbot")

@@ -25,7 +25,7 @@ def names(plot: LinePlot, shown: LineChart) -> tuple[str, ...]:
 
 
 def test_several_things_in_two_runs_are_named_once(plot: LinePlot) -> None:
-    both = overlaid(chart(BANK, RIVER), chart(BANK, SEA))
+    both = overlaid(chart(BANK, SEA), chart(BANK, RIVER))
     assert names(plot, both) == ("B", "A", "bank", "sea", "river")
     # What is said of a point, and the data to take along, tell both.
     assert [line.label for line in both.lines] == ["B · bank", "B · sea", "A · bank", "A · river"]
@@ -54,7 +54,7 @@ def test_one_run_has_a_name_for_each_line(plot: LinePlot) -> None:
     assert names(plot, chart(BANK, SEA)) == ("bank", "sea")
     assert names(plot, line_difference(chart(BANK, SEA), chart(BANK, SEA))) == ("bank", "sea")
     # Even where no line is A's.
-    assert names(plot, overlaid(chart(), chart(BANK, SEA))) == ("B · bank", "B · sea")
+    assert names(plot, overlaid(chart(BANK, SEA), chart())) == ("B · bank", "B · sea")
 
 
 def test_without_symbols_there_are_none_in_the_legend(plot: LinePlot) -> None:

@@ -127,7 +127,7 @@ def test_a_fine_screen_has_no_thinner_lines(
     png(plot, scale=3)
     assert width() == 2 * coarse
     axis = plot.getPlotItem().getAxis("left")
-    assert axis.pen().widthF() == 2
+    assert axis.tickPen().widthF() == 2
 
 
 @pytest.mark.parametrize("unit", [1e-38, 1e-9, 1e15, 1e37, 1e300])

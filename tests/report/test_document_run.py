@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from bertviewer.charts.theme import LIGHT
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.architecture.architecture import Architecture
@@ -63,7 +64,7 @@ def test_a_second_text_is_set_off_whatever_its_segment(
     assert content is not None
     colors = re.findall(rb"([\d.]+ [\d.]+ [\d.]+) scn", content.get_data())
     fills = [tuple(round(float(x) * 255) for x in color.split()) for color in colors]
-    assert fills.count((0xFB, 0xF0, 0xE6)) == len(tokens) - 6
+    assert fills.count(tuple(bytes.fromhex(LIGHT.fill("feed-forward")[1:]))) == len(tokens) - 6
 
 
 def test_another_statistic(

@@ -3,7 +3,8 @@
 from typing import TypeVar
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QTabWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
+from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.ui.main_window import MainWindow
@@ -18,6 +19,12 @@ def find(parent: QObject, kind: type[T], name: str | None = None) -> T:
     child = children[0]
     assert isinstance(child, kind)
     return child
+
+
+def activate(window: QWidget, qtbot: QtBot) -> None:
+    """Have the keys go to a window, as a person does with a click."""
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
 
 
 def show_tab(window: MainWindow, title: str) -> None:

@@ -1,7 +1,6 @@
 """The program as a process: how it starts, how it ends, what it says without a display."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -203,16 +202,88 @@ def test_no_display_is_one_line(tmp_path: Path, display: dict[str, str]) -> None
     assert done.stdout == ""
 
 
-def test_an_interrupt_ends_the_window(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_closes_the_window_in_order(tmp_path: Path, name: str) -> None:
     code = (
         START
-        + """
+        + f"""
 import os, signal
+from PySide6.QtCore import QSettings
 def hook(window, worker):
-    window.painted.connect(lambda: os.kill(os.getpid(), signal.SIGINT))
+    close = window.closeEvent
+    def closed(event):
+        close(event)
+        print("closed", event.isAccepted())
+    window.closeEvent = closed
+    QSettings().setValue("written", "at the end")
+    window.painted.connect(lambda: os.kill(os.getpid(), signal.{name}))
 sys.argv[1:] = ["demo"]
 sys.exit(app.main())
 """
     )
     done = run_python(code, tmp_path)
-    assert done.returncode == -signal.SIGINT
+    assert done.stdout == "closed True\n"
+    assert done.returncode == 0, done.stderr
+    assert "at the end" in (tmp_path / "bertviewer" / "bertviewer.conf").read_text()
+
+
+def test_a_signal_closes_the_dialog_in_front_too(tmp_path: Path) -> None:
+    code = (
+        START
+        + """
+import os, signal
+def hook(window, worker):
+    def ask():
+        window.opening.choose_hub()
+        QTimer.singleShot(0, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    window.painted.connect(ask)
+sys.argv[1:] = ["bert-base-uncased"]
+sys.exit(app.main())
+"""
+    )
+    done = run_python(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+LOOKS = """
+def hook(window, worker):
+    def look():
+        architecture = window.workspace.architecture
+        name = "none" if architecture is None else architecture.source.name
+        from PySide6.QtWidgets import QLabel, QMessageBox
+        note = window.findChild(QLabel, "welcomeNote")
+        boxes = window.findChildren(QMessageBox)
+        print(name, window.welcome.isVisible(), len(boxes), note.text() if note else "")
+        window.close()
+    def later():
+        if not window.workspace.scheduler.activity:
+            timer.stop()
+            QTimer.singleShot(0, look)
+    timer = QTimer(window, interval=20, timeout=later)
+    window.painted.connect(timer.start)
+sys.argv[1:] = {0}
+sys.exit(app.main())
+"""
+
+
+def look(tmp_path: Path, *arguments: str) -> str:
+    done = run_python(START + LOOKS.format(list(arguments)), tmp_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_start_without_a_name_opens_what_was_open_last(tmp_path: Path) -> None:
+    assert look(tmp_path) == "none True 0"
+    assert look(tmp_path, "bert-large-uncased") == "bert-large-uncased False 0"
+    assert look(tmp_path) == "bert-large-uncased False 0"
+
+
+def test_what_is_gone_or_broken_by_then_is_one_calm_line(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text('{"model_type": "bert", "num_hidden_layers": 1}')
+    assert look(tmp_path, str(file)) == f"{file} False 0"
+    file.write_text("[")
+    said = look(tmp_path)
+    assert said.startswith(f"none True 0 {file}: ")
+    file.unlink()
+    assert look(tmp_path) == f"none True 0 {file}, which was open last, is not there any more."

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import QPushButton, QTableView, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QTableView, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 from torch import nn
 
@@ -16,16 +16,14 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.main_window import MainWindow
-from tests.ui.finding import find
-
-FORMULA = 1
+from tests.ui.finding import find, show_tab
 
 
 @pytest.fixture
 def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
     """Return the window with the demo, a run, and the formula of a layer in sight."""
     window = demo_window
-    find(window, QTabWidget, "detailTabs").setCurrentIndex(FORMULA)
+    show_tab(window, "Formula")
     window.workspace.selection.select("encoder.layer.2")
     window.set_sentence("a test sentence", None)
     window.run()
@@ -68,7 +66,7 @@ def shown(window: MainWindow, kind: type[QWidget], name: str) -> bool:
 
 
 def test_before_a_run_there_is_nothing_to_check(demo_window: MainWindow) -> None:
-    find(demo_window, QTabWidget, "detailTabs").setCurrentIndex(FORMULA)
+    show_tab(demo_window, "Formula")
     assert not inside(demo_window, QPushButton, "checkButton").isEnabled()
     assert not shown(demo_window, QTableView, "checkTable")
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QTableView, QTabWidget
+from PySide6.QtWidgets import QTableView
 
 from bertviewer.ui.configuration_tab import MOST_LINES, WIDE
 from bertviewer.ui.main_window import MainWindow
-from tests.ui.finding import find
+from tests.ui.finding import find, show_tab
 
 
 def test_long_values_have_a_tip_that_stays_on_the_screen(demo_window: MainWindow) -> None:
@@ -16,7 +16,7 @@ def test_long_values_have_a_tip_that_stays_on_the_screen(demo_window: MainWindow
     labels = {str(number): f"<b>label</b> {number}" for number in range(500)}
     config = {"id2label": labels, "hidden_size": 384, "name": "a <i>model</i>"}
     workspace.architecture = replace(workspace.architecture, config=config)
-    find(demo_window, QTabWidget, "detailTabs").setCurrentIndex(3)
+    show_tab(demo_window, "Configuration")
     model = find(demo_window, QTableView, "configurationTable").model()
     rows = {model.index(row, 0).data(): row for row in range(model.rowCount())}
     assert list(rows) == list(config)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from bertviewer.ui.facts import FactGroup, FactsView
@@ -81,11 +81,17 @@ def test_widgets_are_exchanged_with_their_lines(view: FactsView) -> None:
         assert [button.text() for button in view.findChildren(QPushButton)] == [name]
 
 
-def test_the_view_stays_where_it_was_scrolled_to(view: FactsView) -> None:
+def test_the_page_stays_where_it_was_scrolled_to(qtbot: QtBot) -> None:
+    view, area = FactsView(), QScrollArea()
+    qtbot.addWidget(area)
+    area.setWidgetResizable(True)
+    area.setWidget(view)
+    area.resize(300, 200)
+    area.show()
     many = FactGroup("Many", [(str(n), "a fact") for n in range(40)])
     view.show_groups([many, CONFIGURATION])
     QApplication.processEvents()
-    view.verticalScrollBar().setValue(200)
+    area.verticalScrollBar().setValue(200)
     view.show_groups([many, RUN, CONFIGURATION])
     QApplication.processEvents()
-    assert view.verticalScrollBar().value() == 200
+    assert area.verticalScrollBar().value() == 200

@@ -1,4 +1,4 @@
-"""The README's two journeys are ways that the program goes, call by call."""
+"""The README's journeys are ways that the program goes, call by call."""
 
 import re
 import sys
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 import bertviewer
+from bertviewer import app
 from bertviewer.core.cache import models
 from bertviewer.core.cache.store import Store
 from bertviewer.core.system.resources import resources_folder
@@ -25,6 +26,7 @@ from tests.ui.finding import find, is_drawn
 PACKAGE = Path(bertviewer.__file__).parent
 README = PACKAGE.parent / "README.md"
 NAME_TO_TREE, SENTENCE_TO_PLOT = "From a name to the tree", "From a sentence to a plot"
+PASS_TO_DRAWING = "From a forward pass to a drawing"
 
 Step = tuple[str, str]  # a file of the package, and the qualified name of a function in it
 
@@ -102,5 +104,18 @@ def test_a_sentence_becomes_a_plot(calls: tuple[MainWindow, list[Step]], qtbot: 
     button.click()
     qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
     steps = journey(SENTENCE_TO_PLOT)
+    assert len(steps) > 10
+    assert first_missing(steps, found) is None
+
+
+def test_a_forward_pass_becomes_a_drawing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(models.NO_CACHE, "1")
+    found: list[Step] = []
+    with noted(found):
+        assert app.main(["flow", "demo", "encoder.layer.0", "--format", "svg"]) == 0
+    assert capsys.readouterr().out.startswith("<svg")
+    steps = journey(PASS_TO_DRAWING)
     assert len(steps) > 10
     assert first_missing(steps, found) is None

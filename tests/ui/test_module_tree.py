@@ -1,5 +1,6 @@
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QGuiApplication
 from pytestqt.modeltest import ModelTester
 
 from bertviewer.core.activations.activation_run import Sentence
@@ -8,6 +9,7 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.plots.fonts import weighted
 from bertviewer.ui.module_tree import (
     COLUMNS,
     OUTPUT_SHAPE,
@@ -155,5 +157,5 @@ def test_a_table_of_texts_is_a_sound_model(qtmodeltester: ModelTester) -> None:
     model = TableModel((Column("Key"), Column("Value", is_number=True)))
     model.set_rows([Row(("a", "1")), Row(("b", "2"), is_bold=True)])
     qtmodeltester.check(model)
-    assert model.index(1, 0).data(Qt.ItemDataRole.FontRole).bold()
+    assert model.index(1, 0).data(Qt.ItemDataRole.FontRole) == weighted(QGuiApplication.font())
     assert model.index(0, 0).data(Qt.ItemDataRole.FontRole) is None

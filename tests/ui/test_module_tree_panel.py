@@ -1,14 +1,17 @@
 """The tree with its filter: what is open, what is selected, and what stays as it was."""
 
 import pytest
-from PySide6.QtCore import QModelIndex
-from PySide6.QtWidgets import QLineEdit, QTreeView
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QHeaderView, QLabel, QLineEdit, QMenu, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.folding import fold
 from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.module_tree import CLASS, ModuleTreeModel
+from bertviewer.ui.module_tree import ModuleTreeModel
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
+from bertviewer.ui.tree_cells import PARAMETERS
+from bertviewer.ui.tree_filter import parse_filter
 from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find
@@ -56,6 +59,22 @@ def filter_by(panel: ModuleTreePanel, qtbot: QtBot, text: str) -> None:
     view = find(panel, QTreeView, "moduleTree")
     with qtbot.waitSignal(view.model().modelReset):
         find(panel, QLineEdit, "treeFilter").setText(text)
+
+
+def press(
+    panel: ModuleTreePanel,
+    qtbot: QtBot,
+    key: Qt.Key,
+    modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier,
+) -> None:
+    """Press a key in the filter's field."""
+    qtbot.keyClick(find(panel, QLineEdit, "treeFilter"), key, modifier)
+
+
+def said(panel: ModuleTreePanel) -> str:
+    """Return what is said of the filter, nothing where that is out of sight."""
+    label = find(panel, QLabel, "treeFilterCount")
+    return label.text() if label.isVisible() else ""
 
 
 def selected(panel: ModuleTreePanel) -> str | None:
@@ -110,15 +129,183 @@ def test_a_filter_selects_nothing_by_itself(
     assert chosen == []
 
 
-def test_columns_stay_as_wide_as_they_were_put(panel: ModuleTreePanel, qtbot: QtBot) -> None:
-    view = find(panel, QTreeView, "moduleTree")
-
-    def widths() -> list[int]:
-        return [view.columnWidth(column) for column in range(CLASS, view.model().columnCount())]
-
-    view.header().resizeSection(CLASS, view.columnWidth(CLASS) - 20)
-    before = widths()
+def test_hits_are_counted_and_what_was_not_understood_is_said(
+    panel: ModuleTreePanel, qtbot: QtBot
+) -> None:
+    count = len(plain("bert-base-uncased").modules)
+    assert said(panel) == ""
     filter_by(panel, qtbot, "query")
-    assert widths() == before
+    assert said(panel) == f"12 of {count} modules"
+    filter_by(panel, qtbot, "class:Linear layer:3-4 -name=dense")
+    assert said(panel) == f"6 of {count} modules"
+    assert [key for key in in_sight(panel) if key.endswith("value")] == [
+        "encoder.layer.3.attention.self.value",
+        "encoder.layer.4.attention.self.value",
+    ]
+    filter_by(panel, qtbot, "zzz")
+    assert said(panel) == "Nothing fits"
+    filter_by(panel, qtbot, "query params>")
+    unclear = "params> is not understood; write for example params>1M"
+    assert said(panel) == f"{unclear} · 12 of {count} modules"
+    filter_by(panel, qtbot, "params>")
+    assert said(panel) == unclear
+    filter_by(panel, qtbot, "pooler")
     filter_by(panel, qtbot, "")
-    assert widths() == before
+    assert said(panel) == ""
+
+
+def test_the_view_shows_the_first_hit(
+    panel: ModuleTreePanel, workspace: Workspace, qtbot: QtBot
+) -> None:
+    workspace.selection.select("encoder.layer.11.attention.self.query")
+    filter_by(panel, qtbot, "attention")
+    view = find(panel, QTreeView, "moduleTree")
+    model = view.model()
+    assert isinstance(model, ModuleTreeModel)
+    first = view.visualRect(model.index_of("encoder.layer.0.attention"))
+    assert view.viewport().rect().contains(first)
+    assert selected(panel) == "encoder.layer.11.attention.self.query"
+
+
+def test_keys_walk_from_hit_to_hit(
+    panel: ModuleTreePanel, workspace: Workspace, qtbot: QtBot
+) -> None:
+    field = find(panel, QLineEdit, "treeFilter")
+    # Enter does not wait until the fingers rest.
+    field.setText("class:BertSelfAttention")
+    steps = [
+        (Qt.Key.Key_Return, Qt.KeyboardModifier.NoModifier, 0),
+        (Qt.Key.Key_Return, Qt.KeyboardModifier.NoModifier, 1),
+        (Qt.Key.Key_F3, Qt.KeyboardModifier.NoModifier, 2),
+        (Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier, 1),
+        (Qt.Key.Key_F3, Qt.KeyboardModifier.ShiftModifier, 0),
+        (Qt.Key.Key_F3, Qt.KeyboardModifier.ShiftModifier, 11),
+        (Qt.Key.Key_F3, Qt.KeyboardModifier.NoModifier, 0),
+    ]
+    panel.activateWindow()
+    field.setFocus()
+    qtbot.waitUntil(field.hasFocus)
+    for key, modifier, layer in steps:
+        press(panel, qtbot, key, modifier)
+        assert workspace.selection.row is not None
+        assert workspace.selection.row.key == f"encoder.layer.{layer}.attention.self"
+        assert said(panel) == f"Hit {layer + 1} of 12"
+        assert field.hasFocus()
+
+
+def test_escape_clears_the_filter_and_gives_the_keys_back(
+    panel: ModuleTreePanel, qtbot: QtBot
+) -> None:
+    before = in_sight(panel)
+    panel.activateWindow()
+    field, view = find(panel, QLineEdit, "treeFilter"), find(panel, QTreeView, "moduleTree")
+    field.setFocus()
+    filter_by(panel, qtbot, "pooler")
+    press(panel, qtbot, Qt.Key.Key_Escape)
+    assert field.text() == ""
+    assert in_sight(panel) == before
+    qtbot.waitUntil(view.hasFocus)
+
+
+def test_the_arrow_down_goes_on_into_the_tree(panel: ModuleTreePanel, qtbot: QtBot) -> None:
+    panel.activateWindow()
+    view = find(panel, QTreeView, "moduleTree")
+    filter_by(panel, qtbot, "name=pooler")
+    press(panel, qtbot, Qt.Key.Key_Down)
+    qtbot.waitUntil(view.hasFocus)
+    assert selected(panel) == "pooler"
+
+
+def test_rows_that_were_open_before_a_filter_are_open_again(
+    panel: ModuleTreePanel, qtbot: QtBot
+) -> None:
+    view = find(panel, QTreeView, "moduleTree")
+    model = view.model()
+    assert isinstance(model, ModuleTreeModel)
+    view.expand(model.index_of("encoder.layer[0–11]"))
+    view.expand(model.index_of("encoder.layer.7"))
+    view.collapse(model.index_of("embeddings"))
+    before = in_sight(panel)
+    filter_by(panel, qtbot, "query")
+    filter_by(panel, qtbot, "pooler")
+    filter_by(panel, qtbot, "")
+    assert in_sight(panel) == before
+
+
+def test_an_example_is_added_to_what_is_typed(panel: ModuleTreePanel) -> None:
+    field = find(panel, QLineEdit, "treeFilter")
+    menu = find(panel, QMenu, "treeFilterExamples")
+    field.setText("query")
+    (example,) = [action for action in menu.actions() if action.text().startswith("layer:3-5")]
+    example.trigger()
+    assert field.text() == "query layer:3-5"
+    # All that is offered is understood.
+    for action in menu.actions():
+        assert parse_filter(action.text().partition("\t")[0]).unclear == ""
+
+
+def test_enter_opens_a_module(panel: ModuleTreePanel, qtbot: QtBot) -> None:
+    view = find(panel, QTreeView, "moduleTree")
+    with qtbot.waitSignal(panel.opened) as opened:
+        qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert opened.args == [""]
+
+
+def test_a_row_has_a_menu(panel: ModuleTreePanel, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The offscreen platform has no menus that come up.
+    monkeypatch.setattr(QMenu, "popup", lambda *_: None)
+    view = find(panel, QTreeView, "moduleTree")
+    model = view.model()
+    assert isinstance(model, ModuleTreeModel)
+    index = model.index_of("embeddings.word_embeddings")
+
+    def choose(name: str) -> None:
+        view.customContextMenuRequested.emit(view.visualRect(index).center())
+        menu = find(panel, QMenu, "treeMenu")
+        find(menu, QAction, name).trigger()
+        menu.setParent(None)
+
+    choose("copyPath")
+    assert QGuiApplication.clipboard().text() == "embeddings.word_embeddings"
+    choose("copyCount")
+    assert QGuiApplication.clipboard().text() == "23440896"
+    choose("collapseAll")
+    assert in_sight(panel) == ["", "embeddings", "encoder", "pooler"]
+    index = model.index_of("encoder")
+    choose("expandBelow")
+    assert "encoder.layer.11.output.LayerNorm" in in_sight(panel)
+    assert "pooler.dense" not in in_sight(panel)
+
+
+def test_a_title_orders_siblings_and_the_third_click_restores_the_model(
+    panel: ModuleTreePanel,
+) -> None:
+    header = find(panel, QHeaderView, "treeHeader")
+    before = in_sight(panel)
+    children = ["embeddings", "encoder", "pooler"]
+
+    def top() -> list[str]:
+        return [key for key in in_sight(panel) if key in children]
+
+    assert header.sectionsClickable()
+    header.sectionClicked.emit(PARAMETERS)
+    assert top() == ["encoder", "embeddings", "pooler"]
+    assert sorted(in_sight(panel)) == sorted(before)  # what was open stays open
+    header.sectionClicked.emit(PARAMETERS)
+    assert top() == ["pooler", "embeddings", "encoder"]
+    assert header.isSortIndicatorShown()
+    header.sectionClicked.emit(PARAMETERS)
+    assert in_sight(panel) == before
+    assert not header.isSortIndicatorShown()
+
+
+def test_the_heading_counts(workspace: Workspace, qtbot: QtBot) -> None:
+    panel = ModuleTreePanel(workspace)
+    qtbot.addWidget(panel)
+    architecture = plain("bert-base-uncased")
+    workspace.architecture = architecture
+    workspace.selection.set_tree(fold(architecture))
+    workspace.architecture_changed.emit()
+    assert find(panel, QLabel, "treeCounts").text() == (
+        f"{architecture.tensor_count} tensors · {len(architecture.modules)} modules"
+    )

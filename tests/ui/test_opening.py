@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,14 @@ from bertviewer.core.errors import NOT_REGULAR
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.recent import REMEMBERED, SETTING, recent_names, remember
+from bertviewer.ui.recent import (
+    REMEMBERED,
+    SETTING,
+    TIMES_SETTING,
+    opened_at,
+    recent_names,
+    remember,
+)
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 
@@ -81,6 +89,7 @@ def test_without_a_tokenizer_run_is_off_and_says_why(
     window: MainWindow, folder: Path, wait: Wait
 ) -> None:
     button = find(window, QPushButton, "runButton")
+    window.set_sentence("the cat", None)
     assert drop(window, folder.as_uri())
     wait(folder)
     assert button.isEnabled()
@@ -221,3 +230,18 @@ def test_a_name_that_settings_cannot_hold(tmp_path: Path) -> None:
 def test_settings_may_hold_anything(stored: object) -> None:
     QSettings().setValue(SETTING, stored)
     assert [name for name in recent_names() if name not in ("3", "5")] == []
+
+
+def test_when_a_model_was_opened_last_is_known(folder: Path) -> None:
+    before = datetime.now()
+    remember(parse_source(str(folder)))
+    when = opened_at(str(folder))
+    assert when is not None
+    assert before <= when <= datetime.now()
+    assert opened_at("/another") is None
+
+
+@pytest.mark.parametrize("stored", ["", "[", "[1]", '{"/x": "y"}', '{"/x": 1e300}', "[" * 100_000])
+def test_stored_times_may_be_anything(stored: str) -> None:
+    QSettings().setValue(TIMES_SETTING, stored)
+    assert opened_at("/x") is None

@@ -18,11 +18,11 @@ from pytestqt.qtbot import QtBot
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import jobs
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.overview_tab import OverviewTab
 from bertviewer.ui.sentence_bar import SentenceBar
 from tests.patient_bot import PATIENCE
-from tests.ui.finding import find, last_run
+from tests.ui.finding import bring_view, find, last_run
 
 LONG = "word " * 500
 
@@ -125,7 +125,7 @@ def test_the_overview_writes_a_minus_as_the_charts_do(
     demo_window.set_sentence("a test", None)
     demo_window.run()
     idle(demo_window, worker, qtbot)
-    texts = [label.text() for label in find(demo_window, OverviewTab).findChildren(QLabel)]
+    texts = [label.text() for label in find(demo_window, Inspector).findChildren(QLabel)]
     lowest = texts[texts.index("min") + 1]
     assert lowest.startswith("−")
     assert float(lowest.replace("−", "-")) < 0
@@ -165,6 +165,7 @@ def test_tokens_are_listed_with_ids_and_segments(
     window.set_sentence("a test", "a sentence")
     window.run()
     idle(window, worker, qtbot)
+    bring_view(window, "Tokens")
     model = find(window, QTableView, "tokenTable").model()
     rows = [[model.index(r, c).data() for c in range(4)] for r in range(model.rowCount())]
     assert rows == [
@@ -200,6 +201,7 @@ def test_a_key_in_the_table_of_the_run_before_selects_no_token_that_is_gone(
     window.set_sentence("word " * 40, None)
     window.run()
     idle(window, worker, qtbot)
+    bring_view(window, "Tokens")
     table = find(window, QTableView, "tokenTable")
     # The run is there, and the table is drawn in a later turn of the event loop.
     workspace.runs.run_changed.connect(lambda: table.selectRow(30))

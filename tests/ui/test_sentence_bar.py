@@ -1,11 +1,26 @@
 """What is typed, and whether it can be run."""
 
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QProgressBar, QPushButton
+import threading
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QLineEdit,
+    QMessageBox,
+    QProgressBar,
+    QPushButton,
+    QToolButton,
+)
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui import jobs
 from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run_button import RunButton
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run
 
@@ -19,6 +34,9 @@ def test_without_weights_that_is_said_first(window: MainWindow, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: not workspace.scheduler.activity, timeout=OPEN_TIMEOUT)
     assert button.toolTip() == "This model has no weights. Choose random weights to run it."
     find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
+    assert not button.isEnabled()
+    assert button.toolTip() == "Type a sentence first."
+    window.set_sentence("a test", None)
     assert button.isEnabled()
     assert button.toolTip() == "Run the sentence (Enter)"
 
@@ -43,3 +61,109 @@ def test_typing_during_a_run_leaves_its_progress(demo_window: MainWindow, qtbot:
     assert not find(window, QPushButton, "runButton").isEnabled()
     qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
     assert find(window, QPushButton, "runButton").isEnabled()
+
+
+def test_the_second_sentence_has_a_field_when_there_is_one(
+    demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    window = demo_window
+    add, pair = find(window, QToolButton, "addPair"), find(window, QLineEdit, "pairEdit")
+    assert (add.isVisible(), pair.isVisible()) == (True, False)
+    qtbot.mouseClick(add, Qt.MouseButton.LeftButton)
+    assert (add.isVisible(), pair.isVisible()) == (False, True)
+    qtbot.waitUntil(pair.hasFocus)
+    qtbot.keyClicks(pair, "b")
+    qtbot.mouseClick(find(window, QToolButton, "dropPair"), Qt.MouseButton.LeftButton)
+    assert (add.isVisible(), pair.isVisible(), pair.text()) == (True, False, "")
+    window.set_sentence("a", "b")
+    assert pair.isVisible()
+    window.set_sentence("a", None)
+    assert not pair.isVisible()
+    # Whoever knows the field may write into it.
+    pair.setText("b")
+    assert pair.isVisible()
+    assert window.workspace.next_run.sentence == Sentence("a", "b")
+
+
+def test_cancel_stands_in_place_of_run_and_the_focus_stays(
+    demo_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+    run_sentence = jobs.run_sentence_job
+
+    def wait_and_run(*arguments: Any) -> Any:
+        assert goes_on.wait(OPEN_TIMEOUT / 1000)
+        return run_sentence(*arguments)
+
+    monkeypatch.setattr(jobs, "run_sentence_job", wait_and_run)
+    window = demo_window
+    button, cancel = (find(window, QPushButton, name) for name in ("runButton", "cancelButton"))
+    window.set_sentence("a test", None)
+    assert (button.isVisible(), cancel.isVisible(), cancel.isEnabled()) == (True, False, False)
+    button.setFocus()
+    qtbot.waitUntil(button.hasFocus)
+    place = button.mapTo(window, button.rect().topLeft())
+    qtbot.keyClick(button, Qt.Key.Key_Space)
+    assert (button.isVisible(), cancel.isVisible(), cancel.isEnabled()) == (False, True, True)
+    assert cancel.hasFocus()
+    assert cancel.mapTo(window, cancel.rect().topLeft()) == place
+    goes_on.set()
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
+    assert (button.isVisible(), cancel.isVisible()) == (True, False)
+    assert button.hasFocus()
+
+
+@pytest.mark.qt_log_ignore("does not support")  # the tip comes up in a window of its own
+def test_enter_in_an_empty_field_does_nothing(demo_window: MainWindow, qtbot: QtBot) -> None:
+    edit = find(demo_window, QLineEdit, "sentenceEdit")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    demo_window.run()
+    assert demo_window.workspace.scheduler.activity == ""
+    assert not demo_window.findChildren(QMessageBox)
+    assert find(demo_window, QPushButton, "runButton").toolTip() == "Type a sentence first."
+
+
+def test_arrow_keys_go_through_the_sentences_before(demo_window: MainWindow, qtbot: QtBot) -> None:
+    history = demo_window.workspace.next_run.history
+    history.set_entries((Sentence("one"), Sentence("two", "a pair")))
+    edit, pair = (find(demo_window, QLineEdit, name) for name in ("sentenceEdit", "pairEdit"))
+    qtbot.keyClicks(edit, "half")
+    found = []
+    for key in (Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Down):
+        qtbot.keyClick(edit, key)
+        found.append((edit.text(), pair.text()))
+    assert found == [("two", "a pair"), ("one", ""), ("two", "a pair"), ("half", "")]
+
+
+def test_a_run_is_remembered(demo_window: MainWindow, qtbot: QtBot) -> None:
+    demo_window.set_sentence("a test", None)
+    demo_window.run()
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
+    assert demo_window.workspace.next_run.history.entries == (Sentence("a test"),)
+    menu = find(demo_window, RunButton).menu()
+    (action,) = [action for action in menu.actions() if action.text() == "a test"]
+    demo_window.set_sentence("another", None)
+    action.trigger()
+    assert find(demo_window, QLineEdit, "sentenceEdit").text() == "a test"
+
+
+def test_the_menu_of_run_has_its_choices(demo_window: MainWindow, qtbot: QtBot) -> None:
+    button = find(demo_window, RunButton)
+
+    def able(name: str) -> bool:
+        return find(button.menu(), QAction, name).isEnabled()
+
+    # A trained model has no choice of weights.
+    assert find(button.menu(), QAction, "trainedWeights").isChecked()
+    assert not able("randomWeights")
+    assert not able("keepChoice")
+    demo_window.set_sentence("a test", None)
+    find(button.menu(), QAction, "runAgain").trigger()
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
+    find(button.menu(), QAction, "keepChoice").trigger()
+    assert demo_window.workspace.runs.watched_a is demo_window.workspace.runs.watched
+    assert not able("keepChoice")
+    chosen: list[str] = []
+    button.device_chosen.connect(chosen.append)
+    find(button.menu(), QAction, "device-cpu").trigger()
+    assert chosen == ["cpu"]

@@ -15,11 +15,10 @@ from bertviewer.core.activations.activation_run import Sentence, Token
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.source.demo import demo_folder
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
-from bertviewer.ui.background.draw_queue import DrawQueue
 from bertviewer.ui.look.appearance import APPEARANCES, WARNING, apply_appearance
 from bertviewer.ui.runs import Runs
 from bertviewer.ui.selection import Selection
-from bertviewer.ui.token_rows import ID, JOIN_ROLE, NUMBER, TOKEN, TokenRows
+from bertviewer.ui.token_rows import ID, JOIN_ROLE, NUMBER, SEGMENT, TOKEN, TokenRows
 from bertviewer.ui.token_table import INDENT, TICK, TokenTable
 from bertviewer.ui.watched_run import WatchedRun
 from tests.core.analysis.runs import run_of
@@ -27,13 +26,6 @@ from tests.ui.finding import find
 
 S1 = Sentence("this is a 12212121 test sentence")
 Role = Qt.ItemDataRole
-
-
-class AtOnce(DrawQueue):
-    """Does not wait for the event loop."""
-
-    def later(self, work: Callable[[], None]) -> None:
-        work()
 
 
 class Selected(Selection):
@@ -59,7 +51,8 @@ Make = Callable[[], tuple[Selected, TokenTable, QTableView]]
 def make(qtbot: QtBot) -> Make:
     def make() -> tuple[Selected, TokenTable, QTableView]:
         selected = Selected()
-        panel = TokenTable(selected, selected.runs, AtOnce(selected))
+        panel = TokenTable(selected)
+        selected.runs.run_changed.connect(lambda: panel.show_run(selected.runs.run))
         panel.resize(260, 300)
         qtbot.addWidget(panel)
         return selected, panel, find(panel, QTableView, "tokenTable")
@@ -179,6 +172,13 @@ class TestTable:
         qtbot.keyClick(table, Qt.Key.Key_Up)
         assert heard == [4, 5, 39, 38]
         assert len(table.selectionModel().selectedRows()) == 1
+
+    def test_a_column_of_nothing_but_zeros_is_left_out(self, make: Make) -> None:
+        selected, _, table = make()
+        selected.set_run(self.TOKENS)
+        assert table.isColumnHidden(SEGMENT)
+        selected.set_run([*self.TOKENS, Token(1, "second", 1, 40)])
+        assert not table.isColumnHidden(SEGMENT)
 
     def test_a_token_that_the_run_lacks_selects_nothing(self, make: Make) -> None:
         selected, _, table = make()

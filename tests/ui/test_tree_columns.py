@@ -1,181 +1,172 @@
-"""All columns of the module tree are in sight, and stay where a person puts them."""
+"""The columns of the module tree: numbers are whole, names give way, and choices are remembered."""
 
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import QHeaderView, QTreeView
+from PySide6.QtGui import QFontMetrics
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.folding import fold
+from bertviewer.core.text.numerals import short_count
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.module_tree import (
+from bertviewer.ui.module_tree import ModuleTreeModel
+from bertviewer.ui.tree_cells import (
     CLASS,
     COLUMNS,
+    MACS,
     MODULE,
     OUTPUT_SHAPE,
     PARAMETERS,
     SHAPE,
     SHARE,
-    ModuleTreeModel,
 )
-from bertviewer.ui.tree_columns import (
-    BAR_PADDING,
-    LEAST,
-    MODULE_LEAST,
-    MODULE_WISH,
-    MOST,
-    PADDING,
-    TreeColumns,
-)
-from tests.core.opened import plain
+from bertviewer.ui.tree_columns import NAME_LEAST, NAME_MOST, TreeColumns
+from bertviewer.ui.tree_view import ModuleTreeView
+from tests.core.opened import derived
 from tests.ui.finding import find, is_drawn
 
 
 @pytest.fixture
-def view(qtbot: QtBot) -> QTreeView:
-    """Return BERT base, with a column for the shapes of a run."""
-    view, model = QTreeView(), ModuleTreeModel()
+def view(qtbot: QtBot) -> ModuleTreeView:
+    return make_view(qtbot)
+
+
+def make_view(qtbot: QtBot) -> ModuleTreeView:
+    """Return a view of BERT base, with its columns."""
+    architecture = derived("bert-base-uncased")
+    model = ModuleTreeModel()
+    view = ModuleTreeView(model)
     model.setParent(view)
-    view.setModel(model)
     columns = TreeColumns(view, model)
-    model.set_tree(fold(plain("bert-base-uncased")))
-    columns.fit()
+    columns.setObjectName("columns")
+    model.set_tree(fold(architecture), architecture)
     qtbot.addWidget(view)
     view.show()
-    resize(view, wish(view) + 100)
+    resize(view, 330)
+    columns.fit()
     return view
 
 
-def resize(view: QTreeView, width: int) -> None:
+def resize(view: ModuleTreeView, width: int) -> None:
     """Give the columns so many pixels."""
     view.resize(width + view.width() - view.viewport().width(), 400)
     assert view.viewport().width() == width
 
 
-def wishes(view: QTreeView) -> dict[int, int]:
-    """Return how wide each column beside the modules' names would be, in the view's font."""
-    width, header = view.fontMetrics().horizontalAdvance, view.header()
-    found = {}
-    for column in range(MODULE + 1, COLUMNS):
-        if view.isColumnHidden(column):
-            continue
-        title = str(view.model().headerData(column, Qt.Orientation.Horizontal))
-        text = max(width(title), needed(view, column))
-        text += BAR_PADDING if column == SHARE else PADDING
-        found[column] = max(header.minimumSectionSize(), min(text, MOST.get(column, text)))
-    return found
+def columns_of(view: ModuleTreeView) -> TreeColumns:
+    return find(view, TreeColumns, "columns")
 
 
-def wish(view: QTreeView) -> int:
-    """Return the width in which no column gives way."""
-    return MODULE_WISH + sum(wishes(view).values())
+def tree_model(view: ModuleTreeView) -> ModuleTreeModel:
+    model = view.model()
+    assert isinstance(model, ModuleTreeModel)
+    return model
 
 
-def least(view: QTreeView) -> int:
-    """Return the width below which something has to be out of sight."""
-    shrunk = (min(width, LEAST.get(column, width)) for column, width in wishes(view).items())
-    return MODULE_LEAST + sum(shrunk)
+def shown(view: ModuleTreeView) -> set[int]:
+    return {column for column in range(COLUMNS) if not view.isColumnHidden(column)}
 
 
-def widths(view: QTreeView) -> list[int]:
+def widths(view: ModuleTreeView) -> list[int]:
     return [view.header().sectionSize(column) for column in range(COLUMNS)]
 
 
-def needed(view: QTreeView, column: int) -> int:
-    """The widest text of a column."""
-    model = view.model()
-    assert isinstance(model, ModuleTreeModel)
-    return max(map(view.fontMetrics().horizontalAdvance, model.texts(column)), default=0)
+def has_room_for_counts(view: ModuleTreeView) -> bool:
+    """Whether every count, as it is drawn, is narrower than its column."""
+    model, metrics = tree_model(view), QFontMetrics(view.cells.count_font)
+    counts = (item.row.parameters for item in model.rows.items)
+    texts = {f"{count:,}" if view.cells.is_exact else short_count(count) for count in counts}
+    return max(map(metrics.horizontalAdvance, texts)) < widths(view)[PARAMETERS]
 
 
-@pytest.mark.parametrize("more", [0, 40, 140, 320, 900])
-def test_nothing_is_out_of_sight(view: QTreeView, more: int) -> None:
-    resize(view, least(view) + more)
+@pytest.mark.parametrize("width", [200, 330, 500, 745, 1200])
+def test_nothing_is_out_of_sight_and_no_number_is_cut(view: ModuleTreeView, width: int) -> None:
+    resize(view, width)
     assert view.horizontalScrollBar().maximum() == 0
-    assert sum(widths(view)) == view.viewport().width()
-    # Half a number would be a wrong one.
-    for column in (PARAMETERS, SHARE):
-        assert view.header().sectionSize(column) > needed(view, column)
+    assert sum(widths(view)) <= width
+    assert has_room_for_counts(view)
+    assert NAME_LEAST <= widths(view)[MODULE] <= NAME_MOST
 
 
-@pytest.mark.parametrize("more", [0, 200, 500])
-def test_short_texts_leave_nothing_out_of_sight(qtbot: QtBot, more: int) -> None:
-    view, model = QTreeView(), ModuleTreeModel()
-    model.setParent(view)
-    view.setModel(model)
-    TreeColumns(view, model).fit()
-    qtbot.addWidget(view)
-    view.show()
-    resize(view, least(view) + more)
-    assert view.horizontalScrollBar().maximum() == 0
-    assert sum(widths(view)) == view.viewport().width()
+def test_shapes_go_where_there_is_no_room_for_names(view: ModuleTreeView) -> None:
+    assert shown(view) == {MODULE, SHAPE, PARAMETERS}
+    resize(view, 200)
+    assert shown(view) == {MODULE, PARAMETERS}
+    resize(view, 330)
+    assert shown(view) == {MODULE, SHAPE, PARAMETERS}
 
 
-def test_with_room_every_text_is_whole_and_names_get_the_rest(view: QTreeView) -> None:
-    before = widths(view)
-    for column in (CLASS, PARAMETERS, SHARE, SHAPE):
-        # Where letters are large, some texts are longer than what a column gets by itself.
-        assert before[column] == MOST.get(column) or before[column] > needed(view, column)
-    resize(view, wish(view) + 200)
-    assert [now - then for now, then in zip(widths(view), before, strict=True)] == [100] + [0] * 5
+@pytest.mark.parametrize(("width", "is_exact"), [(200, False), (330, False), (745, True)])
+def test_counts_have_all_digits_where_there_is_room(
+    view: ModuleTreeView, width: int, is_exact: bool
+) -> None:
+    resize(view, width)
+    assert view.cells.is_exact is is_exact
+    assert has_room_for_counts(view)
+    columns_of(view).set_exact(True)
+    assert view.cells.is_exact
+    assert has_room_for_counts(view)
 
 
-def test_too_little_room_scrolls(view: QTreeView) -> None:
-    resize(view, least(view) - 50)
-    assert widths(view)[MODULE] == MODULE_LEAST
-    assert widths(view)[CLASS] == min(LEAST[CLASS], wishes(view)[CLASS])
-    assert view.horizontalScrollBar().maximum() > 0
+def test_counts_stand_at_the_right_of_all_that_is_chosen(view: ModuleTreeView) -> None:
+    for column in (CLASS, OUTPUT_SHAPE, MACS, SHARE):
+        columns_of(view).choose(column, True)
+    resize(view, 1200)
+    header = view.header()
+    in_sight = [header.logicalIndex(place) for place in range(COLUMNS)]
+    in_sight = [column for column in in_sight if column in shown(view)]
+    assert in_sight == [MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, SHARE, PARAMETERS]
 
 
-def test_an_edge_is_moved_between_two_columns(view: QTreeView) -> None:
-    # So that there is something to take from, however small the letters are.
-    view.header().resizeSection(PARAMETERS, 120)
-    before = widths(view)
-    view.header().resizeSection(CLASS, before[CLASS] + 15)
-    after = widths(view)
-    assert after[CLASS] == before[CLASS] + 15
-    assert after[PARAMETERS] == before[PARAMETERS] - 15
-    assert sum(after) == sum(before)
-    # It stays as it is put, in another width too.
-    resize(view, wish(view) + 300)
-    assert widths(view)[CLASS] == before[CLASS] + 15
-    resize(view, least(view))
-    assert widths(view)[CLASS] == before[CLASS] + 15
+def test_columns_are_remembered(view: ModuleTreeView, qtbot: QtBot) -> None:
+    columns_of(view).choose(CLASS, True)
+    columns_of(view).choose(SHAPE, False)
+    columns_of(view).set_exact(True)
+    other = make_view(qtbot)
+    assert shown(other) == {MODULE, CLASS, PARAMETERS}
+    assert other.cells.is_exact
+    columns_of(other).reset()
+    assert shown(make_view(qtbot)) == {MODULE, SHAPE, PARAMETERS}
 
 
-def test_the_names_take_from_the_column_after_them(view: QTreeView) -> None:
-    view.header().resizeSection(CLASS, 150)
-    before = widths(view)
-    view.header().resizeSection(MODULE, before[MODULE] + 20)
-    assert widths(view)[:2] == [before[MODULE] + 20, before[CLASS] - 20]
-    assert view.header().sectionResizeMode(MODULE) == QHeaderView.ResizeMode.Interactive
+def test_a_column_stays_as_wide_as_it_is_put(view: ModuleTreeView) -> None:
+    resize(view, 600)
+    view.header().resizeSection(SHAPE, 133)
+    view.header().resizeSection(MODULE, 222)
+    assert (widths(view)[SHAPE], widths(view)[MODULE]) == (133, 222)
+    resize(view, 800)
+    tree_model(view).set_filter("query")
+    columns_of(view).fit()
+    assert (widths(view)[SHAPE], widths(view)[MODULE]) == (133, 222)
 
 
-def test_a_cut_text_has_a_tip(view: QTreeView) -> None:
-    model = view.model()
-    assert isinstance(model, ModuleTreeModel)
+def test_a_tip_says_all_of_a_row(view: ModuleTreeView) -> None:
+    model = tree_model(view)
     table = model.index_of("embeddings.word_embeddings")
 
-    def tip(index: QModelIndex) -> str:
-        return str(index.data(Qt.ItemDataRole.ToolTipRole))
+    def tip(index: QModelIndex) -> list[str]:
+        return str(index.data(Qt.ItemDataRole.ToolTipRole)).split("\n")
 
-    assert tip(table) == "embeddings.word_embeddings"
-    assert tip(table.siblingAtColumn(SHAPE)) == "[30522, 768]"
-    assert tip(table.siblingAtColumn(CLASS)) == "Embedding"
-    title = model.headerData(OUTPUT_SHAPE, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
-    assert title == "Output shape"
+    count = "23,440,896 parameters, 21.41% of the model"
+    assert tip(table) == [
+        "embeddings.word_embeddings",
+        "Embedding",
+        count,
+        "weight [30522, 768]",
+        "output [S, 768]",
+    ]
+    assert tip(table.siblingAtColumn(PARAMETERS)) == [count]
+    assert tip(table.siblingAtColumn(CLASS)) == ["Embedding"]
 
 
 @pytest.mark.parametrize("width", [1000, 1180, 1500])
 def test_the_window_before_and_after_a_run(
     demo_window: MainWindow, qtbot: QtBot, width: int
 ) -> None:
-    view = find(demo_window, QTreeView, "moduleTree")
+    view = find(demo_window, ModuleTreeView, "moduleTree")
     demo_window.resize(width, 800)
-    assert view.isColumnHidden(OUTPUT_SHAPE)
-    assert view.horizontalScrollBar().maximum() == max(0, least(view) - view.viewport().width())
+    assert view.horizontalScrollBar().maximum() == 0
     demo_window.workspace.run_sentence(Sentence("a test"), random_weights=False)
     qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=30_000)
-    assert not view.isColumnHidden(OUTPUT_SHAPE)
-    assert view.horizontalScrollBar().maximum() == max(0, least(view) - view.viewport().width())
-    assert sum(widths(view)) == max(least(view), view.viewport().width())
+    assert view.horizontalScrollBar().maximum() == 0
+    assert has_room_for_counts(view)

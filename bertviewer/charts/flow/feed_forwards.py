@@ -11,7 +11,7 @@ from bertviewer.core.architecture.flow import Node
 NARROW, WIDE, GATED_WIDE = 56.0, 128.0, 148.0
 """How high the shape is at its ends and in the middle."""
 
-LEAST_WIDTH, BAR, GATE_ROOM, BETWEEN = 84.0, 22.0, 34.0, 2.0
+LEAST_WIDTH, BAR, GATE_ROOM, BETWEEN = 76.0, 20.0, 32.0, 2.0
 HALF_GAP = 3.0
 _MOST_NAME = 120.0
 

@@ -7,13 +7,14 @@ from bertviewer.charts.flow.drawing import Form, Label, Measure, Placed, Rect, S
 from bertviewer.charts.flow.feed_forwards import feed_forward, is_feed_forward
 from bertviewer.charts.flow.hangers import POSITION_BIAS
 from bertviewer.charts.flow.lettering import cut_in_middle, named
-from bertviewer.charts.flow.words import NORMS, SIGNS, Words
+from bertviewer.charts.flow.words import SIGNS, Words
+from bertviewer.charts.parts import NORMS
 from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.architecture.flow import Node
 
-DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 34.0
+DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 28.0
 SIDE_PILL, PILL_HEIGHT, NORM_HEIGHT, BOX_HEIGHT, LOW_BOX = 22.0, 28.0, 30.0, 46.0, 34.0
-LEAST_BOX, MOST_TEXT, LINE = 84.0, 170.0, 17.0
+LEAST_BOX, MOST_TEXT, LINE = 66.0, 170.0, 16.0
 CARD = 5.0
 """How far a card of a deck stands out behind the one before it."""
 
@@ -107,7 +108,7 @@ def _sign(node: Node, words: Words) -> Glyph:
 
 def _norm(node: Node, words: Words, measure: Measure) -> Glyph:
     size = NORMAL - 0.5
-    width = measure(words.title, "strong", size) + 20
+    width = measure(words.title, "strong", size) + 16
     label = Label(words.title, width / 2, NORM_HEIGHT / 2, "strong", size)
     rect = Rect(0, 0, width, NORM_HEIGHT)
     return Glyph.of(Placed(node, "norm", "norm", rect, (label,)))
@@ -130,13 +131,13 @@ def _box(node: Node, words: Words, measure: Measure, form: Form = "box") -> Plac
     name = named(title, words.subscript, 0, 0, measure)
     width = sum(measure(label.text, "strong", label.size) for label in name)
     if not words.remark:
-        rect = Rect(0, 0, max(LEAST_BOX, width + 24), LOW_BOX)
+        rect = Rect(0, 0, max(LEAST_BOX, width + 18), LOW_BOX)
         labels = tuple(label.moved(rect.width / 2, rect.height / 2) for label in name)
         return Placed(node, form, words.part, rect, labels)
     style: Style = "mono" if words.remark[:1].isdigit() else "caption"
     remark = cut_in_middle(words.remark, MOST_TEXT, measure, style, SMALL)
     width = max(width, measure(remark, style, SMALL))
-    rect = Rect(0, 0, max(LEAST_BOX, width + 24), BOX_HEIGHT)
+    rect = Rect(0, 0, max(LEAST_BOX, width + 18), BOX_HEIGHT)
     x, y = rect.width / 2, rect.height / 2
     labels = tuple(label.moved(x, y - LINE / 2) for label in name)
     below = Label(remark, x, y + LINE / 2, style, SMALL, ink="muted")

@@ -1,10 +1,11 @@
 """A drawing as lines, filled shapes and texts with their colours: all that a painter must know."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bertviewer.charts.flow.drawing import Drawing, Label, Placed
 from bertviewer.charts.flow.shapes import Shape, line_shapes, node_shapes
+from bertviewer.charts.flow.tints import Tints, tinted_theme, with_figure
 from bertviewer.charts.theme import Theme
 from bertviewer.core.architecture.flow import Edge, Node
 from bertviewer.core.expressions.shape_text import shape_text
@@ -29,18 +30,29 @@ class Mark:
     texts: tuple[Text, ...] = ()
 
 
-def marks_of(drawing: Drawing, theme: Theme) -> Iterator[Mark]:
-    """Yield all marks of a drawing, what is behind first."""
+def marks_of(drawing: Drawing, theme: Theme, tints: Tints | None = None) -> Iterator[Mark]:
+    """Yield all marks of a drawing, what is behind first; with ``tints`` in other colours."""
     order = ("side", "data", "residual")
     for line in sorted(drawing.lines, key=lambda each: order.index(each.weight)):
         key = f"{line.edge.source} {line.edge.target}"
         yield Mark("edge", key, edge_tip(line.edge), tuple(line_shapes(line, theme)))
     for placed in drawing.nodes:
-        texts = tuple(Text(label, _ink(label, placed, theme)) for label in placed.labels)
-        shapes = tuple(node_shapes(placed, theme))
-        yield Mark("node", placed.node.id, node_tip(placed.node), shapes, texts)
+        yield _node_mark(placed, theme, tints or {})
     rest = (*drawing.title, *drawing.labels)
     yield Mark("text", "", "", (), tuple(Text(each, _plain_ink(each, theme)) for each in rest))
+
+
+def _node_mark(placed: Placed, theme: Theme, tints: Tints) -> Mark:
+    tint = tints.get(placed.node.id)
+    if tint is None:
+        shapes = tuple(node_shapes(placed, theme))
+    else:
+        placed = with_figure(placed, tint.figure)
+        # What is part of nothing would have no fill.
+        filled = replace(placed, part="attention") if placed.part == "plain" else placed
+        shapes = tuple(node_shapes(filled, tinted_theme(theme, tint)))
+    texts = tuple(Text(label, _ink(label, placed, theme)) for label in placed.labels)
+    return Mark("node", placed.node.id, node_tip(placed.node), shapes, texts)
 
 
 def node_tip(node: Node) -> str:

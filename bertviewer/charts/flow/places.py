@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from bertviewer.charts.flow.skeleton import Item
 
-COLUMN_GAP, TRACK_GAP = 34.0, 12.0
+COLUMN_GAP, TRACK_GAP = 24.0, 11.0
 TURN = 22.0
 """How far a line goes on past a row's last node before it turns down."""
 

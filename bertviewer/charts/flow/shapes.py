@@ -74,7 +74,7 @@ def node_shapes(placed: Placed, theme: Theme) -> Iterator[Shape]:
             half = rect.height / 2
             yield Shape(whole, half, True, theme.surface, theme.faint, 1.0, True)
         case "norm":
-            yield _rounded(rect, 6, theme.shade("norm", 0.14), theme.border("norm"))
+            yield _rounded(rect, 6, theme.fill("norm"), theme.border("norm"))
         case "sign":
             yield from _sign(placed, theme)
         case "deck":
@@ -120,7 +120,7 @@ def _deck(placed: Placed, fill: str, border: str) -> Iterator[Shape]:
 
 def _attention(placed: Placed, theme: Theme) -> Iterator[Shape]:
     hue = theme.parts["attention"]
-    yield _rounded(placed.rect, _ROUND + 1, theme.shade("attention", 0.07), hue, 1.8)
+    yield _rounded(placed.rect, _ROUND + 1, theme.shade("attention", theme.tint * 0.6), hue, 1.8)
     pale, strong = theme.shade("attention", 0.2), theme.shade("attention", 0.55)
     for tile in placed.tiles:
         yield _rounded(tile, min(3.0, tile.width / 8), pale)
@@ -154,7 +154,7 @@ def _attention(placed: Placed, theme: Theme) -> Iterator[Shape]:
 def _feed_forward(placed: Placed, theme: Theme) -> Iterator[Shape]:
     rect, splits = placed.rect, placed.splits
     fill, border = theme.fill("feed-forward"), theme.border("feed-forward")
-    bar = theme.shade("feed-forward", theme.tint * 2.2)
+    bar = theme.shade("feed-forward", min(theme.tint * 2.2, 0.6))
     top, bottom, middle = rect.y, rect.bottom, rect.y + rect.height / 2
     is_gated = placed.form == "gated feed-forward"
     narrow = NARROW if not is_gated else NARROW * 1.25

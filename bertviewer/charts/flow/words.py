@@ -3,25 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bertviewer.charts.parts import NORMS, part_of, part_of_operation
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 
 ARROW, TIMES = "→", "×"
 
-NORMS = ("layer norm", "rms norm", "group norm", "batch norm", "instance norm")
 _NORM_NAMES = {"layer norm": "Norm", "rms norm": "RMS norm"}
-_PARTS: Mapping[str, Part] = {
-    **dict.fromkeys(NORMS, "norm"),
-    "attention": "attention",
-    "rotary": "attention",
-    "position bias": "attention",
-    "feed-forward": "feed-forward",
-    "gated feed-forward": "feed-forward",
-    "routing": "feed-forward",
-    "experts": "feed-forward",
-    "embedding": "embeddings",
-    "residual": "residual",
-}
 _LETTERS = {"query": "Q", "key": "K", "value": "V"}
 SIGNS = {
     "residual": "+",
@@ -32,20 +20,6 @@ SIGNS = {
     "matmul": "@",
 }
 """Operations that are drawn as a sign in a circle."""
-
-_HINTS: Sequence[tuple[str, Part]] = (
-    ("embed", "embeddings"),
-    ("attention", "attention"),
-    ("attn", "attention"),
-    ("mlp", "feed-forward"),
-    ("intermediate", "feed-forward"),
-    ("ffn", "feed-forward"),
-    ("pooler", "head"),
-    ("lm_head", "head"),
-    ("classifier", "head"),
-    ("norm", "norm"),
-)
-"""Hues of modules that nothing was recognised of, by what their names have in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +56,7 @@ def widths_text(node: Node, sign: str = TIMES, parts: int = 1) -> str:
 
 def _plain_words(node: Node) -> Words:
     operation = node.operation or ""
-    part = _PARTS.get(operation) or _hinted(node)
+    part = part_of_operation(operation) or _part_of_module(node)
     if operation in _NORM_NAMES:
         return Words(_NORM_NAMES[operation], part=part)
     if operation == "routing":
@@ -108,11 +82,10 @@ def _chosen(node: Node) -> str:
     return f"{chosen} of {experts}" if chosen and experts else ""
 
 
-def _hinted(node: Node) -> Part:
+def _part_of_module(node: Node) -> Part:
     if node.kind not in ("module", "group"):
         return "plain"
-    text = f"{node.name} {node.class_name or ''}".lower()
-    return next((part for hint, part in _HINTS if hint in text), "plain")
+    return part_of(node.name, node.class_name or "")
 
 
 _SCALES = ("add", "mul", "div")

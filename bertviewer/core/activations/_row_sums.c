@@ -25,7 +25,7 @@
 /* Below this part of the squares, E[x^2] - E[x]^2 has lost digits that are shown. */
 #define CANCELLING 1e-6
 
-/* As the fields of TokenStatistics, and the Euclidean norm of the finite elements. */
+/* In the order of Sums in token_statistics.py, which says what they are. */
 enum { NAN_COUNT, INF_COUNT, ZERO_COUNT, TOTAL, DEVIATIONS, MIN, MAX, NORM, FIELDS };
 
 typedef struct {

@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCHEMA = "bertviewer.run/1"
+"""The document that ``run --format json`` prints.
+
+``modules`` are those that were called, in the order of the architecture, with the statistics of
+their output over its finite elements: all calls together, ``null`` where there is no such element
+or the output was ``not_measured``. ``hidden_states.layers`` counts the states: N + 1 of a model of
+N layers; ``token_norms`` has a row for each of them, ``null`` for what is not finite or not there.
+``check`` lists the steps, ``null`` without ``--check``; ``unchecked`` what has none, and why.
+``macs`` are multiply-adds, ``seconds`` those of the forward pass alone and of all of it. Whether
+weights are random, and which, stands in ``source``.
+"""
 
 TokenizerKind = Literal["model", "bert", "stand-in"]
 """Whose the tokens are: the model's own, BERT's by the model's vocab.txt, or of no vocabulary."""

@@ -24,7 +24,7 @@ class CheckStep:
     proof: Proof = "formula"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contract's object."""
+        """Return the step as in ``bertviewer.run/1``."""
         return {
             "path": self.path,
             "step": self.step,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.statistics import Statistics
-from bertviewer.core.activations.token_statistics import TokenStatistics
+from bertviewer.core.activations.token_statistics import Sums, TokenStatistics
 
 try:
     from bertviewer.core.activations._row_sums import row_sums
@@ -39,22 +39,30 @@ def measure_rows(values: NDArray[np.floating[Any]]) -> tuple[Statistics, TokenSt
 
 
 def sums_at(address: int, count: int, width: int) -> bytes:
-    """Add up so many rows of float32 that the caller holds at an address, if ``is_compiled``."""
+    """Add up so many rows of float32 that the caller holds at an address, if ``is_compiled``.
+
+    What comes are float64 [8, rows + 1]: for each of ``Sums`` those of the rows, then that of all.
+    """
     return row_sums(address, count, width)
 
 
 def figures_of(sums: bytes, width: int) -> tuple[Statistics, TokenStatistics]:
     """Return what ``sums_at`` has found of rows of this width."""
-    table = np.frombuffer(sums).reshape(8, -1)
-    # Behind the rows stand the sums of all of them.
+    table = np.frombuffer(sums).reshape(len(Sums._fields), -1)
     rows = TokenStatistics(width, table[:, :-1])
-    nan, inf, zeros, total, deviations, low, high, _ = table[:, -1].tolist()
-    low, high = (low, high) if low <= high else (None, None)
-    count = width * len(rows)
-    return (
-        Statistics(count, int(nan), int(inf), int(zeros), total, deviations, low, high),
-        rows,
+    found = Sums[float](*table[:, -1].tolist())
+    has_finite = found.min <= found.max
+    statistics = Statistics(
+        count=width * len(rows),
+        nan_count=int(found.nan_count),
+        inf_count=int(found.inf_count),
+        zero_count=int(found.zero_count),
+        total=found.total,
+        deviations=found.deviations,
+        min=found.min if has_finite else None,
+        max=found.max if has_finite else None,
     )
+    return statistics, rows
 
 
 def _in_passes(array: NDArray[np.floating[Any]]) -> TokenStatistics:
@@ -75,8 +83,16 @@ def _in_passes(array: NDArray[np.floating[Any]]) -> TokenStatistics:
     values -= means[:, None]
     values[left_out] = 0.0
     deviations = np.einsum("sd,sd->s", values, values)
-    norms = np.sqrt(deviations + finite * means**2)
-    sums = (nan.sum(axis=1), inf.sum(axis=1), zeros, totals, deviations, mins, maxs, norms)
+    sums = Sums(
+        nan_count=nan.sum(axis=1),
+        inf_count=inf.sum(axis=1),
+        zero_count=zeros,
+        total=totals,
+        deviations=deviations,
+        min=mins,
+        max=maxs,
+        norm=np.sqrt(deviations + finite * means**2),
+    )
     return TokenStatistics(width, np.stack(sums), exponents)
 
 

@@ -112,6 +112,6 @@ STATISTIC_NAMES = ("mean", "std", "min", "max", "rms", "zero_fraction", "nan_cou
 
 
 def figure(statistics: Statistics, name: str) -> float | None:
-    """Return one of ``STATISTIC_NAMES`` of the statistics."""
+    """Return one of ``STATISTIC_NAMES``: the field or property of that name."""
     value: float | None = getattr(statistics, name)
     return value

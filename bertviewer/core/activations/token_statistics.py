@@ -2,11 +2,38 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bertviewer.core.activations.statistics import Statistics
+
+_Of = TypeVar("_Of")
+
+
+class Sums(NamedTuple, Generic[_Of]):
+    """The sums of a vector, or of many, in the order in which ``_row_sums.c`` fills them.
+
+    Attributes:
+        nan_count: elements that are NaN.
+        inf_count: elements that are infinite.
+        zero_count: elements that are exactly zero.
+        total: the sum of the finite elements.
+        deviations: the sum of their squared distances to their mean.
+        min: the smallest of them, Inf where there is none.
+        max: the largest of them, -Inf where there is none.
+        norm: their Euclidean norm.
+    """
+
+    nan_count: _Of
+    inf_count: _Of
+    zero_count: _Of
+    total: _Of
+    deviations: _Of
+    min: _Of
+    max: _Of
+    norm: _Of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -15,9 +42,7 @@ class TokenStatistics:
 
     Attributes:
         width: elements of one vector.
-        sums: [8, S]. Counts of NaN, of Inf and of zeros; the sum of the finite elements, and of
-            their squared distances to their mean; the smallest of them, Inf where there is none,
-            and the largest, or -Inf; their Euclidean norm.
+        sums: [8, S]: one row for each of ``Sums``.
         exponents: [S]: the sum and the norm of a row are in units of 2 to this power, its squares
             in those of twice that; ``None`` but for float64 of extreme sizes.
     """
@@ -27,9 +52,14 @@ class TokenStatistics:
     exponents: NDArray[np.intc] | None = None
 
     @property
+    def by_name(self) -> Sums[NDArray[np.float64]]:
+        """The sums of all tokens, each [S]."""
+        return Sums(*self.sums)
+
+    @property
     def norms(self) -> NDArray[np.float64]:
         """The Euclidean norms of the finite elements: [S]; Inf where no float is so large."""
-        norms: NDArray[np.float64] = self.sums[-1]
+        norms = self.by_name.norm
         if self.exponents is None:
             return norms
         with np.errstate(over="ignore"):
@@ -42,23 +72,24 @@ class TokenStatistics:
     def of(self, tokens: Sequence[int]) -> Statistics:
         """Return the statistics of these tokens' vectors taken together."""
         places = np.asarray(tokens, dtype=np.intp)
-        nan, inf, zeros, totals, deviations, mins, maxs, _ = self.sums[:, places]
+        own = Sums[NDArray[np.float64]](*self.sums[:, places])
+        totals, deviations = own.total, own.deviations
         exponent = 0
         if self.exponents is not None and len(places):
             # The largest unit: what is too small for it is nothing beside the others.
-            own = self.exponents[places]
-            exponent = int(own.max())
-            totals = np.ldexp(totals, own - exponent)
-            deviations = np.ldexp(deviations, 2 * (own - exponent))
-        finite, total = self.width - nan - inf, float(totals.sum())
+            exponents = self.exponents[places]
+            exponent = int(exponents.max())
+            totals = np.ldexp(totals, exponents - exponent)
+            deviations = np.ldexp(deviations, 2 * (exponents - exponent))
+        finite, total = self.width - own.nan_count - own.inf_count, float(totals.sum())
         # Each vector spreads about its own mean, and these about the mean of all.
         apart = totals / np.maximum(1, finite) - total / max(1, finite.sum())
-        low, high = float(mins.min(initial=np.inf)), float(maxs.max(initial=-np.inf))
+        low, high = float(own.min.min(initial=np.inf)), float(own.max.max(initial=-np.inf))
         return Statistics(
             count=self.width * len(tokens),
-            nan_count=int(nan.sum()),
-            inf_count=int(inf.sum()),
-            zero_count=int(zeros.sum()),
+            nan_count=int(own.nan_count.sum()),
+            inf_count=int(own.inf_count.sum()),
+            zero_count=int(own.zero_count.sum()),
             total=total,
             deviations=float((deviations + finite * apart**2).sum()),
             min=low if low < np.inf else None,

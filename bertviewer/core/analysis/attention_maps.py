@@ -44,6 +44,30 @@ class AttentionMaps:
         return self.distances is None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Received:
+    """What share of each head's attention the tokens receive: [A, S_k], and which tokens these are.
+
+    A head's shares are means over the queries and sum to 1.
+    """
+
+    shares: NDArray[np.float64]
+    tokens: tuple[int, ...]
+
+
+def received(maps: AttentionMaps) -> Received:
+    """Return what the tokens receive. Rows that are not finite are left out."""
+
+    def of_head(head: Probabilities) -> NDArray[np.float64]:
+        rows = head[np.isfinite(head).all(axis=1)]
+        if not rows.size:
+            return np.full(head.shape[1], np.nan)
+        means: NDArray[np.float64] = rows.mean(axis=0, dtype=np.float64)
+        return means
+
+    return Received(np.array([of_head(head) for head in maps.probabilities]), maps.key_tokens)
+
+
 def head_entropies(probabilities: Probabilities) -> NDArray[np.float64]:
     """Return each head's entropy in nats: -Σ p ln p of a query's row, mean over queries; [A].
 

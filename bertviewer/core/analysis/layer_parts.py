@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.torch_nn import DROPOUT
+from bertviewer.core.families.names import DROPOUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import math
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.row_statistics import measure_rows
 from bertviewer.core.activations.token_statistics import TokenStatistics
-from bertviewer.core.families.layer import KEYS_AND_VALUES, is_cross_attention
+from bertviewer.core.families.names import KEYS_AND_VALUES, is_cross_attention
 
 
 def tokens_of_rows(run: ActivationRun, path: str, count: int) -> range | None:

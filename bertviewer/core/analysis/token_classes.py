@@ -80,6 +80,26 @@ def second_start(tokens: Sequence[Token]) -> int | None:
     return next((n for n, token in enumerate(tokens) if 1 in (token.segment, token.sentence)), None)
 
 
+def text_starts(tokens: Sequence[Token]) -> tuple[int, ...]:
+    """Return the tokens at which a further text begins: a second sentence, what a decoder reads.
+
+    A pair that a decoder reads again has three. The segment tells them, or, where a family has one
+    segment for both sentences, the text that a token was taken from.
+    """
+    starts, segment, sentence = [], 0, 0
+    for place, token in enumerate(tokens):
+        if token.segment == 1 != segment:
+            starts.append(place)
+            # What is put around a text belongs to it.
+            read = (one.sentence for one in tokens[place:] if one.sentence is not None)
+            sentence = next(read, 0)
+        elif token.sentence == 1 != sentence:
+            starts.append(place)
+        segment = token.segment
+        sentence = sentence if token.sentence is None else token.sentence
+    return tuple(starts)
+
+
 def _label(run: ActivationRun, places: list[int]) -> str:
     """Return the tokens' own texts, each once."""
     return " ".join(dict.fromkeys(run.tokens[place].text for place in places))

@@ -38,12 +38,6 @@ def macs(costs: Costs, path: str, values: Mapping[str, int]) -> int | None:
     return None if module is None or module.macs is None else _value(module.macs, values)
 
 
-def flops(costs: Costs, path: str, values: Mapping[str, int]) -> int | None:
-    """Return a module's floating point operations: two for each of ``macs``, else ``None``."""
-    products = macs(costs, path, values)
-    return None if products is None else FLOPS_PER_MAC * products
-
-
 def peak_elements(costs: Costs, values: Mapping[str, int]) -> int | None:
     """Return how many elements of activations are alive at the most.
 

@@ -16,6 +16,31 @@ SCHEMA = "bertviewer.flow/1"
 
 NodeKind = Literal["input", "output", "module", "operation", "group", "parameter", "constant"]
 
+KnownOperation = Literal[
+    "linear",
+    "embedding",
+    "look-up",
+    "convolution",
+    "layer norm",
+    "rms norm",
+    "group norm",
+    "batch norm",
+    "instance norm",
+    "scale and shift",
+    "attention",
+    "rotary",
+    "position bias",
+    "feed-forward",
+    "gated feed-forward",
+    "activation",
+    "routing",
+    "experts",
+    "residual",
+    "mask",
+    "positions",
+]
+"""What is recognised; ``residual`` is the sum that ends one. All else goes by torch's word."""
+
 Shape = tuple[int, ...]
 Letters = tuple[str, ...]
 
@@ -33,20 +58,18 @@ class Node:
         name: what a person calls it.
         path: the module that it is, or that does it; ``None`` for inputs and outputs.
         class_name: that module's class.
-        operation: what it computes. Of an operation torch's word (``add``, ``softmax``); of a
-            module that is known and of a group one of ``linear``, ``embedding``, ``convolution``,
-            ``layer norm``, ``rms norm``, ``attention``, ``rotary``, ``feed-forward``, ``gated
-            feed-forward``, ``activation``, ``routing``, ``experts``, ``residual`` (the sum that
-            ends one), ``mask``, ``positions``, ``position bias``; ``None`` where nothing is known.
+        operation: what it computes: a ``KnownOperation``, of a single operation that is none
+            torch's word (``add``, ``softmax``); ``None`` where nothing is known.
         shape: of the first tensor that it gives.
         symbolic_shape: the same in the configuration's symbols, ``None`` where not known.
         macs: multiply-adds for these shapes, of all that is in it.
         nodes: what is in a group, ``None`` for all else.
         edges: between those.
         details: what its drawing shows beside: ``heads``, ``key_value_heads``, ``head_size``,
-            ``causal``, ``in_features``, ``out_features``, ``activation``, ``experts``, ``chosen``,
-            ``eps``, ``parameters``; of a norm that scales by 1 + weight ``one_plus``; of a product
-            without a module of its own and of a residual torch's ``function``.
+            ``causal``, ``in_features``, ``inner_features``, ``out_features``, ``activation``,
+            ``experts``, ``chosen``, ``eps``, ``parameters``; of an attention that torch projects
+            for as well ``projections``; of a norm that scales by 1 + weight ``one_plus``; of a
+            product without a module of its own and of a residual torch's ``function``.
         repeat: the equal layers that it stands for, ``None`` for itself alone.
         reads: the parameters that it computes with, by the names that the model has for them, each
             at its first use; of equal layers those of the first.
@@ -71,7 +94,7 @@ class Node:
     operands: tuple[Operand, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contract's object."""
+        """Return the node as in ``bertviewer.flow/1``."""
         found: dict[str, Any] = {
             "id": self.id,
             "kind": self.kind,
@@ -141,7 +164,7 @@ class Edge:
     through: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contract's object."""
+        """Return the edge as in ``bertviewer.flow/1``."""
         return {
             "from": self.source,
             "to": self.target,

@@ -28,7 +28,7 @@ class SourceInfo:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contract's ``source`` object."""
+        """Return the ``source`` of every document."""
         return {
             "kind": self.kind,
             "name": self.name,

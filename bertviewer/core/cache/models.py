@@ -10,6 +10,7 @@ What else may be wrong in it, as a class's name, is noticed when the model is bu
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -34,6 +35,8 @@ from bertviewer.core.weights.stored import Checkpoint
 
 MOST_BYTES = 100_000_000
 """Of all that is kept of a kind; a BERT takes 10 kB, a model of 1,000 layers 300 kB."""
+NO_CACHE = "BERTVIEWER_NO_CACHE"
+"""Set in the environment, all is derived anew and nothing is kept: to see what a change does."""
 _NOWHERE = SourceInfo("", "", "", "none")
 
 _Found = TypeVar("_Found")
@@ -147,6 +150,8 @@ def _kept(kind: str) -> Store:
 def _recall(
     kind: str, source: ModelSource, key: str, read: Callable[[Any], _Found]
 ) -> _Found | None:
+    if os.environ.get(NO_CACHE):
+        return None
     places = [(_kept(kind), key)]
     if source.kind in ("preset", "demo"):
         places.insert(0, (shipped(kind), shipped_name(source)))
@@ -162,6 +167,8 @@ def _recall(
 
 
 def _keep(kind: str, key: str, content: Mapping[str, Any]) -> None:
+    if os.environ.get(NO_CACHE):
+        return
     try:
         _kept(kind).write(key, key, content)
     except UserError as error:

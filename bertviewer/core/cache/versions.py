@@ -7,7 +7,11 @@ from pathlib import Path
 from bertviewer import __version__
 
 FORMAT = 7
-"""To be raised whenever what is derived changes, within one version of the program too."""
+"""To be raised whenever what is derived changes, within one version of the program too.
+
+That is what is kept of a model: counts, costs, flows, formulas, and how they are written. What
+was seen under another number is derived anew. ``models.NO_CACHE`` does without all that was seen.
+"""
 
 
 @cache

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bertviewer.core.checking.attention_maths import Attention, check_cache, head_count, separate
 from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
-from bertviewer.core.checking.stacks import run, use_crosses, visible
+from bertviewer.core.checking.stacks import through, use_crosses, visible
 from bertviewer.core.checking.task_models import base_of
 
 _HIDDEN = -10_000.0
@@ -139,8 +139,7 @@ def encoder(module: Evaluator, hidden_states: Tensor, **given: Any) -> Any:
         raise NoRecomputationError(
             "the recomputation does not know BigBird as a decoder of an encoder"
         )
-    states = run(module.below("layer"), hidden_states, **given)
-    return {"last_hidden_state": states[-1], "hidden_states": states}
+    return through(module.below("layer"), hidden_states, **given)
 
 
 def model(

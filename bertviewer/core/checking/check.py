@@ -11,29 +11,24 @@ from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
 from bertviewer.core.checking.clean_proof import CleanProof, clean_proof
 from bertviewer.core.checking.evaluator import NoRecomputationError
-from bertviewer.core.checking.layer_steps import LAYERS
 from bertviewer.core.checking.other_attention import other_attention
 from bertviewer.core.checking.recomputations import RECOMPUTATIONS
 from bertviewer.core.errors import UserError
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions, kind_of
-from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.formulas.roles import NOT_AS_KNOWN, kinds_of
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.capture import CHECK_BUDGET, Capture
 from bertviewer.core.run.failures import as_user_error, is_want_of_memory, place_of
 from bertviewer.core.run.replay import replay
+from bertviewer.core.system.log import write_log
 
-_BUILT_OTHERWISE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError)
+BUILT_OTHERWISE = (*NOT_AS_KNOWN, RuntimeError, AttributeError)
 """What comes of a stranger's module that carries a known name and is built otherwise."""
 
-_BLOCKS = frozenset(
-    {
-        *(ModuleKind.BERT_ATTENTION_BLOCK, ModuleKind.MPNET_ATTENTION_BLOCK),
-        *(ModuleKind.T5_SELF_ATTENTION_BLOCK, ModuleKind.T5_CROSS_ATTENTION_BLOCK),
-    }
-)
-"""Parts of a layer that are checked with the heads of the attention in them."""
+_WITH_HEADS = kinds_of("layer", "attention block", "sub-layer")
+"""What is checked with the heads of the attention in it."""
 
 _OTHERWISE = "it is built otherwise, or was called in another way, than"
 _NOT_AGAIN = "attention could not be run a second time, in another way"
@@ -58,7 +53,7 @@ def check_run(
     Raises:
         Cancelled: ``progress`` said so.
     """
-    module = model.module(random_weights=True)
+    module = model.running_module
     nodes = {node.path: node for node in model.architecture.modules}
     kinds = {path: kind_of(classes.get(node.class_name)) for path, node in nodes.items()}
     if paths is None:
@@ -117,8 +112,9 @@ def _by_formula(
             steps[path] = found
         except NoRecomputationError as error:
             reasons[path] = str(error)
-        except _BUILT_OTHERWISE:
+        except BUILT_OTHERWISE as error:
             # What Python or torch says of it means nothing to who reads the check.
+            write_log(f"{path!r}, a {name}, is not made as known: {error!r}")
             reasons[path] = f"{_OTHERWISE} {name} is known to be"
     return steps, reasons
 
@@ -136,7 +132,7 @@ def check_module(
     nodes = {node.path: node for node in model.architecture.modules}
     below = [p for p in nodes if p.startswith(f"{path}." if path else "") and p != path]
     kinds = {path: kind_of(CLASSES.get(node.class_name)) for path, node in nodes.items()}
-    shows_heads = kinds[path] in LAYERS | _BLOCKS
+    shows_heads = kinds[path] in _WITH_HEADS
     attentions = [p for p in below if shows_heads and kinds[p] in ATTENTIONS]
     capture = replay(model, kept, (path, *below), progress, CHECK_BUDGET)
     return check_run(model, capture, (path, *attentions), progress)

@@ -27,22 +27,18 @@ from bertviewer.core.checking.layers import hidden
 from bertviewer.core.checking.recomputations import IN_FLOAT32, recomputation
 from bertviewer.core.families.families import CLASSES
 from bertviewer.core.families.family import Descriptions, kind_of
+from bertviewer.core.families.names import LAST_NORMS
 from bertviewer.core.flow.nested_tensors import mapped, tensors_in, versions
-from bertviewer.core.run.capture import Call, Capture
-
-_LAST_NORMS = (
-    *("ln_f", "norm", "final_norm", "layer_norm", "final_layer_norm"),
-    "emb_layer_norm_after",
-)
+from bertviewer.core.run.capture import Capture, KeptCall
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Called:
     """One call of one module, and the evaluators that recompute it."""
 
     path: str
     number: int
-    call: Call
+    call: KeptCall
     stored: torch.dtype
     exact: Evaluator
     rough: Evaluator
@@ -94,14 +90,14 @@ class Checker:
             raise NoRecomputationError("it was not called in this run")
         kind = self._evaluator(path, EXACT).kind
         for number, call in enumerate(calls):
-            place = self._place(path, number, call)
+            called = self._called(path, number, call)
             found: Iterable[tuple[str, Deviation]]
             if kind in ATTENTIONS:
-                found = self._attention(place, ATTENTIONS[kind])
+                found = self._attention(called, ATTENTIONS[kind])
             elif kind in LAYERS:
-                found = self._layer(place)
+                found = self._layer(called)
             else:
-                found = [("output", self._output(place))]
+                found = [("output", self._output(called))]
             for step, comparison in found:
                 # A shared layer is called once for every layer of the stack.
                 told = step if len(calls) == 1 else f"{step}, call {number}"
@@ -112,22 +108,22 @@ class Checker:
         form = ATTENTIONS[self._evaluator(path, EXACT).kind]
         calls = other.calls.get(path, [])
         for number, call in enumerate(calls):
-            place = self._place(path, number, call)
-            for step, found in self._results(place, form).found:
+            called = self._called(path, number, call)
+            for step, found in self._results(called, form).found:
                 told = f"{step} ({suffix})"
                 if len(calls) > 1:
                     told += f", call {number}"
                 yield CheckStep(path, told, found.error, found.tolerance, found.ok)
 
-    def _place(self, path: str, number: int, call: Call) -> _Place:
+    def _called(self, path: str, number: int, call: KeptCall) -> _Called:
         module = self._module.get_submodule(path)
         if not call.is_intact:
             call = repeated(module, call)
         stored = self._coarsest(module, call)
         exact, rough = (self._evaluator(path, used) for used in (EXACT, rounded(stored)))
-        return _Place(path, number, call, stored, exact, rough)
+        return _Called(path, number, call, stored, exact, rough)
 
-    def _coarsest(self, module: nn.Module, call: Call) -> torch.dtype:
+    def _coarsest(self, module: nn.Module, call: KeptCall) -> torch.dtype:
         """Return the dtype that rounds the most of those that a module works in."""
         tensors = (*tensors_in((call.args, call.kwargs, call.output)), *module.parameters())
         floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
@@ -143,131 +139,131 @@ class Checker:
             self._module, self._architecture, self._nodes, arithmetic, recomputation, self._classes
         ).evaluator(path)
 
-    def _compare(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Deviation | None:
-        inputs = tensors_in((place.call.args, place.call.kwargs))
-        return compare(exact, rough, actual, inputs, place.stored)
+    def _compare(self, called: _Called, exact: Any, rough: Any, actual: Any) -> Deviation | None:
+        inputs = tensors_in((called.call.args, called.call.kwargs))
+        return compare(exact, rough, actual, inputs, called.stored)
 
-    def _output(self, place: _Place) -> Deviation:
+    def _output(self, called: _Called) -> Deviation:
         """Compare the whole of what a module gave; once, though layers ask again."""
-        key = (place.path, place.number)
+        key = (called.path, called.number)
         if key not in self._known:
-            form = ATTENTIONS.get(place.exact.kind)
+            form = ATTENTIONS.get(called.exact.kind)
             if form is not None:
                 # The head's outputs are compared with the layer's step, the weights are not.
-                self._known[key] = dict(self._results(place, form).found)["output"]
+                self._known[key] = dict(self._results(called, form).found)["output"]
             else:
-                exact, rough = place.both(place.again)
-                self._known[key] = self._needed(place, exact, rough, place.call.output)
+                exact, rough = called.both(called.again)
+                self._known[key] = self._needed(called, exact, rough, called.call.output)
         return self._known[key]
 
-    def _needed(self, place: _Place, exact: Any, rough: Any, actual: Any) -> Deviation:
-        comparison = self._compare(place, exact, rough, actual)
+    def _needed(self, called: _Called, exact: Any, rough: Any, actual: Any) -> Deviation:
+        comparison = self._compare(called, exact, rough, actual)
         if comparison is None:
             raise NoRecomputationError("it gives no finite number that can be compared")
         return comparison
 
-    def _results(self, place: _Place, form: AttentionForm) -> _Attended:
+    def _results(self, called: _Called, form: AttentionForm) -> _Attended:
         """Compare an attention's output and its weights."""
 
         def read(module: Evaluator) -> Attention:
             take = module.setting.arithmetic.take
-            return form.read(module, *take(place.call.args), **take(dict(place.call.kwargs)))
+            return form.read(module, *take(called.call.args), **take(dict(called.call.kwargs)))
 
         def finish(module: Evaluator, attention: Attention) -> tuple[Any, Tensor]:
             weights, mixed = attention.attend(module)
             result = form.finish(module, attention, mixed, weights)
             return module.setting.arithmetic.round(result), mixed
 
-        exact, rough = place.both(read)
-        (a, _), (b, mixed) = finish(place.exact, exact), finish(place.rough, rough)
-        given = form.given(place.call.output)
+        exact, rough = called.both(read)
+        (a, _), (b, mixed) = finish(called.exact, exact), finish(called.rough, rough)
+        given = form.given(called.call.output)
         last = len(a) - 1
-        found = [("output", self._needed(place, a[:last], b[:last], given[:last]))]
-        weights = self._compare(place, a[last:], b[last:], given[last:])
+        found = [("output", self._needed(called, a[:last], b[:last], given[:last]))]
+        weights = self._compare(called, a[last:], b[last:], given[last:])
         if weights is not None:
             found.append(("weights", weights))
         return _Attended(found, exact, mixed)
 
-    def _attention(self, place: _Place, form: AttentionForm) -> Iterator[tuple[str, Deviation]]:
-        attended = self._results(place, form)
-        self._known[place.path, place.number] = dict(attended.found)["output"]
+    def _attention(self, called: _Called, form: AttentionForm) -> Iterator[tuple[str, Deviation]]:
+        attended = self._results(called, form)
+        self._known[called.path, called.number] = dict(attended.found)["output"]
         yield from attended.found
-        mixed = self._mixed(place, form)
+        mixed = self._mixed(called, form)
         if mixed is None:
             return
         size = mixed.shape[-1] // attended.exact.heads
         for head in range(attended.exact.heads):
             columns = slice(head * size, (head + 1) * size)
             # From the head's own rows of the weights; rounding is that of the heads together.
-            alone = attended.exact.attend(place.exact, head)[1]
+            alone = attended.exact.attend(called.exact, head)[1]
             rough = attended.mixed[..., columns]
-            yield f"head {head}", self._needed(place, alone, rough, mixed[..., columns])
+            yield f"head {head}", self._needed(called, alone, rough, mixed[..., columns])
 
-    def _mixed(self, place: _Place, form: AttentionForm) -> Tensor | None:
+    def _mixed(self, called: _Called, form: AttentionForm) -> Tensor | None:
         """Return the heads' outputs side by side, where the run lets them be seen."""
         if form.output is None:
-            given: Tensor = form.given(place.call.output)[0]
+            given: Tensor = form.given(called.call.output)[0]
             return given
-        call = self._find(place, form.output) if form.output else None
+        call = self._find(called, form.output) if form.output else None
         if call is None or not call.is_intact:
             return None
         mixed: Tensor = call.args[0]
         return mixed
 
-    def _find(self, place: _Place, name: str) -> Call | None:
+    def _find(self, called: _Called, name: str) -> KeptCall | None:
         """Return the call of a module below that belongs to this call."""
-        path = f"{place.path}.{name}" if place.path else name
+        path = f"{called.path}.{name}" if called.path else name
         calls = self._capture.calls.get(path, [])
-        return calls[place.number] if place.number < len(calls) else None
+        return calls[called.number] if called.number < len(calls) else None
 
-    def _layer(self, place: _Place) -> Iterator[tuple[str, Deviation]]:
+    def _layer(self, called: _Called) -> Iterator[tuple[str, Deviation]]:
         def seen(module: Evaluator | None) -> Seen:
             arithmetic = None if module is None else module.setting.arithmetic
-            return Seen(place.call, lambda name: self._find(place, name), arithmetic)
+            return Seen(called.call, lambda name: self._find(called, name), arithmetic)
 
-        for step in layer_steps(place.exact, place.call):
+        for step in layer_steps(called.exact, called.call):
             if isinstance(step, Child):
-                child = self._find(place, step.child)
+                child = self._find(called, step.child)
                 if child is None:
                     continue
-                below = place.exact.below(step.child).path
-                yield step.name, self._output(self._place(below, place.number, child))
+                below = called.exact.below(step.child).path
+                yield step.name, self._output(self._called(below, called.number, child))
             elif isinstance(step, Calculation):
                 a, b = (
-                    step.expected(module, seen(module)) for module in (place.exact, place.rough)
+                    step.expected(module, seen(module)) for module in (called.exact, called.rough)
                 )
-                yield step.name, self._needed(place, a, b, step.actual(seen(None)))
-        a, b = place.both(place.again)
-        results = [(a, b, place.call.output)]
-        state = self._next_state(place)
+                yield step.name, self._needed(called, a, b, step.actual(seen(None)))
+        a, b = called.both(called.again)
+        results = [(a, b, called.call.output)]
+        state = self._next_state(called)
         if state is not None and not isinstance(a, dict):
             # BigBird fills its last block up, and cuts that off again from its last state.
             length = state.shape[1]
             results.append((hidden(a)[:, :length], hidden(b)[:, :length], state))
-        yield NEXT, self._needed(place, *(list(each) for each in zip(*results, strict=True)))
+        yield NEXT, self._needed(called, *(list(each) for each in zip(*results, strict=True)))
 
-    def _next_state(self, place: _Place) -> Tensor | None:
+    def _next_state(self, called: _Called) -> Tensor | None:
         """Return the hidden state after this layer, as the model gave it."""
         roots = self._capture.calls.get("", [])
-        stack = place.path.rpartition(".")[0].rpartition(".")[0]
-        number = place.path.rpartition(".")[2]
+        stack = called.path.rpartition(".")[0].rpartition(".")[0]
+        number = called.path.rpartition(".")[2]
         if not roots or not isinstance(roots[0].output, dict) or not number.isdecimal():
             return None
         sides = {"encoder": "encoder_hidden_states", "decoder": "decoder_hidden_states"}
         output = roots[0].output
-        keys = (*(sides[p] for p in place.path.split(".") if p in sides), "hidden_states")
+        keys = (*(sides[p] for p in called.path.split(".") if p in sides), "hidden_states")
         states = next((output[key] for key in keys if output.get(key) is not None), None)
         layer = int(number)
-        if len(self._capture.calls[place.path]) > 1:
-            same = self._nodes[place.path].class_name
+        if len(self._capture.calls[called.path]) > 1:
+            same = self._nodes[called.path].class_name
             if sum(node.class_name == same for node in self._nodes.values()) > 1:
                 return None  # several shared layers take turns
-            layer = place.number
+            layer = called.number
         above = self._evaluator(stack, EXACT)
-        return next_state(states, layer, any(above.has(name) for name in _LAST_NORMS))
+        return next_state(states, layer, any(above.has(name) for name in LAST_NORMS))
 
 
-def repeated(module: nn.Module, call: Call) -> Call:
+def repeated(module: nn.Module, call: KeptCall) -> KeptCall:
     """Call a module again whose output was changed in place after it, as a projection of DeBERTa's.
 
     Raises:

@@ -22,7 +22,7 @@ def clean_model(model: LoadedModel, inputs: Mapping[str, Any]) -> nn.Module:
         model: the running one.
         inputs: what it will be called with.
     """
-    running = model.module(random_weights=True)
+    running = model.running_module
     clean = build_on_meta(model.config, model.source.task, model.source.name)
     others = dict(running.named_modules())
     for path, module in clean.named_modules():

@@ -22,7 +22,7 @@ from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow
 from bertviewer.core.flow.forwards import replacing
 from bertviewer.core.flow.nested_tensors import mapped, mapped_in, named_in, tensors_in
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Call
+from bertviewer.core.run.capture import KeptCall
 from bertviewer.core.run.failures import is_want_of_memory
 
 _RANDOM = "it draws random numbers, which nobody can draw a second time"
@@ -64,7 +64,7 @@ class CleanPass:
         self,
         model: nn.Module,
         wanted: Collection[str],
-        find: Callable[[str, int], Call | None],
+        find: Callable[[str, int], KeptCall | None],
         progress: Progress,
     ) -> None:
         self._model = model

@@ -14,7 +14,7 @@ from bertviewer.core.errors import Cancelled, UserError
 from bertviewer.core.flow.nested_tensors import mapped
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.capture import Capture, KeptCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def clean_proof(
     Raises:
         Cancelled: ``progress`` said so.
     """
-    running = model.module(random_weights=True)
+    running = model.running_module
     inputs = mapped(capture.inputs, Tensor.cpu)
     try:
         clean = clean_model(model, inputs)
@@ -56,7 +56,7 @@ def clean_proof(
         return CleanProof({}, dict.fromkeys(paths, _NO_CLEAN))
     changed: dict[str, str] = {}
 
-    def find(path: str, number: int) -> Call | None:
+    def find(path: str, number: int) -> KeptCall | None:
         try:
             return _usable(running, capture, path, number)
         except NoRecomputationError as error:
@@ -81,7 +81,7 @@ def clean_proof(
     )
 
 
-def _usable(running: nn.Module, capture: Capture, path: str, number: int) -> Call | None:
+def _usable(running: nn.Module, capture: Capture, path: str, number: int) -> KeptCall | None:
     """Return a call of the run with what it took and gave as it was then.
 
     Raises:

@@ -16,6 +16,7 @@ from bertviewer.core.checking.attention_maths import (
 )
 from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.checking.primitives import activation_named
+from bertviewer.core.checking.stacks import through
 
 
 def read_attention(
@@ -124,10 +125,7 @@ def encoder(
             "relative_pos": _positions(module, hidden_states.shape[1]),
             "rel_embeddings": table,
         }
-    states = [hidden_states]
-    for inner in module.below("layer").children:
-        states.append(inner(states[-1], attention_mask, **given)[0])
-    return {"last_hidden_state": states[-1], "hidden_states": tuple(states)}
+    return through(module.below("layer"), hidden_states, attention_mask, **given)
 
 
 def _positions(module: Evaluator, length: int) -> Tensor:

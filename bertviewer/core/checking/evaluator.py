@@ -96,7 +96,10 @@ class Evaluator:
         return self._join(name) in self.setting.nodes
 
     def below(self, name: str) -> "Evaluator":
-        """Return that of the module of that name below; the name may be a path."""
+        """Return that of the module of that name below; the name may be a path.
+
+        That there is none is found out when it is used: its ``node`` raises.
+        """
         return Evaluator(self.setting, self._join(name))
 
     def first(self, *names: str) -> "Evaluator":
@@ -154,7 +157,11 @@ class Evaluator:
         return value
 
     def rows(self, places: Tensor, name: str = "weight") -> Tensor:
-        """Return rows of a table: only they are brought into the dtype of the calculation."""
+        """Return rows of a table: only they are brought into the dtype of the calculation.
+
+        Raises:
+            NoRecomputationError: there is no such table.
+        """
         module: nn.Module = self.setting.module.get_submodule(self.path)
         table = getattr(module, name, None)
         if not isinstance(table, Tensor):

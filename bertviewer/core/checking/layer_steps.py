@@ -18,7 +18,7 @@ from bertviewer.core.checking.layers import (
 )
 from bertviewer.core.families.layer import Halves, Layer, Network
 from bertviewer.core.families.module_kind import ModuleKind
-from bertviewer.core.run.capture import Call
+from bertviewer.core.run.capture import KeptCall
 
 NEXT = "= next hidden state"
 """The last step: the layer as a whole, from its input alone."""
@@ -31,8 +31,8 @@ class Seen:
     Without an arithmetic the tensors are handed out as they were given.
     """
 
-    layer: Call
-    find: Callable[[str], Call | None]
+    layer: KeptCall
+    find: Callable[[str], KeptCall | None]
     arithmetic: Arithmetic | None
 
     def input(self, name: str = "") -> Tensor:
@@ -51,7 +51,7 @@ class Seen:
         taken: Tensor = self.arithmetic.take(tensor)
         return taken
 
-    def _call(self, name: str) -> Call:
+    def _call(self, name: str) -> KeptCall:
         call = self.layer if not name else self.find(name)
         if call is None:
             raise NoRecomputationError(f"{name} was not captured")
@@ -78,13 +78,13 @@ class Calculation:
 Step = Child | Calculation
 
 
-def layer_steps(module: Evaluator, call: Call) -> tuple[Step, ...]:
+def layer_steps(module: Evaluator, call: KeptCall) -> tuple[Step, ...]:
     """Return the steps of one call of a layer."""
     special = _SPECIAL.get(module.kind)
     return special(module) if special else tuple(_described(module, call))
 
 
-def _described(module: Evaluator, call: Call) -> Iterator[Step]:
+def _described(module: Evaluator, call: KeptCall) -> Iterator[Step]:
     """Yield the steps of a layer of which the family says how it is made."""
     made = described(module)
     before = norms_before(module, made)

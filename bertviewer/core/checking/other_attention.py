@@ -10,7 +10,7 @@ from torch import nn
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.flow.nested_tensors import versions
 from bertviewer.core.progress import Progress
-from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.capture import Capture, KeptCall
 
 EAGER = "eager"
 SDPA = "sdpa"
@@ -39,7 +39,7 @@ def other_attention(
     return name, capture
 
 
-def _with_weights(attention: nn.Module, call: Call) -> Call:
+def _with_weights(attention: nn.Module, call: KeptCall) -> KeptCall:
     """Call torch.nn's attention again for its weights: it then does without SDPA."""
     # Positional arguments past the fourth would name the same flag twice.
     args, kwargs = call.args[:4], {**call.kwargs, "need_weights": True}

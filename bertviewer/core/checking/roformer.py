@@ -15,7 +15,7 @@ from bertviewer.core.checking.attention_maths import (
     separate,
 )
 from bertviewer.core.checking.evaluator import Evaluator
-from bertviewer.core.checking.stacks import use_crosses
+from bertviewer.core.checking.stacks import through, use_crosses
 
 
 def read_attention(
@@ -59,7 +59,4 @@ def encoder(
     """The stack: one table of sines and cosines serves all layers."""
     turns = module.below("embed_positions")(hidden_states.shape[:-1])[None, None]
     more = (encoder_hidden_states, encoder_attention_mask) if use_crosses(module) else ()
-    states = [hidden_states]
-    for inner in module.below("layer").children:
-        states.append(inner(states[-1], attention_mask, turns, *more)[0])
-    return {"last_hidden_state": states[-1], "hidden_states": tuple(states)}
+    return through(module.below("layer"), hidden_states, attention_mask, turns, *more)

@@ -18,6 +18,12 @@ def run(layers: Evaluator, x: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor
     return tuple(states)
 
 
+def through(layers: Evaluator, x: Tensor, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """Return what a stack gives that is its layers alone."""
+    states = run(layers, x, *args, **kwargs)
+    return {"last_hidden_state": states[-1], "hidden_states": states}
+
+
 def visible(mask: Tensor | None, queries: int, is_causal: bool) -> Tensor | None:
     """Return where each query may look, true or false: [B, 1, S, S'], ``None`` for everywhere.
 
@@ -42,8 +48,7 @@ def encoder(
 ) -> Any:
     """BERT's and DistilBERT's stack."""
     more = (encoder_hidden_states, encoder_attention_mask) if use_crosses(module) else ()
-    states = run(module.below("layer"), hidden_states, attention_mask, *more)
-    return {"last_hidden_state": states[-1], "hidden_states": states}
+    return through(module.below("layer"), hidden_states, attention_mask, *more)
 
 
 def use_crosses(module: Evaluator) -> bool:
@@ -57,8 +62,7 @@ def mpnet(
     """MPNet's stack: one bias for the distance serves all layers (Song et al. 2020)."""
     length = hidden_states.shape[1]
     bias = bucket_bias(module, length, length, buckets=32, farthest=128, is_decoder=False)
-    states = run(module.below("layer"), hidden_states, attention_mask, bias)
-    return {"last_hidden_state": states[-1], "hidden_states": states}
+    return through(module.below("layer"), hidden_states, attention_mask, bias)
 
 
 def albert(

@@ -10,19 +10,19 @@ from bertviewer.core.checking.arithmetic import relu
 from bertviewer.core.checking.evaluator import Evaluator, NoRecomputationError
 from bertviewer.core.checking.models import Result, encoder_decoder
 from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.formulas.roles import kinds_of
 
-_BASES = (
-    *("bert", "roberta", "electra", "albert", "distilbert", "mpnet", "deberta", "roformer", "esm"),
-    *("transformer", "model"),
-)
-"""The names under which models with a head hold the model below it."""
+_BASES = kinds_of("base model")
 
 
 def base_of(module: Evaluator, *args: Any, **kwargs: Any) -> Result:
     """Run the model below the head; T5's is the model with the head itself."""
     if module.has("encoder"):
         return encoder_decoder(module, *args, **kwargs)
-    result: Result = module.first(*_BASES)(*args, **kwargs)
+    base = next((child for child in module.children if child.kind in _BASES), None)
+    if base is None:
+        raise NoRecomputationError(f"{module.node.class_name} has no base model that is known")
+    result: Result = base(*args, **kwargs)
     return result
 
 

@@ -7,7 +7,7 @@ under transformers' eager implementation, which is the one that shows them.
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from bertviewer.core.analysis.attention_maps import (
 from bertviewer.core.analysis.attention_places import attention_paths, places_of
 from bertviewer.core.checking.arithmetic import rounded
 from bertviewer.core.checking.attention import ATTENTIONS
+from bertviewer.core.checking.check import BUILT_OTHERWISE
 from bertviewer.core.checking.evaluator import NoRecomputationError, Setting
 from bertviewer.core.checking.other_attention import EAGER
 from bertviewer.core.checking.recomputations import recomputation
@@ -36,21 +37,10 @@ from bertviewer.core.flow.nested_tensors import tensors_in
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention
-from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.failures import as_user_error
 from bertviewer.core.run.replay import reporting, taken_by
-
-# What comes of a stranger's module that carries a known name and is built otherwise, or cannot be
-# called alone.
-_BUILT_OTHERWISE = (
-    UserError,
-    NoRecomputationError,
-    LookupError,
-    TypeError,
-    ValueError,
-    RuntimeError,
-    AttributeError,
-)
+from bertviewer.core.system.log import write_log
 
 
 def attention_of(
@@ -119,12 +109,14 @@ def _weights(
     model: LoadedModel, kept: Capture, path: str, progress: Progress, *, number: int, calls: int
 ) -> tuple[Tensor, Tensor | None]:
     """Return the probabilities [1, A, S_q, S_k] in one of the calls, and where masks are known."""
-    attention = model.module(random_weights=True).get_submodule(path)
+    attention = model.running_module.get_submodule(path)
     if kind_of(CLASSES.get(type(attention).__name__)) in ATTENTIONS:
         # What cannot be calculated may yet be seen.
-        with suppress(*_BUILT_OTHERWISE):
+        try:
             taken = taken_by(model, kept, path, progress, number=number, count=calls)
             return _recomputed(model, attention, path, taken)
+        except (UserError, NoRecomputationError, *BUILT_OTHERWISE) as error:
+            write_log(f"{path!r}: its attention is not calculated: {error!r}")
     seen = _seen_eagerly(model, kept, path, progress)
     for tensor in tensors_in(seen[number].output):
         # XLNet's has the batch and the heads behind the tokens.
@@ -137,7 +129,7 @@ def _weights(
 
 
 def _recomputed(
-    model: LoadedModel, attention: nn.Module, path: str, call: Call
+    model: LoadedModel, attention: nn.Module, path: str, call: KeptCall
 ) -> tuple[Tensor, Tensor]:
     """Calculate the probabilities in float32 from what the module took, and what masks hide.
 
@@ -148,7 +140,7 @@ def _recomputed(
     parameter = next(iter(attention.parameters()))
     arithmetic = rounded(parameter.dtype)
     nodes = {node.path: node for node in architecture.modules}
-    module = model.module(random_weights=True)
+    module = model.running_module
     evaluator = Setting(module, architecture, nodes, arithmetic, recomputation, CLASSES).evaluator(
         path
     )
@@ -161,7 +153,9 @@ def _recomputed(
         return weights, torch.zeros_like(weights, dtype=torch.bool) if hidden is None else hidden
 
 
-def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progress) -> list[Call]:
+def _seen_eagerly(
+    model: LoadedModel, kept: Capture, path: str, progress: Progress
+) -> list[KeptCall]:
     """Run the whole model again as it calculates attention step by step.
 
     The layers cannot be called alone here: the masks that they took are those of the run's own
@@ -170,7 +164,7 @@ def _seen_eagerly(model: LoadedModel, kept: Capture, path: str, progress: Progre
     Raises:
         UserError: the model does not run that way.
     """
-    module = model.module(random_weights=True)
+    module = model.running_module
     choose_attention(module, kept.inputs)
     parameters = inspect.signature(module.forward).parameters.values()
     takes = any(p.name == "output_attentions" or p.kind == p.VAR_KEYWORD for p in parameters)

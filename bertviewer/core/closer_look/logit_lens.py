@@ -40,7 +40,7 @@ def logits_by_layer(
         UserError: the head cannot be applied to the hidden states of one token.
         Cancelled: ``progress`` said so.
     """
-    module = model.module(random_weights=True)
+    module = model.running_module
     places = predicted_places(run, model.architecture)
     row = places.index(position)
     states = _states(run, module, position)
@@ -116,7 +116,7 @@ def _last_norm(
     its stack, and how many rows there are.
     """
     row, length = place
-    module = model.module(random_weights=True)
+    module = model.running_module
     inside = _stacks(module, model.architecture)
     candidates = [
         node.path

@@ -37,7 +37,7 @@ def look_at_outputs(
     Raises:
         Cancelled: ``progress`` said so.
     """
-    module = model.module(random_weights=True)
+    module = model.running_module
     chosen = tuple(dict.fromkeys(paths))  # a hook each, however often one is named
     found: dict[str, list[Found]] = {}
 

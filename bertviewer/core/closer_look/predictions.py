@@ -67,7 +67,7 @@ def predictions_at(
 
 def _own_logits(model: LoadedModel, kept: Capture, row: int, progress: Progress) -> Tensor:
     """Run the whole model again and return its scores at a row: [1, V]."""
-    module = model.module(random_weights=True)
+    module = model.running_module
     with torch.no_grad(), reporting(module, progress):
         logits = first_tensor(module(**kept.inputs))
     assert logits is not None, "the run has seen its shape"

@@ -20,9 +20,3 @@ BERT_HEAD: Descriptions = {
     "OnlyMLMHead": ModuleKind.HEAD_AROUND_SCORES,
 }
 """BERT's head for the vocabulary."""
-
-OF_WHOLE_SEQUENCES = ("ForSequenceClassification", "ForNextSentencePrediction", "ForMultipleChoice")
-"""Endings of models whose head is given one vector for a sequence, of families of no kind too."""
-
-HEADS_WITHOUT_CALLS = frozenset({"MobileBertLMPredictionHead"})
-"""Heads that use the weights of their modules and call none: MobileBERT's takes two at once."""

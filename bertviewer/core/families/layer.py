@@ -7,16 +7,6 @@ from typing import Literal
 SELF = ""
 """In ``SubLayer.given``: what the sub-layer itself reads."""
 
-CROSS_ATTENTIONS = frozenset({"crossattention", "EncDecAttention", "encoder_attn"})
-"""What families call a layer's attention to an encoder."""
-KEYS_AND_VALUES = frozenset({"key", "value", "k", "v", "k_proj", "v_proj"})
-"""What they call its layers that read the encoder's states."""
-
-
-def is_cross_attention(path: str) -> bool:
-    """Tell whether a module is a layer's attention to an encoder, or stands in it."""
-    return not CROSS_ATTENTIONS.isdisjoint(path.split("."))
-
 
 @dataclass(frozen=True, slots=True)
 class Network:

@@ -85,9 +85,6 @@ TORCH = Family(
     },
 )
 
-TABLE, DROPOUT = "Embedding", "Dropout"
-"""What is in the names of all classes of tables and of dropouts, of families of no kind too."""
-
 SHARED = Family(
     classes={
         "Conv1D": ModuleKind.CONV1D,

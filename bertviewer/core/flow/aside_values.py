@@ -6,7 +6,7 @@ What a mask lets through is seen in its values alone: models write it in a dozen
 from bertviewer.core.backend import torch
 from bertviewer.core.flow.functions import function_of
 from bertviewer.core.flow.graph import ASIDE, Graph
-from bertviewer.core.flow.trace import Listed, Operand, Operation, Ref, Slice, Word
+from bertviewer.core.flow.trace import Argument, Listed, Operation, Ref, Slice, Word
 
 _FAILURES = (LookupError, TypeError, ValueError, RuntimeError, AttributeError, NotImplementedError)
 """What torch raises where a word of a trace is none that it takes."""
@@ -66,7 +66,7 @@ class AsideValues:
             # What another name of the same memory holds is not known.
             self._known[new] = taken.get(old)
 
-    def _argument(self, operand: Operand, taken: dict[int, torch.Tensor]) -> object:
+    def _argument(self, operand: Argument, taken: dict[int, torch.Tensor]) -> object:
         if isinstance(operand, Ref):
             found = self._known.get(operand.value)
             if found is None:

@@ -16,7 +16,7 @@ from bertviewer.core.flow.trace import Call
 from bertviewer.core.text.special_floats import Scalar
 
 OPEN_GROUPS = (*(ATTENTION, POSITION_BIAS, FEED_FORWARD, GATED, ROUTING, EXPERTS, ROTARY),)
-"""Kinds of groups whose operations are shown when one looks into them."""
+"""Groups whose operations are shown when one looks into them."""
 
 
 class BoxWords:
@@ -30,7 +30,7 @@ class BoxWords:
         """Return a node's kind: what is known as a whole and has parts to show is a group."""
         if box.group is None:
             return box.kind
-        if box.group.kind in OPEN_GROUPS:
+        if box.group.operation in OPEN_GROUPS:
             return "group"
         return "module" if box.kind == "module" else "operation"
 
@@ -40,7 +40,7 @@ class BoxWords:
             *above, name = box.call.path.split(".")
             return f"{above[-1]} {name}" if name.isdecimal() and above else name
         if box.group is not None:
-            return box.group.name or box.group.kind
+            return box.group.name or box.group.operation
         if box.kind == "constant":
             return use or ("sines and cosines" if self._is_sinusoid(box) else "constant")
         single = self._single(box)
@@ -51,7 +51,7 @@ class BoxWords:
     def operation(self, box: Box, use: str | None) -> str | None:
         """Return what a box computes, as of ``Node.operation``."""
         if box.group is not None:
-            return box.group.kind
+            return box.group.operation
         if box.kind == "constant":
             return use or ("positions" if self._is_sinusoid(box) else None)
         single = self._single(box)
@@ -76,7 +76,7 @@ class BoxWords:
         elif self._graph.words[single] == "embedding":
             found |= self._table(single)
         # Some residuals take the skip away.
-        is_residual = box.group is not None and box.group.kind == RESIDUAL
+        is_residual = box.group is not None and box.group.operation == RESIDUAL
         if box.kind != "constant" and (is_residual or self._is_bare_product(box, single)):
             found["function"] = self._graph.words[single]
         return found

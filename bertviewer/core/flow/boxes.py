@@ -114,8 +114,8 @@ class Boxes:
             if group.operations >= counted and group.operations <= set(real):
                 self._add_module(child, group, real)
                 return
-        leaves = [group for group in groups.values() if not group.operations <= set(real)]
-        if leaves:
+        crossing = [group for group in groups.values() if not group.operations <= set(real)]
+        if crossing:
             self._descend(child, layers, is_stack)  # a part of it belongs to a group around
         elif child in layers or self._is_closed(child, layers, is_stack, len(counted)):
             self._add_module(child, None, inside)

@@ -97,13 +97,7 @@ class Float64Shadow(TorchFunctionMode):
             beside.exact = widened(tensor)
         return beside.exact
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out an operation as the model does, and then in float64."""
         del types
         kwargs = kwargs or {}

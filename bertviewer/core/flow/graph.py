@@ -5,26 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bertviewer.core.flow.operation_names import MOVEMENT, SELECTION, SIZED_LIKE, word_of
-from bertviewer.core.flow.trace import Operand, Operation, Ref, Shape, Slice, Trace, Value, Word
+from bertviewer.core.flow.trace import Argument, Operation, Ref, Shape, Slice, Trace, Value, Word
 
 ASIDE, LEARNT, DATA = 0, 1, 2
 """What a value hangs on: masks, positions and buffers alone; parameters too; the model's text."""
 
-_TEXTS = ("input_ids", "inputs_embeds", "token_type_ids", "input")
 _ASIDE_INPUTS = ("mask", "position", "bias", "head_mask")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a value comes from, before it was moved.
-
-    Attributes:
-        value: the value that it was, which has the same numbers.
-        movement: what was done to it since, in people's words.
-    """
-
-    value: int
-    movement: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +65,6 @@ class Graph:
     def back(self, value: int) -> tuple[int, str] | None:
         """Return what a value was made of by movement or as a part, and the word for it."""
         return self._moved.get(value) or self._part.get(value)
-
-    def is_part(self, value: int) -> bool:
-        """Tell whether a value is a part of another."""
-        return value in self._part
 
     def whole(self, value: int) -> int:
         """Return the value that a value is a part of, or the same numbers as; itself if none."""
@@ -193,7 +175,7 @@ class Graph:
         moved = [self._moved[made][0] for made in operation.results if made in self._moved]
         return tuple(moved) if moved else operation.reads
 
-    def _is_basic(self, index: Operand) -> bool:
+    def _is_basic(self, index: Argument) -> bool:
         """Tell whether an index takes a part as it stands, and looks nothing up."""
         if isinstance(index, tuple):
             return all(map(self._is_basic, index))
@@ -205,7 +187,7 @@ class Graph:
         is_place = isinstance(index, int) and not isinstance(index, bool)
         return index is None or is_place or _is_ellipsis(index)
 
-    def _is_number(self, operand: Operand) -> bool:
+    def _is_number(self, operand: Argument) -> bool:
         return isinstance(operand, Ref) and self.shape(operand.value) == ()
 
     def _levels(self) -> Mapping[int, int]:
@@ -235,7 +217,7 @@ class Graph:
         return level
 
 
-def _first_of(kwargs: tuple[tuple[str, Operand], ...]) -> Operand:
+def _first_of(kwargs: tuple[tuple[str, Argument], ...]) -> Argument:
     return next((item for name, item in kwargs if name in ("input", "self", "tensor")), None)
 
 
@@ -246,21 +228,21 @@ def _is_training(operation: Operation) -> bool:
     return bool(named.get("train", operation.args[2] if len(operation.args) > 2 else False))
 
 
-def _is_ellipsis(index: Operand) -> bool:
+def _is_ellipsis(index: Argument) -> bool:
     return isinstance(index, Word) and index.kind == "ellipsis"
 
 
-def _parts(index: Slice) -> tuple[Operand, Operand, Operand]:
+def _parts(index: Slice) -> tuple[Argument, Argument, Argument]:
     return index.start, index.stop, index.step
 
 
-def _index_text(index: Operand) -> str:
+def _index_text(index: Argument) -> str:
     if isinstance(index, tuple):
         return f"[{', '.join(map(_one_index, index))}]"
     return f"[{_one_index(index)}]"
 
 
-def _one_index(index: Operand) -> str:
+def _one_index(index: Argument) -> str:
     if isinstance(index, Slice):
         start, stop, step = ("" if part is None else str(part) for part in _parts(index))
         return f"{start}:{stop}" + (f":{step}" if step else "")

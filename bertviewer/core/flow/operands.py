@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from bertviewer.core.architecture.operand import PARTS, TRANSPOSED, Operand
 from bertviewer.core.flow.boxes import Box
 from bertviewer.core.flow.graph import Graph, moves
-from bertviewer.core.flow.trace import Listed, Ref, Slice, Word
-from bertviewer.core.flow.trace import Operand as Taken
+from bertviewer.core.flow.trace import Argument, Listed, Ref, Slice, Word
 from bertviewer.core.flow.wiring import End, Wiring
 
 _SILENT = ("dtype", "inplace", "training", "dropout_p", "out", "device", "_stacklevel")
@@ -37,7 +36,7 @@ class DrawnBoxes:
                 found += [replace(each, key=name) for each in self._described(arg, box, number)]
         return tuple(found)
 
-    def _described(self, arg: Taken, box: Box, number: int) -> Iterator[Operand]:
+    def _described(self, arg: Argument, box: Box, number: int) -> Iterator[Operand]:
         if isinstance(arg, Ref):
             found = self._tensor(arg.value, box)
             yield found or Operand(role=self.wiring.role(box, number, arg.value) or "")
@@ -72,7 +71,7 @@ class DrawnBoxes:
         return self.around._tensor(value, self.holder)
 
 
-def _plain(arg: Taken) -> str:
+def _plain(arg: Argument) -> str:
     if isinstance(arg, Slice):
         bounds = (arg.start, arg.stop, arg.step)
         start, stop, step = ("" if part is None else _plain(part) for part in bounds)

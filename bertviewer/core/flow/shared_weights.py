@@ -4,7 +4,7 @@ What a model computes with them means nothing. But it can be run where a step ha
 however large it is, and its buffers are what they are in any model of its configuration.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -74,13 +74,7 @@ def _strides(shape: Sequence[int]) -> tuple[int, ...]:
 class _Unfilled(TorchFunctionMode):
     """Takes no memory for large weights before they are put where the others are."""
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out a function."""
         del types
         kwargs = kwargs or {}

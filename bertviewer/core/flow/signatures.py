@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from bertviewer.core.flow.graph import DATA, Graph
-from bertviewer.core.flow.trace import Call, Listed, Operand, Ref, Slice
+from bertviewer.core.flow.trace import Argument, Call, Listed, Ref, Slice
 
 
 def signature(graph: Graph, call: Call) -> Hashable:
@@ -16,7 +16,7 @@ def signature(graph: Graph, call: Call) -> Hashable:
     own: dict[int, Hashable] = {}
     outside: dict[int, int] = {}
 
-    def described(operand: Operand) -> Hashable:
+    def described(operand: Argument) -> Hashable:
         if isinstance(operand, Ref):
             value = operand.value
             if value in own:

@@ -25,16 +25,16 @@ class Ref:
 class Listed:
     """A list among the operands; a tuple is a tuple."""
 
-    items: tuple["Operand", ...]
+    items: tuple["Argument", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
     """A slice among the operands."""
 
-    start: "Operand"
-    stop: "Operand"
-    step: "Operand"
+    start: "Argument"
+    stop: "Argument"
+    step: "Argument"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Word:
     text: str
 
 
-Operand = (
-    Ref | Listed | Slice | Word | tuple["Operand", ...] | int | float | complex | bool | str | None
+Argument = (
+    Ref | Listed | Slice | Word | tuple["Argument", ...] | int | float | complex | bool | str | None
 )
 
 
@@ -82,8 +82,8 @@ class Operation:
     """
 
     function: str
-    args: tuple[Operand, ...]
-    kwargs: tuple[tuple[str, Operand], ...]
+    args: tuple[Argument, ...]
+    kwargs: tuple[tuple[str, Argument], ...]
     results: tuple[int, ...]
     rewritten: tuple[tuple[int, int], ...] = ()
     products: tuple[Shape, ...] = ()

@@ -19,8 +19,8 @@ from bertviewer.core.flow.call_tracing import CallTracer, NamedValues, OpenCall
 from bertviewer.core.flow.forwards import Arguments
 from bertviewer.core.flow.nested_tensors import mapped_in, memory_of, named_in, tensors_in
 from bertviewer.core.flow.trace import (
+    Argument,
     Listed,
-    Operand,
     Operation,
     Ref,
     Shape,
@@ -73,13 +73,7 @@ class Tracer(CallTracer, TorchFunctionMode):
         """Note that the operation at work multiplies what is not known."""
         self.unknown[len(self._operations)] = reason
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out an operation, and note it if a tensor comes out or is written to."""
         del types
         kwargs = kwargs or {}
@@ -119,7 +113,7 @@ class Tracer(CallTracer, TorchFunctionMode):
     def _note(
         self,
         name: str,
-        operands: tuple[tuple[Operand, ...], tuple[tuple[str, Operand], ...], dict[int, Tensor]],
+        operands: tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...], dict[int, Tensor]],
         results: Sequence[int],
         rewritten: tuple[tuple[int, int], ...],
         before: int,
@@ -133,7 +127,7 @@ class Tracer(CallTracer, TorchFunctionMode):
 
     def _operands(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[tuple[Operand, ...], tuple[tuple[str, Operand], ...], dict[int, Tensor]]:
+    ) -> tuple[tuple[Argument, ...], tuple[tuple[str, Argument], ...], dict[int, Tensor]]:
         taken: dict[int, Tensor] = {}
         return (
             tuple([self._operand(arg, taken) for arg in args]),
@@ -141,7 +135,7 @@ class Tracer(CallTracer, TorchFunctionMode):
             taken,
         )
 
-    def _operand(self, value: Any, taken: dict[int, Tensor]) -> Operand:
+    def _operand(self, value: Any, taken: dict[int, Tensor]) -> Argument:
         if isinstance(value, Tensor):
             taken[id(value)] = value
             return Ref(self._number(value))

@@ -11,8 +11,9 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.from_flow.from_flow import flow_formula
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notes import true_notes
-from bertviewer.core.formulas.roles import role_of
+from bertviewer.core.formulas.roles import NOT_AS_KNOWN, role_of
 from bertviewer.core.formulas.target import has_target, of_target, reads_target
+from bertviewer.core.system.log import write_log
 
 
 def formula_of(
@@ -21,8 +22,8 @@ def formula_of(
     """Return what ``node`` computes: by its class's role, else as its flow has it.
 
     A stranger's module may carry a known name and be built otherwise: it gets no role's formula
-    rather than a wrong one. ``None`` where there is no flow either, as before flows are derived.
-    ``classes`` says what a class is.
+    rather than a wrong one, and the log says why. ``None`` where there is no flow either, as before
+    flows are derived. ``classes`` says what a class is.
     """
     view = ModuleView.of(node, architecture, classes)
     formula = _of_role(view)
@@ -63,7 +64,8 @@ def _of_role(view: ModuleView) -> Formula | None:
         return None
     try:
         formula = role.build(view)
-    except (LookupError, TypeError, ValueError):
+    except NOT_AS_KNOWN as error:
+        write_log(f"{view.node.path!r}, a {view.node.class_name}, is not made as known: {error!r}")
         return None
     if reads_target(view.node, view.architecture) or (
         role.name == "task model" and has_target(view.architecture)

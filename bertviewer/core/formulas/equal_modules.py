@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from bertviewer.core.architecture.architecture import Architecture, ancestors
-from bertviewer.core.families.layer import is_cross_attention
+from bertviewer.core.families.names import is_cross_attention
 
 LAYER_NUMBER = "layer_idx"
 """The attribute of a module that says in which layer it is. No formula asks for it."""

@@ -6,7 +6,7 @@ from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.formulas.base_models import base_model
 from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, activation_terms, widened
 from bertviewer.core.formulas.embedding_tables import turning
-from bertviewer.core.formulas.feed_forward import Network
+from bertviewer.core.formulas.feed_forward import FeedForward
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.heads import LOGITS, MASKED_LM, tying_notes
 from bertviewer.core.formulas.layers import pre_norm_layer
@@ -130,7 +130,7 @@ def layer(view: ModuleView) -> Formula:
     first, second = (view.below(n).affine("dense") for n in ("intermediate", "output"))
     cross = "crossattention" in view.children
     return pre_norm_layer(
-        view, Network(first, second, _GELU), norm_of(view, "LayerNorm"), cross=cross
+        view, FeedForward(first, second, _GELU), norm_of(view, "LayerNorm"), cross=cross
     )
 
 

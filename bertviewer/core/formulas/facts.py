@@ -3,20 +3,18 @@
 from collections.abc import Iterator
 
 from bertviewer.core.architecture.module_node import ModuleNode
-from bertviewer.core.families.heads import HEADS_WITHOUT_CALLS, OF_WHOLE_SEQUENCES
-from bertviewer.core.families.torch_nn import DROPOUT, TABLE
-from bertviewer.core.formulas.module_view import ModuleView
-
-_POSITION_TABLES = ("position_embeddings", "embed_positions", "wpe", "position_embedding")
-_ANGLES = "encoder.embed_positions.weight"
-_ON_PROBABILITIES = ("dropout", "attn_dropout", "attention_dropout")
-# Linear layers that are given one vector for the whole sequence, or one for each distance.
-_OF_SEQUENCES = (
-    *("pooler", "pooler.dense", "seq_relationship", "sop_classifier.classifier", "pre_classifier"),
-    *("classifier.dense", "classifier.out_proj"),
-    *("classification_head.dense", "classification_head.out_proj"),
+from bertviewer.core.families.names import (
+    ANGLES,
+    DROPOUT,
+    HEADS_WITHOUT_CALLS,
+    OF_DISTANCES,
+    OF_SEQUENCES,
+    OF_WHOLE_SEQUENCES,
+    ON_PROBABILITIES,
+    POSITION_TABLES,
+    TABLE,
 )
-_OF_DISTANCES = ("pos_key_proj", "pos_query_proj", "pos_proj", "pos_q_proj")
+from bertviewer.core.formulas.module_view import ModuleView
 
 
 def drops_out(view: ModuleView) -> bool:
@@ -26,7 +24,7 @@ def drops_out(view: ModuleView) -> bool:
 
 def drops_probabilities(view: ModuleView) -> bool:
     """Tell whether an attention drops some of its probabilities in training."""
-    children = [child for name, child in view.children.items() if name in _ON_PROBABILITIES]
+    children = [child for name, child in view.children.items() if name in ON_PROBABILITIES]
     return any(_chance(node) > 0 for node in (view.node, *children))
 
 
@@ -62,7 +60,7 @@ def is_decoder(view: ModuleView) -> bool:
 
 def has_positions(view: ModuleView) -> bool:
     """Tell whether the model has a table of position vectors."""
-    return any(node.name in _POSITION_TABLES for node in view.architecture.modules)
+    return any(node.name in POSITION_TABLES for node in view.architecture.modules)
 
 
 def has_head_size(view: ModuleView) -> bool:
@@ -76,7 +74,7 @@ def has_angle_table(view: ModuleView) -> bool:
     No training changes them.
     """
     tensors = view.architecture.parameters
-    return any(t.name.endswith(_ANGLES) and not t.trainable for t in tensors)
+    return any(t.name.endswith(ANGLES) and not t.trainable for t in tensors)
 
 
 def has_contact_head(view: ModuleView) -> bool:
@@ -116,7 +114,7 @@ def follows_cross(view: ModuleView) -> bool:
 def works_by_position(view: ModuleView) -> bool:
     """Tell whether a linear layer is given one vector for each position."""
     path, root = f".{view.node.path}", view.architecture.root.class_name
-    if path.endswith(tuple(f".{name}" for name in (*_OF_SEQUENCES, *_OF_DISTANCES))):
+    if path.endswith(tuple(f".{name}" for name in (*OF_SEQUENCES, *OF_DISTANCES))):
         return False
     if path.endswith((".query_proj", ".key_proj")) and view.config.get("share_att_key"):
         return False  # DeBERTa's, which the distances go through as well

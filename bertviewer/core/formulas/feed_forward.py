@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bertviewer.core.families.layer import Network as Modules
+from bertviewer.core.families.layer import Network
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.blocks import DROPOUT, ROW_WISE, activation_terms, widens
@@ -16,7 +16,7 @@ _GATED_NAMES = {'op("SiLU")': " (SwiGLU)", 'op("GELU")': " (GEGLU)", GELU_TANH: 
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class FeedForward:
     """The parts of a feed-forward network; ``gate`` is the layer whose output is bent, if any."""
 
     first: Affine
@@ -71,25 +71,25 @@ class Network:
         return (*terms, Term("dot.o", "product number by number")) if gated else terms
 
 
-def read_network(view: ModuleView) -> Network:
+def read_network(view: ModuleView) -> FeedForward:
     """Return the network that a module is.
 
     Raises:
         LookupError: it is none that a family describes.
     """
     made = view.description
-    if isinstance(made, Modules):
+    if isinstance(made, Network):
         return network_from(view, made)
     if made is ModuleKind.MODERNBERT_FEED_FORWARD:
         return read_split_network(view)
     raise LookupError(f"{view.node.class_name} holds no known feed-forward network")
 
 
-def network_from(view: ModuleView, made: Modules) -> Network:
+def network_from(view: ModuleView, made: Network) -> FeedForward:
     """Return the network of these children of ``view``."""
     gate = view.affine(made.gate) if made.gate else None
     act = operator_of(view, made.act) if made.act in view.children else _noted_activation(view)
-    return Network(view.affine(made.first), view.affine(made.second), act, gate)
+    return FeedForward(view.affine(made.first), view.affine(made.second), act, gate)
 
 
 def _noted_activation(view: ModuleView) -> str:
@@ -100,14 +100,14 @@ def _noted_activation(view: ModuleView) -> str:
     return {"relu": 'op("ReLU")', "gelu": 'op("GELU")'}.get(str(name), "phi")
 
 
-def read_split_network(view: ModuleView) -> Network:
+def read_split_network(view: ModuleView) -> FeedForward:
     """Return ModernBERT's network: one tensor holds the gated layer's rows below the gate's.
 
     Its first half goes through the function and so is the gate here.
     """
     both = view.affine("Wi")
     half = Affine((both.outputs // 2, both.inputs), both.bias)
-    return Network(half, view.affine("Wo"), operator_of(view, "act"), half)
+    return FeedForward(half, view.affine("Wo"), operator_of(view, "act"), half)
 
 
 def feed_forward(view: ModuleView) -> Formula:
@@ -126,7 +126,7 @@ def split_feed_forward(view: ModuleView) -> Formula:
     return _formula(view, network, (note,))
 
 
-def _formula(view: ModuleView, network: Network, notes: tuple[str, ...]) -> Formula:
+def _formula(view: ModuleView, network: FeedForward, notes: tuple[str, ...]) -> Formula:
     first, gated = network.first, network.gate is not None
     return Formula(
         title="Gated feed-forward network" if gated else "Feed-forward network",
@@ -152,7 +152,7 @@ def _formula(view: ModuleView, network: Network, notes: tuple[str, ...]) -> Form
     )
 
 
-def _gate_notes(network: Network) -> tuple[str, ...]:
+def _gate_notes(network: FeedForward) -> tuple[str, ...]:
     name = _GATED_NAMES.get(network.act, "")
     return (
         f"A gated network{name}: W_G decides how much of each of the {network.first.outputs} "

@@ -6,7 +6,7 @@ from bertviewer.core.families.layer import Halves, Layer
 from bertviewer.core.families.module_kind import ModuleKind
 from bertviewer.core.formulas.activations import operator_of
 from bertviewer.core.formulas.blocks import DROPOUT, RESIDUAL, post_norm
-from bertviewer.core.formulas.feed_forward import Network, network_from, read_network
+from bertviewer.core.formulas.feed_forward import FeedForward, network_from, read_network
 from bertviewer.core.formulas.formula import Formula, Term
 from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.norms import Norm, norm_at, norm_of
@@ -30,7 +30,7 @@ _ENC = 'X_"enc"'
 class _Layer:
     """What a layer is made of; ``pre`` says that the norms stand before the sub-layers."""
 
-    network: Network
+    network: FeedForward
     norm: Norm
     pre: bool = False
     cross: bool = False
@@ -68,7 +68,7 @@ def layer(view: ModuleView) -> Formula:
     return _formula(view, found)
 
 
-def network_of(view: ModuleView, made: Layer) -> Network:
+def network_of(view: ModuleView, made: Layer) -> FeedForward:
     """Return a layer's network: two halves, modules of the layer's own, or a module."""
     match made.network:
         case Halves():
@@ -79,14 +79,14 @@ def network_of(view: ModuleView, made: Layer) -> Network:
             return network_from(view, own)
 
 
-def halved_network(view: ModuleView, made: Halves) -> Network:
+def halved_network(view: ModuleView, made: Halves) -> FeedForward:
     """Return a network in two modules, each with a layer 'dense'."""
     inner, outer = view.below(made.first), view.below(made.second)
     act = operator_of(inner, "intermediate_act_fn")
-    return Network(inner.affine("dense"), outer.affine("dense"), act)
+    return FeedForward(inner.affine("dense"), outer.affine("dense"), act)
 
 
-def pre_norm_layer(view: ModuleView, network: Network, norm: Norm, *, cross: bool) -> Formula:
+def pre_norm_layer(view: ModuleView, network: FeedForward, norm: Norm, *, cross: bool) -> Formula:
     """Return the formula of a layer whose norms stand before the sub-layers."""
     return _formula(view, _Layer(network, norm, pre=True, cross=cross, optional=cross))
 

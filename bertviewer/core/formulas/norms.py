@@ -8,13 +8,15 @@ from bertviewer.core.formulas.module_view import ModuleView
 from bertviewer.core.formulas.notation import LAYER_NORM, RMS_NORM
 from bertviewer.core.text.numerals import number_text
 
-_OPERATORS = {
+OPERATORS = {
     ModuleKind.LAYER_NORM: LAYER_NORM,
     ModuleKind.LAYER_NORM_IN_FLOAT32: LAYER_NORM,
     ModuleKind.LAYER_NORM_OF_COLUMNS: LAYER_NORM,
     ModuleKind.RMS_NORM: RMS_NORM,
     ModuleKind.RMS_NORM_ONE_PLUS: RMS_NORM,
 }
+"""The operator of each kind of normalisation."""
+
 _MEANINGS = {
     LAYER_NORM: "layer normalisation of each position's vector",
     RMS_NORM: "root-mean-square normalisation of each position's vector",
@@ -62,7 +64,7 @@ def norm_at(view: ModuleView, path: str) -> Norm:
         LookupError: there is no module, or it is no normalisation of a known kind.
     """
     child = view.below(path)
-    operator = None if child.kind is None else _OPERATORS.get(child.kind)
+    operator = None if child.kind is None else OPERATORS.get(child.kind)
     if operator is None:
         raise LookupError(f"{child.node.class_name} is no normalisation of a known kind")
     return Norm(operator, epsilon_of(child))

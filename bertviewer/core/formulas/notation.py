@@ -17,6 +17,7 @@ INTO = '"in"'
 GELU_TANH = 'op("GELU"_"tanh")'
 
 TOKENS = Term("S", "number of tokens; every sequence of a batch is computed alike")
+TARGET = Term("S_d", "number of tokens that the decoder reads; every sequence of a batch alike")
 
 
 def sized(symbol: str, *dimensions: int | str) -> str:

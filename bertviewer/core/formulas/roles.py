@@ -35,10 +35,16 @@ from bertviewer.core.formulas import (
 from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.module_view import ModuleView
 
+NOT_AS_KNOWN = (LookupError, TypeError, ValueError)
+"""What a formula raises of a module that has a known name and is made otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What kinds of modules are called that are alike, and the formula of one of them."""
+    """What kinds of modules are called that are alike, and the formula of one of them.
+
+    ``build`` raises one of ``NOT_AS_KNOWN`` where a module is not made as its kind says.
+    """
 
     name: str
     build: Callable[[ModuleView], Formula]
@@ -188,3 +194,8 @@ def role_of(class_name: str, classes: Descriptions = CLASSES) -> Role | None:
     """Return the role of a class of modules, ``None`` where no family has it."""
     kind = kind_of(classes.get(class_name))
     return None if kind is None else ROLES[kind]
+
+
+def kinds_of(*names: str) -> frozenset[ModuleKind | None]:
+    """Return the kinds whose role has one of these names."""
+    return frozenset(kind for kind, role in ROLES.items() if role.name in names)

@@ -6,10 +6,9 @@ from dataclasses import replace
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.formulas.formula import Formula, Term
-from bertviewer.core.formulas.notation import TOKENS
+from bertviewer.core.formulas.notation import TARGET, TOKENS
 
 _LENGTH = re.compile(r"\bS\b'?")
-_TARGET = Term("S_d", "number of tokens that the decoder reads; every sequence of a batch alike")
 
 
 def reads_target(node: ModuleNode, architecture: Architecture) -> bool:
@@ -32,7 +31,7 @@ def of_target(formula: Formula) -> Formula:
     return replace(
         formula,
         maths=tuple(_LENGTH.sub(_renamed, line) for line in formula.maths),
-        terms=tuple(_TARGET if term == TOKENS else _term(term) for term in formula.terms),
+        terms=tuple(TARGET if term == TOKENS else _term(term) for term in formula.terms),
     )
 
 

@@ -92,7 +92,8 @@ class LoadedModel:
     def confirm(self, progress: Progress = no_progress) -> None:
         """Build a model that was seen before, and put what it is in place of what was remembered.
 
-        The two should be equal. Of any other model this is known already.
+        The two should be equal; if not, ``architecture`` is another one afterwards. Of any other
+        model this is known already.
 
         Raises:
             UserError: it cannot be built, or the demo's weights are not the published ones.
@@ -184,7 +185,8 @@ class LoadedModel:
     ) -> "nn.Module":
         """Return the real module in eval mode; its weights are loaded or drawn on the first call.
 
-        It is moved to ``device``, as torch names it, or stays where it is.
+        It is moved to ``device``, as torch names it, or stays where it is. ``architecture`` is
+        another one afterwards, which says where the weights are from.
 
         Raises:
             UserError: it is not known what to calculate, there are no weights and random ones were
@@ -203,6 +205,14 @@ class LoadedModel:
             move(self._module, self.source.name, device, self._device)
             self._device = device
         return self._module
+
+    @property
+    def running_module(self) -> "nn.Module":
+        """The module that sentences are run through, for a look at what one gave.
+
+        Its weights are those of the run, drawn at random or not: whoever ran it has agreed.
+        """
+        return self.module(random_weights=True)
 
     def tokenizer(self, progress: Progress = no_progress) -> "Tokenizer":
         """Return the model's tokenizer, or a stand-in for a configuration without vocabulary.

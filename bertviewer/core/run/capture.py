@@ -18,7 +18,7 @@ Scope = Literal["everything", "units"]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class KeptCall:
     """One call of a module: its arguments as they came, and its output.
 
     ``versions`` belong to the tensors of both, in order, from before and after the call.
@@ -56,7 +56,7 @@ class Capture:
         self.scope: Scope = scope
         self.budget = budget
         self.inputs: Mapping[str, Any] = {}
-        self.calls: dict[str, list[Call]] = {}
+        self.calls: dict[str, list[KeptCall]] = {}
         self.refused: set[str] = set()
         self._storages: dict[int, int] = {}
 
@@ -65,7 +65,7 @@ class Capture:
         """The size of all storages that are kept alive."""
         return sum(self._storages.values())
 
-    def add(self, path: str, call: Call) -> None:
+    def add(self, path: str, call: KeptCall) -> None:
         """Keep a call of the module at ``path``, if it fits into the budget."""
         tensors = tensors_in((call.args, call.kwargs, call.output))
         storages = dict(map(_storage, tensors))
@@ -143,12 +143,12 @@ class _Watcher:
         # Plain copies of what holds the tensors: a model adds to its output after the call.
         args, kwargs = plain(taken)
         given = plain(output) if self._capture.scope == "everything" else None
-        self._capture.add(self._path, Call(args, kwargs, given, before + versions(given)))
+        self._capture.add(self._path, KeptCall(args, kwargs, given, before + versions(given)))
 
 
-def _on_cpu(call: Call) -> Call:
+def _on_cpu(call: KeptCall) -> KeptCall:
     args, kwargs, output = mapped((call.args, call.kwargs, call.output), Tensor.cpu)
-    moved = Call(args, kwargs, output, ())
+    moved = KeptCall(args, kwargs, output, ())
     noted = versions((args, kwargs, output))
     if not call.is_intact:
         # -1 is no tensor's.

@@ -112,8 +112,7 @@ def small_outputs(output: Any, vocabulary: object) -> dict[str, NDArray[Any]]:
 
 def _norms(state: Tensor) -> list[float | None]:
     rows = measure_tokens(state[0])
-    nan, inf, *_ = rows.sums
-    is_whole = np.isfinite(rows.norms) & (nan + inf == 0)
+    is_whole = np.isfinite(rows.norms) & (rows.by_name.nan_count + rows.by_name.inf_count == 0)
     pairs = zip(rows.norms.tolist(), is_whole.tolist(), strict=True)
     return [norm if whole else None for norm, whole in pairs]
 

@@ -117,8 +117,17 @@ def _measured(values: Tensor) -> tuple[Statistics, Norms]:
     if not (_LEAST_SQUARES < squares < _MOST_SQUARES and offset < _CANCELLING * squares):
         return _measured_exactly(values)
     low, high = values.aminmax()
-    zeros = _zeros(values)
-    return Statistics(count, 0, 0, zeros, total, squares - offset, low.item(), high.item()), norms
+    statistics = Statistics(
+        count=count,
+        nan_count=0,
+        inf_count=0,
+        zero_count=_zeros(values),
+        total=total,
+        deviations=squares - offset,
+        min=low.item(),
+        max=high.item(),
+    )
+    return statistics, norms
 
 
 def measure_tokens(tensor: Tensor) -> TokenStatistics:

@@ -17,7 +17,7 @@ from bertviewer.core.flow.nested_tensors import plain, tensors_in, versions
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.run.big_bird_attention import choose_attention
-from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.failures import as_user_error
 
 _PLAIN = (torch.Tensor, torch.dtype, torch.device, bool, int, float, str)
@@ -68,7 +68,7 @@ def taken_by(
     *,
     number: int = 0,
     count: int = 1,
-) -> Call:
+) -> KeptCall:
     """Return what the module at ``path`` took in the call ``number`` of the ``count`` in a run.
 
     It has no output: nothing is called any more once that is seen. Of a layer that was called
@@ -83,7 +83,7 @@ def taken_by(
     module = _on_the_device(model, kept, progress)
     units = _units(kept, (path,))
     if units is None:
-        pieces, skipped = [(module, Call((), kept.inputs, None, ()))], 0
+        pieces, skipped = [(module, KeptCall((), kept.inputs, None, ()))], 0
     else:
         (unit,) = units
         layer, calls = module.get_submodule(unit), kept.calls[unit]
@@ -91,13 +91,13 @@ def taken_by(
         first = number // each if each else 0
         pieces, skipped = [(layer, call) for call in calls[first:]], first * each
     waiting = number - skipped
-    seen: Call | None = None
+    seen: KeptCall | None = None
 
     def see(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         nonlocal waiting, seen
         if waiting == 0:
             taken = plain(args), plain(kwargs)
-            seen = Call(*taken, None, versions(taken))
+            seen = KeptCall(*taken, None, versions(taken))
             raise _EnoughError
         waiting -= 1
 
@@ -140,7 +140,7 @@ def _units(kept: Capture, paths: Iterable[str]) -> list[str] | None:
     return [unit for unit in units if unit is not None]
 
 
-def _can_be_repeated(call: Call) -> bool:
+def _can_be_repeated(call: KeptCall) -> bool:
     # Anything else may have changed, as a cache has, which the call itself has put something into.
     return call.is_intact and _is_plain((call.args, call.kwargs))
 

@@ -66,12 +66,3 @@ def _file_kind(file: Path, name: str) -> Kind:
     if file.suffix == ".json":
         return "config"
     raise UserError(f"{name}: not a model folder, and neither a config.json nor weights")
-
-
-def default_source_name() -> str:
-    """Return the model that opens when none is named: the demo if it is installed."""
-    try:
-        demo_folder()
-    except UserError:
-        return "bert-base-uncased"
-    return "demo"

@@ -1,6 +1,8 @@
 """Numbers as texts to read; data to take along has them as Python writes them."""
 
 MINUS = "\N{MINUS SIGN}"
+THOUSANDS = ("K", "M", "G", "T")
+"""What counts are short for: a thousand, a million, and so on."""
 
 
 def with_minus(number: str) -> str:
@@ -20,3 +22,19 @@ def count_text(count: int, one: str, many: str, *others: object) -> str:
 def number_text(value: float, digits: int = 7) -> str:
     """Return a number with so many significant digits."""
     return with_minus(f"{value:.{digits}g}")
+
+
+def short_count(count: int) -> str:
+    """Return "22.7 M", "147.8 K" or "768": a count rounded to what stands in a narrow column.
+
+    Two digits stand behind the point where one is before it, else one. The space does not break.
+    """
+    if count < 1000:
+        return str(count)
+    value, letter = float(count), ""
+    for letter in THOUSANDS:  # noqa: B007
+        value /= 1000
+        if round(value, 1) < 1000:
+            break
+    digits = 2 if round(value, 2) < 10 else 1
+    return f"{value:,.{digits}f}\N{NO-BREAK SPACE}{letter}"

@@ -15,7 +15,7 @@ _SELECTION = ("part", "chunk", "split", "unbind", "narrow", "select")
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
+class AttentionNodes:
     """One attention of a flow.
 
     Attributes:
@@ -29,7 +29,7 @@ class Attention:
     is_masked: bool
 
 
-def attentions_of(wires: Wires) -> Iterator[Attention]:
+def attentions_of(wires: Wires) -> Iterator[AttentionNodes]:
     """Yield the attentions of a flow."""
     for node in wires.flow.nodes:
         if node.operation == "attention":
@@ -52,7 +52,7 @@ class _Gathering:
         self._common = set.intersection(*befores) if befores else set[str]()
         self._found: dict[str, Node] = {node.id: node}
 
-    def attention(self) -> Attention:
+    def attention(self) -> AttentionNodes:
         """Return the attention with all that belongs to it."""
         if not self._is_whole:
             for edge in self._wires.into(self._node):
@@ -60,7 +60,7 @@ class _Gathering:
             self._go_on()
             self._take_in()
         nodes = tuple(each for each in self._wires.flow.nodes if each.id in self._found)
-        return Attention(nodes, self._is_cross(), self._is_masked())
+        return AttentionNodes(nodes, self._is_cross(), self._is_masked())
 
     def _go_back(self, edge: Edge, *, has_projection: bool) -> None:
         """Take what an edge comes from, up to the projection; in its own module all of it."""

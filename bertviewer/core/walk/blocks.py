@@ -6,11 +6,11 @@ from dataclasses import replace
 from bertviewer.core.architecture.flow import Edge, Flow, Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk import notes
-from bertviewer.core.walk.attentions import NORMS, Attention, attentions_of
+from bertviewer.core.walk.attentions import NORMS, AttentionNodes, attentions_of
 from bertviewer.core.walk.block import Block, Form, form_of
 from bertviewer.core.walk.closed_modules import ClosedModules
 from bertviewer.core.walk.forms import ENDS, formed, innermost, path_around
-from bertviewer.core.walk.naming import EMBEDDING, Place, name_of, table_of
+from bertviewer.core.walk.naming import EMBEDDING, Section, name_of, table_of
 from bertviewer.core.walk.wires import Wires, is_data
 
 _JOINING = ("add", "sub", "mul", "div", "cat", "stack", "maximum", "minimum", "matmul", "bmm")
@@ -26,17 +26,17 @@ class BlockReader:
         self._flows = flows
         self._has_head = has_head
 
-    def read(self, flow: Flow, place: Place) -> Iterator[Block]:
+    def read(self, flow: Flow, section: Section) -> Iterator[Block]:
         """Yield the blocks of a whole module."""
-        return _Reading(self._flows, Wires(flow), place, has_head=self._has_head).of(flow.nodes)
+        return _Reading(self._flows, Wires(flow), section, has_head=self._has_head).of(flow.nodes)
 
-    def part(self, wires: Wires, nodes: Iterable[Node], place: Place) -> Iterator[Block]:
+    def part(self, wires: Wires, nodes: Iterable[Node], section: Section) -> Iterator[Block]:
         """Yield the blocks of some nodes of a flow."""
-        return _Reading(self._flows, wires, place, has_head=self._has_head).of(nodes)
+        return _Reading(self._flows, wires, section, has_head=self._has_head).of(nodes)
 
-    def after(self, wires: Wires, node: Node, place: Place) -> Iterator[Block]:
+    def after(self, wires: Wires, node: Node, section: Section) -> Iterator[Block]:
         """Yield the dropouts that a node's result goes through."""
-        reading = _Reading(self._flows, wires, place, has_head=self._has_head)
+        reading = _Reading(self._flows, wires, section, has_head=self._has_head)
         return reading.dropouts(node, ())
 
     def asides(self, node: Node) -> Iterator[Block]:
@@ -47,9 +47,9 @@ class BlockReader:
 class _Reading:
     """One flow on its way to be blocks."""
 
-    def __init__(self, flows: Flows, wires: Wires, place: Place, *, has_head: bool) -> None:
-        self._flows, self._wires, self._place, self._has_head = flows, wires, place, has_head
-        self._opening = ClosedModules(flows, place)
+    def __init__(self, flows: Flows, wires: Wires, section: Section, *, has_head: bool) -> None:
+        self._flows, self._wires, self._section, self._has_head = flows, wires, section, has_head
+        self._opening = ClosedModules(flows, section)
         self._done: set[str] = set()
         self._base = innermost(wires.flow)
         attentions = list(attentions_of(wires))
@@ -77,7 +77,7 @@ class _Reading:
         inner = self._opening.flows_in(node, self._wires.flow)
         if inner:
             for flow in inner:
-                reading = _Reading(self._flows, Wires(flow), self._place, has_head=self._has_head)
+                reading = _Reading(self._flows, Wires(flow), self._section, has_head=self._has_head)
                 yield from reading.of(flow.nodes)
         elif node.reads and node.operation in ("embedding", "look-up"):
             yield self._table(node)
@@ -94,17 +94,17 @@ class _Reading:
         if node.reads or node.kind in ("module", "group"):
             return True
         if node.operation == "activation":
-            return self._place != "embeddings"
+            return self._section != "embeddings"
         return node.operation in _JOINING and len(self._wires.data(node)) > 1
 
     def _plain(self, node: Node) -> Block:
-        name, nodes = name_of(node, self._place), [node]
+        name, nodes = name_of(node, self._section), [node]
         if self._opening.is_attending(node):
             name = SELF_ATTENTION
-        elif self._place == "rest" and self._is_pooling(node):
+        elif self._section == "rest" and self._is_pooling(node):
             name = "Pooler"
             nodes += self._activation_after(node)
-        elif self._place == "rest" and self._has_head and node.operation is None:
+        elif self._section == "rest" and self._has_head and node.operation is None:
             name = "Head"
         path, is_module = node.path, _is_module(node)
         if not is_module and node.nodes:
@@ -112,7 +112,7 @@ class _Reading:
         block = Block(name, path, notes.of(name, node), is_whole=is_module)
         return formed(self._wires, block, nodes)
 
-    def _attention(self, attention: Attention) -> Block:
+    def _attention(self, attention: AttentionNodes) -> Block:
         name = SELF_ATTENTION
         if attention.is_cross:
             name = "MultiHeadCrossAttention"
@@ -136,7 +136,7 @@ class _Reading:
         given = [each for each in sources if is_data(each) or each.operation == "positions"]
         if len(given) < 2 and not node.reads:
             return None
-        is_sum = self._place == "embeddings" and node.operation == "add"
+        is_sum = self._section == "embeddings" and node.operation == "add"
         if is_sum and any(each.operation == "add" for each in sources):
             return None if not node.reads else formed(self._wires, Block("Add", None), (node,))
         note = notes.RESIDUAL if node.operation == "residual" else notes.SUM
@@ -177,7 +177,7 @@ class _Reading:
             path = next(iter(edge.through), None)
             if path not in told:
                 told.add(path)
-                name = name_of(None, self._place)
+                name = name_of(None, self._section)
                 yield Block(name, path, notes.of(name, None), (), form_of(edge), form_of(edge))
 
     def _last_edges(self, node: Node) -> Iterator[Edge]:

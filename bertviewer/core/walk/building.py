@@ -12,13 +12,13 @@ from bertviewer.core.walk.block import Block, Form
 from bertviewer.core.walk.blocks import BlockReader
 from bertviewer.core.walk.forms import innermost
 from bertviewer.core.walk.ledger import Ledger
-from bertviewer.core.walk.naming import EMBEDDING, Place
+from bertviewer.core.walk.naming import EMBEDDING, Section
 from bertviewer.core.walk.parts import Part, again_of, done, letters_of_stack, others_of
 from bertviewer.core.walk.shapes import Shapes
 from bertviewer.core.walk.stacks import (
-    LayerKind,
+    EqualLayers,
+    equal_layers,
     is_layer,
-    layer_kinds,
     layers_of,
     with_single_layers,
 )
@@ -57,13 +57,13 @@ class _Walker:
         self._flows = flows
         self._wires = Wires(flow)
         self._all = with_single_layers(flows, flow.nodes)
-        self._kinds = layer_kinds(architecture, flows, self._all)
+        self._equal = equal_layers(architecture, flows, self._all)
         self._reader = BlockReader(flows, has_head=architecture.source.task != "base")
         self._ledger = Ledger(architecture)
         self._shapes = Shapes(architecture, run)
         self._target = target_side(self._wires)
         self._seen_inputs: set[str] = set()
-        self._waiting: list[tuple[Part, LayerKind]] = []
+        self._waiting: list[tuple[Part, EqualLayers]] = []
         self._opened: set[str] = set()
         self._passed: set[str] = set()
         self._hidden: tuple[WalkShape | None, WalkShape | None] = (None, None)
@@ -86,13 +86,13 @@ class _Walker:
         """Walk through one side of a model: runs of layers, and what is between."""
         between: list[Node] = []
         for node in nodes:
-            kind = self._kinds.get(node.path or "") if is_layer(node) else None
-            if kind is None:
+            layers = self._equal.get(node.path or "") if is_layer(node) else None
+            if layers is None:
                 between.append(node)
                 continue
             self._between(between, side)
             between = []
-            self._layer(node, kind, side)
+            self._layer(node, layers, side)
             self._last_layer = node
         self._between(between, side)
         self._others(side)
@@ -108,7 +108,7 @@ class _Walker:
             # Another text or picture has embeddings of its own, beside the first one's layers.
             inputs = self._wires.inputs_of([node])
             is_new = bool(inputs) and not inputs & self._seen_inputs
-            if is_new and self._kinds and self.parts[-1].kind == "rest":
+            if is_new and self._equal and self.parts[-1].kind == "rest":
                 self._take(here)
                 here = []
                 self.parts.append(Part("embeddings", "Embeddings"))
@@ -118,8 +118,8 @@ class _Walker:
 
     def _take(self, nodes: list[Node]) -> None:
         """Take nodes of the current part."""
-        place: Place = "embeddings" if self.parts[-1].kind == "embeddings" else "rest"
-        blocks = list(self._reader.part(self._wires, nodes, place if self._kinds else "rest"))
+        section: Section = "embeddings" if self.parts[-1].kind == "embeddings" else "rest"
+        blocks = list(self._reader.part(self._wires, nodes, section if self._equal else "rest"))
         for block in (*self._inputs(blocks), *blocks):
             self._add(block)
 
@@ -173,21 +173,21 @@ class _Walker:
             return notes.LAST_NORM
         return block.note
 
-    def _layer(self, node: Node, kind: LayerKind, side: str) -> None:
-        """Open the first layer of a kind as a part of its own."""
+    def _layer(self, node: Node, layers: EqualLayers, side: str) -> None:
+        """Open the first of equal layers as a part of its own."""
         path = node.path or ""
         flow = self._flows.flow(path)
         self._passed.update(layers_of(node))
-        if kind.paths[0] in self._opened or flow is None:
+        if layers.paths[0] in self._opened or flow is None:
             return
         for block in self._reader.asides(node):
             self._add(block)
         layer = self._nodes[path]
-        count = len(kind.paths)
+        count = len(layers.paths)
         letters = letters_of_stack(self._architecture, layer, count)
-        part = Part("layer", kind.title(side), path=path, times=count, letters=letters)
+        part = Part("layer", layers.title(side), path=path, times=count, letters=letters)
         self.parts.append(part)
-        self._opened.add(kind.paths[0])
+        self._opened.add(layers.paths[0])
         self._seen_inputs |= self._wires.inputs_of([node])
         for block in self._reader.read(flow, "layer"):
             self._add(block)
@@ -198,26 +198,26 @@ class _Walker:
         ends = [each for each in flow.nodes if each.kind in ("input", "output") and is_data(each)]
         forms = [Form(each.shape, each.symbolic_shape) for each in (ends[0], ends[-1])]
         self._hidden = self._shapes.of_form(forms[0]), self._shapes.of_form(forms[1])
-        self._waiting.append((part, kind))
+        self._waiting.append((part, layers))
 
     def _others(self, side: str) -> None:
-        """Take the layers that are like those that were opened, each kind in one step."""
+        """Take the layers that are like those that were opened, equal ones in one step."""
         if self.parts[-1].kind == "layer":
             self.parts.append(Part("rest", f"The rest of the {side}" if side else "The rest"))
-        for part, kind in tuple(self._waiting):
-            if not self._passed.issuperset(kind.paths):
+        for part, layers in tuple(self._waiting):
+            if not self._passed.issuperset(layers.paths):
                 continue
-            self._waiting.remove((part, kind))
-            others = [self._nodes[path] for path in kind.paths[1:]]
+            self._waiting.remove((part, layers))
+            others = [self._nodes[path] for path in layers.paths[1:]]
             if others:
                 step = others_of(part, others, self._ledger, self._hidden, notes.EACH_ITS_OWN)
-                if not kind.is_alone:
-                    step = replace(step, name=f"{step.name} like layer {kind.number}")
+                if not layers.is_alone:
+                    step = replace(step, name=f"{step.name} like layer {layers.number}")
                 self.parts[-1].add(step)
-            if kind.applied > len(kind.paths):
-                flow = self._flows.flow(kind.paths[0])
-                path = kind.paths[0] if flow is None else innermost(flow)
-                self.parts[-1].add(again_of(kind, path, self._hidden))
+            if layers.applied > len(layers.paths):
+                flow = self._flows.flow(layers.paths[0])
+                path = layers.paths[0] if flow is None else innermost(flow)
+                self.parts[-1].add(again_of(layers, path, self._hidden))
         if self._last_layer is not None:
             for block in self._reader.after(self._wires, self._last_layer, "rest"):
                 self._add(block)

@@ -3,7 +3,7 @@
 from bertviewer.core.architecture.flow import Flow, Node
 from bertviewer.core.architecture.flows import Flows
 from bertviewer.core.walk.attentions import BLOCKS, NORMS
-from bertviewer.core.walk.naming import Place
+from bertviewer.core.walk.naming import Section
 
 _HOLDING = BLOCKS | frozenset(NORMS)
 
@@ -11,17 +11,17 @@ _HOLDING = BLOCKS | frozenset(NORMS)
 class ClosedModules:
     """Answers what is in the closed modules of a model, by what they compute."""
 
-    def __init__(self, flows: Flows, place: Place) -> None:
+    def __init__(self, flows: Flows, section: Section) -> None:
         self._flows = flows
-        self._place = place
+        self._section = section
 
     def flows_in(self, node: Node, around: Flow) -> list[Flow]:
         """Return the flows of a module that holds several steps, and of its equals; else none."""
         found = self._closed(node)
         if found is None or found.path == around.path or self.is_attending(node):
             return []
-        wanted = BLOCKS if self._place == "rest" else _HOLDING
-        if self._place != "embeddings" and not self._holds(found, wanted):
+        wanted = BLOCKS if self._section == "rest" else _HOLDING
+        if self._section != "embeddings" and not self._holds(found, wanted):
             return []
         if node.repeat is None:
             return [found]
@@ -32,7 +32,7 @@ class ClosedModules:
 
     def is_attending(self, node: Node) -> bool:
         """Tell whether a closed module of a layer attends in a way of its own."""
-        found = self._closed(node) if self._place == "layer" else None
+        found = self._closed(node) if self._section == "layer" else None
         return found is not None and any(each.operation == "softmax" for each in found.nodes)
 
     def _closed(self, node: Node) -> Flow | None:

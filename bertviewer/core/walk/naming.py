@@ -6,7 +6,7 @@ from typing import Literal
 from bertviewer.core.architecture.flow import Node
 from bertviewer.core.walk.wires import Wires, is_data
 
-Place = Literal["embeddings", "layer", "rest"]
+Section = Literal["embeddings", "layer", "rest"]
 """Before the layers, in one of them, or after them."""
 
 EMBEDDING = "Embedding"
@@ -30,7 +30,7 @@ _OF_EMBEDDINGS = {"linear": "Projection"}
 _WORD_ENDS = re.compile(r"[ _-]+")
 
 
-def name_of(node: Node | None, place: Place) -> str:
+def name_of(node: Node | None, section: Section) -> str:
     """Return a step's name; of no node that of a dropout.
 
     What nobody knows has the name that its module has in the tree.
@@ -39,7 +39,7 @@ def name_of(node: Node | None, place: Place) -> str:
     if operation is None:
         return node.name if node is not None else ""
     plain = _NAMES.get(operation) or _camel(operation)
-    if place == "embeddings":
+    if section == "embeddings":
         if plain in ("Norm", "Dropout"):
             return f"{EMBEDDING}-{plain}"
         if operation in _OF_EMBEDDINGS:

@@ -9,7 +9,7 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate, letters_of
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.ledger import Ledger
-from bertviewer.core.walk.stacks import LayerKind
+from bertviewer.core.walk.stacks import EqualLayers
 from bertviewer.core.walk.terms import collected, has_letters
 from bertviewer.core.walk.walk import PartKind, StepCount, WalkPart, WalkShape, WalkStep
 
@@ -85,14 +85,14 @@ def others_of(
 
 
 def again_of(
-    kind: LayerKind, path: str, hidden: tuple[WalkShape | None, WalkShape | None]
+    layers: EqualLayers, path: str, hidden: tuple[WalkShape | None, WalkShape | None]
 ) -> WalkStep:
     """Return the further calls of layers that are stored once, the first of them at ``path``."""
-    stored = len(kind.paths)
-    times = kind.applied // stored - 1
+    stored = len(layers.paths)
+    times = layers.applied // stored - 1
     which = "layer" if stored == 1 else f"{stored} layers"
     often = "once more" if times == 1 else f"{times} more times"
-    note = notes.applied(stored, kind.applied)
+    note = notes.applied(stored, layers.applied)
     return WalkStep(f"the same {which}, {often}", path, *hidden, note=note)
 
 

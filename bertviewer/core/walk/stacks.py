@@ -10,13 +10,13 @@ from bertviewer.core.walk.attentions import BLOCKS
 
 
 @dataclass(frozen=True, slots=True)
-class LayerKind:
+class EqualLayers:
     """Layers that do the same with tensors of their own.
 
     Attributes:
         paths: the layers, in order; the first is opened.
         applied: how often one of them is called in all.
-        is_alone: whether the stack has no other kind of which there are several.
+        is_alone: whether the stack has no other equal layers.
         in_stack: how many layers the stack has.
     """
 
@@ -74,10 +74,10 @@ def _layer_around(flows: Flows, node: Node) -> str | None:
     return None
 
 
-def layer_kinds(
+def equal_layers(
     architecture: Architecture, flows: Flows, nodes: Sequence[Node]
-) -> dict[str, LayerKind]:
-    """Return the kinds of all layers among a model's nodes, each by the path of every layer."""
+) -> dict[str, EqualLayers]:
+    """Return all layers among a model's nodes, by the path of each of them."""
     calls: dict[str, int] = {}
     for node in filter(is_layer, nodes):
         layers = layers_of(node)
@@ -95,7 +95,7 @@ def layer_kinds(
         stacks[stack] = stacks.get(stack, 0) + len(paths)
         several[stack] = several.get(stack, 0) + (len(paths) > 1 or calls[paths[0]] > 1)
     return {
-        path: LayerKind(
+        path: EqualLayers(
             tuple(paths), sum(map(calls.__getitem__, paths)), several[stack] < 2, stacks[stack]
         )
         for (stack, *_), paths in groups.items()

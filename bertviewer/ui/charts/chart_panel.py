@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QPalette, QShowEvent
+from PySide6.QtGui import QCursor, QPalette, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QMenu,
-    QSizePolicy,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -19,8 +18,11 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.chart import Chart
 from bertviewer.charts.comparison import Partners, arranged
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import Theme
+from bertviewer.charts.theme import NORMAL, Theme
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.plots.plot import Plot
 from bertviewer.ui.charts.chart_menu import fill_menu
+from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
@@ -32,7 +34,8 @@ from bertviewer.ui.workspace import Workspace
 class ChartPanel(QWidget):
     """Shows a chart of the last run, and of run A as the workspace wants them compared.
 
-    What is clicked becomes the window's selection, and what is selected is marked.
+    What is clicked becomes the window's selection, and what is selected is marked. Where its title
+    tells what the axes are, they have none (``has_axis_titles``).
     """
 
     def __init__(
@@ -42,14 +45,16 @@ class ChartPanel(QWidget):
         make_plot: Callable[[], ChartPlot],
         controls: Sequence[QWidget] = (),
         parent: QWidget | None = None,
+        *,
+        has_axis_titles: bool = True,
     ) -> None:
         super().__init__(parent)
         self._workspace = workspace
+        self._has_axis_titles = has_axis_titles
         self._partners = Partners()
         self._title = ElidedLabel()
         self._title.setText(title)
-        self._value = value_label()
-        self._value.setObjectName("hoveredValue")
+        self._title.setFont(weighted(sized(self._title.font(), NORMAL)))
         self._theme: Theme | None = None
         self._make_plot = make_plot
         self._message = _message_label()
@@ -61,7 +66,7 @@ class ChartPanel(QWidget):
         line.setSpacing(12)
         for widget in (self._title, *controls):
             line.addWidget(widget)
-        line.addWidget(self._value, 1)
+        line.addStretch(1)
         self._menu_button = self._make_menu_button()
         self._fill_menu(is_double=False)
         line.addWidget(self._menu_button)
@@ -73,6 +78,7 @@ class ChartPanel(QWidget):
         layout.setSpacing(4)
         layout.addLayout(line)
         layout.addWidget(self._pages, 1)
+        self._value = Readout(self)
         # Controls begin where the plot does.
         self._title.setVisible(bool(title))
         for signal in (
@@ -119,10 +125,9 @@ class ChartPanel(QWidget):
             self._add_column("A", self._go_from_a)
         if is_double != self._is_double:
             self._fill_menu(is_double)
-        # A's chart comes first where there are two.
-        shown, other, *_ = [*reversed(charts), None, None]
+        shown, other, *_ = [*charts, None, None]
         self._plots.show_charts(shown, other)
-        self._value.clear()
+        self._value.hide()
         self._pages.setCurrentIndex(0)
         self._name_plots()
         self._mark_all()
@@ -140,11 +145,13 @@ class ChartPanel(QWidget):
 
     def _add_column(self, name: str, follow: Callable[[Place], None]) -> None:
         plot = self._make_plot()
+        if isinstance(plot, Plot):
+            plot.is_titled = self._has_axis_titles
         if self._theme is not None:
             plot.set_theme(self._theme)
         plot.show_chart(None)
         plot.clicked.connect(follow)
-        plot.hovered.connect(partial(self._show_value, plot))
+        plot.hovered.connect(self._show_value)
         plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         plot.customContextMenuRequested.connect(partial(self._open_menu, plot))
         self._plots.add(Column(plot, name))
@@ -191,11 +198,9 @@ class ChartPanel(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(plot.mapToGlobal(position))
 
-    def _show_value(self, plot: ChartPlot, text: str) -> None:
-        """Show the value under the mouse; all of it at the mouse, where the line has no room."""
-        room, metrics = self._value.width(), self._value.fontMetrics()
-        self._value.setText(metrics.elidedText(text, Qt.TextElideMode.ElideLeft, room))
-        plot.setToolTip("" if metrics.horizontalAdvance(text) <= room else plain_tip(text))
+    def _show_value(self, text: str) -> None:
+        """Show the value under the mouse, beside the mouse."""
+        self._value.show_text(text, self.mapFromGlobal(QCursor.pos()))
 
     def _go(self, place: Place) -> None:
         self._workspace.selection.go(place)
@@ -219,16 +224,6 @@ class ChartPanel(QWidget):
 
 def _chart_of(plot: ChartPlot) -> Chart | None:
     return plot.chart
-
-
-def value_label() -> QLabel:
-    """Return a label whose text comes and goes without moving anything around it."""
-    label = plain_label("")
-    label.setWordWrap(False)
-    label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-    label.setMinimumWidth(1)
-    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-    return label
 
 
 def _message_label() -> QLabel:

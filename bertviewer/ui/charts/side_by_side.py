@@ -1,5 +1,7 @@
 """Plots of two runs side by side, which share what is the same for both."""
 
+from typing import Any
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
@@ -53,7 +55,7 @@ class SideBySide(QWidget):
 
     def show_charts(self, b: Chart | None, a: Chart | None) -> None:
         """Draw B's chart, and A's if there is one, in place of those before."""
-        self._share(_common(a, b))
+        self._share(_common(b, a))
         is_double = a is not None
         for column, chart in zip(self.columns, (b, a), strict=False):
             # To clear a plot that is empty takes as long as to draw one.
@@ -94,16 +96,17 @@ class SideBySide(QWidget):
 
 def _align(plot: ChartPlot, other: ChartPlot, are_alike: bool) -> None:
     """Have a plot leave as much room for its names as one beside it, of the same kind."""
-    if isinstance(plot, GridPlot | TokenMatrix) and type(other) is type(plot):
-        plot.align(other if are_alike else None)  # type: ignore[arg-type]
+    beside: Any = other if are_alike and type(plot) is type(other) else None
+    if isinstance(plot, GridPlot | TokenMatrix):
+        plot.align(beside)
 
 
-def _common(a: Chart | None, b: Chart | None) -> str | None:
+def _common(b: Chart | None, a: Chart | None) -> str | None:
     """Return what the values of both are, where a colour and a row mean the same in both."""
     if isinstance(a, GridChart) and isinstance(b, GridChart) and a.y_title == b.y_title:
-        return common_title(a, b) if _colors(a) == _colors(b) else None
+        return common_title(b, a) if _colors(a) == _colors(b) else None
     if isinstance(a, HeadsChart) and isinstance(b, HeadsChart):
-        return common_title(a, b) if _colors(a) == _colors(b) else None
+        return common_title(b, a) if _colors(a) == _colors(b) else None
     return None
 
 

@@ -15,6 +15,9 @@ SETTING = "appearance"
 WARNING = QPalette.ColorRole.BrightText
 """Where a palette has the colour of what is random or wrong: Qt gives that role no other use."""
 
+RIGHT = QPalette.ColorRole.LinkVisited
+"""Where a palette has the colour of what was checked and holds, or was trained."""
+
 _Role = QPalette.ColorRole
 
 
@@ -50,6 +53,7 @@ def palette_of(theme: Theme) -> QPalette:
         _Role.Button: theme.surface,
         _Role.ButtonText: theme.text,
         WARNING: theme.warning,
+        RIGHT: theme.right,
         _Role.ToolTipBase: theme.text,
         _Role.ToolTipText: theme.surface,
         _Role.PlaceholderText: theme.muted,

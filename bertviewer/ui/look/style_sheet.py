@@ -28,12 +28,12 @@ QPushButton:hover, QComboBox:hover {{ background: {theme.hover}; }}
 QPushButton:pressed, QPushButton:checked {{ background: {pressed}; }}
 QPushButton:focus, QComboBox:focus {{ border: 1px solid {theme.accent}; }}
 QPushButton:disabled, QComboBox:disabled {{ color: {disabled}; background: transparent; }}
-QPushButton:default {{
+QPushButton:default, QPushButton[accented="true"] {{
     background: {theme.accent}; color: {theme.on_accent}; border-color: {theme.accent};
 }}
-QPushButton:default:hover {{ background: {accent_hover}; }}
-QPushButton:default:focus {{ border: 1px solid {theme.text}; }}
-QPushButton:default:disabled {{
+QPushButton:default:hover, QPushButton[accented="true"]:hover {{ background: {accent_hover}; }}
+QPushButton:default:focus, QPushButton[accented="true"]:focus {{ border: 1px solid {theme.text}; }}
+QPushButton:default:disabled, QPushButton[accented="true"]:disabled {{
     background: {theme.field}; color: {disabled}; border-color: {theme.line};
 }}
 QComboBox::drop-down {{ border: none; width: 20px; }}
@@ -111,6 +111,19 @@ QSplitter::handle {{ background: {theme.line}; }}
 QSplitter::handle:horizontal {{ width: 1px; }}
 QSplitter::handle:vertical {{ height: 1px; }}
 QSplitter::handle:hover {{ background: {theme.accent}; }}
+
+QMainWindow::separator {{ background: {theme.line}; width: 1px; height: 1px; }}
+QMainWindow::separator:hover {{ background: {theme.accent}; }}
+QToolBar#topBar {{
+    background: {theme.surface}; border: none; border-bottom: 1px solid {theme.line};
+    padding: 0; spacing: 0;
+}}
+#breadcrumb QToolButton {{ padding: 3px 2px; }}
+QToolButton#modelChip {{
+    background: {theme.background}; border: 1px solid {theme.line}; padding: 0;
+}}
+QToolButton#modelChip:hover {{ background: {theme.hover}; }}
+QToolButton#modelChip:focus {{ border-color: {theme.accent}; }}
 
 QProgressBar {{ background: {pressed}; border: none; border-radius: 2px; }}
 QProgressBar::chunk {{ background: {theme.accent}; border-radius: 2px; }}

@@ -1,6 +1,6 @@
-"""Keeping a run as A, and how the next ones are compared with it."""
+"""The run that is kept as A, and how the next ones are compared with it."""
 
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
 
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
@@ -10,25 +10,6 @@ CHOICES = (
     ("overlay", QT_TRANSLATE_NOOP("CompareBar", "A and B")),
     ("difference", QT_TRANSLATE_NOOP("CompareBar", "B − A")),
 )
-
-
-class KeepButton(QPushButton):
-    """Keeps the last run as A; of no use while that is A already."""
-
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._workspace = workspace
-        self.setObjectName("keepRun")
-        self.setText(self.tr("Keep as A"))
-        self.setToolTip(self.tr("Keep this run, to compare the next ones (B) with it"))
-        self.clicked.connect(workspace.runs.keep)
-        workspace.runs.run_changed.connect(self._update)
-        workspace.runs.comparison_changed.connect(self._update)
-        self._update()
-
-    def _update(self) -> None:
-        watched = self._workspace.runs.watched
-        self.setEnabled(watched is not None and watched is not self._workspace.runs.run_a)
 
 
 class CompareBar(QWidget):
@@ -66,7 +47,7 @@ class CompareBar(QWidget):
         self._update()
 
     def _update(self) -> None:
-        run_a = self._workspace.runs.run_a
+        run_a = self._workspace.runs.watched_a
         self.setVisible(run_a is not None)
         if run_a is not None:
             sentence = run_a.run.sentence

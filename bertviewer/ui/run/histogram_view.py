@@ -57,7 +57,7 @@ class HistogramView(View):
     def refresh(self) -> None:
         """Show the selected module's histogram and statistics."""
         workspace = self.workspace
-        watched, run_a = workspace.runs.watched, workspace.runs.run_a
+        watched, run_a = workspace.runs.watched, workspace.runs.watched_a
         if watched is None:
             return
         path = workspace.selection.place.path or ""
@@ -86,7 +86,7 @@ class HistogramView(View):
             )
 
     def _on_comparison(self) -> None:
-        if self.workspace.runs.run_a is None:
+        if self.workspace.runs.watched_a is None:
             self._request.forget()
 
     def _give_room(self, is_compared: bool) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from bertviewer.charts.layers import Measured
     from bertviewer.core.activations.activation_run import ActivationRun
+    from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.analysis.attention_maps import Received
     from bertviewer.core.analysis.histogram_data import Histogram, Range
     from bertviewer.core.analysis.outliers import Level, OutlierFeature
     from bertviewer.core.analysis.prediction_data import Predictions
@@ -44,6 +46,25 @@ def find_outliers_job(
 
     progress(0, 0, "Looking for outlier features")
     return outlier_features(run), state_levels(run)
+
+
+def received_job(
+    layer: AttentionLayer, watched: WatchedRun, model: LoadedModel, progress: Progress
+) -> Received:
+    """Calculate what share of each head's attention the tokens receive."""
+    from bertviewer.core.analysis.attention_maps import received
+    from bertviewer.ui.attention_request import attention_job
+
+    return received(attention_job(layer, model, watched, progress).maps)
+
+
+def probabilities_job(
+    watched: WatchedRun, model: LoadedModel, progress: Progress
+) -> tuple[float | None, ...]:
+    """Calculate what probability the head gives each token in its place."""
+    from bertviewer.core.closer_look.token_probabilities import token_probabilities
+
+    return token_probabilities(model, watched.run, watched.capture, progress)
 
 
 def histogram_job(

@@ -53,6 +53,10 @@ class LayerControls(QWidget):
         """The chosen statistic: one of ``STATISTIC_NAMES``, ``SPREAD`` or ``BAND``."""
         return self._statistic.currentText()
 
+    def choose_statistic(self, name: str) -> None:
+        """Choose a statistic."""
+        self._statistic.setCurrentText(name)
+
     @property
     def part(self) -> str | None:
         """The chosen part, "" for the layer itself, ``None`` for what the tree has selected."""

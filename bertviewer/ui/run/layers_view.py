@@ -17,11 +17,13 @@ from bertviewer.charts.layers import (
     series_chart,
     token_class_chart,
 )
+from bertviewer.charts.theme import GRID
 from bertviewer.core.analysis.layer_parts import Series, layer_series, part_names
 from bertviewer.core.analysis.token_classes import token_classes
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.run.equal_note import EqualNote
 from bertviewer.ui.run.layer_controls import ALL, LayerControls
 from bertviewer.ui.run.norms_grid import NormsGrid
 from bertviewer.ui.run.notes import not_finite_note
@@ -44,31 +46,39 @@ class LayersView(View):
         self._outliers = OutlierBar(workspace)
         self._measures = PartMeasures(self)
         self._waiting: list[ChartPanel] = []  # for what is being measured
-        self._layers = ChartPanel(workspace, "", LinePlot)
+        self._layers = ChartPanel(workspace, "", LinePlot, has_axis_titles=False)
         self._layers.plot.setObjectName("layerPlot")
         self._norms = NormsGrid(workspace, self._measures)
-        plots = QSplitter(Qt.Orientation.Horizontal)
-        plots.addWidget(self._layers)
-        plots.addWidget(self._norms)
-        plots.setChildrenCollapsible(False)
-        line = QHBoxLayout()
-        line.setSpacing(16)
-        line.addWidget(self._controls)
-        line.addWidget(self._outliers, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 0)
-        layout.setSpacing(2)
-        layout.addLayout(line)
-        layout.addWidget(plots, 1)
+        self._why = EqualNote()
+        self._arrange()
         escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         escape.activated.connect(workspace.selection.clear_feature)
         self._controls.changed.connect(self._show)
+        workspace.statistic_wanted.connect(self._controls.choose_statistic)
         self._outliers.changed.connect(self._on_outliers)
         self._measures.changed.connect(self._show)
         self._measures.late.connect(self._show_wait)
         self._measures.errored.connect(self._show_failure)
         workspace.runs.run_changed.connect(self._norms.forget)
+
+    def _arrange(self) -> None:
+        plots = QSplitter(Qt.Orientation.Horizontal)
+        plots.addWidget(self._layers)
+        plots.addWidget(self._norms)
+        plots.setChildrenCollapsible(False)
+        self._layers.setContentsMargins(0, 0, 2 * GRID, 0)
+        self._norms.setContentsMargins(2 * GRID, 0, 0, 0)
+        line = QHBoxLayout()
+        line.setSpacing(4 * GRID)
+        line.addWidget(self._controls)
+        line.addWidget(self._outliers, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, GRID, 0, 0)
+        layout.setSpacing(2)
+        layout.addLayout(line)
+        layout.addWidget(self._why)
+        layout.addWidget(plots, 1)
 
     @property
     def statistic(self) -> str:
@@ -83,6 +93,7 @@ class LayersView(View):
         self._controls.set_parts(part_names(architecture, run))
         self._controls.set_classes(token_classes(run))
         self._outliers.refresh()
+        self._why.show_run(run, architecture)
         self._show()
 
     def _on_outliers(self) -> None:
@@ -136,8 +147,7 @@ class LayersView(View):
             self._waiting.append(self._norms)
 
     def _show_lines(self, series: tuple[Series, ...]) -> None:
-        parts = dict.fromkeys(one.part for one in series)
-        title = ", ".join(part or self.tr("Layer output") for part in parts)
+        title = self._lines_title(series)
         layers = [not_finite(run.run, self._line_series(run)) for run in self.workspace.runs.both]
         if note := not_finite_note(*layers):
             tip = self.tr("{0}. Figures are of what is finite.").format(note)
@@ -151,6 +161,15 @@ class LayersView(View):
             self._layers.show_message(self.tr("This part has no vector for each token."))
         else:
             self._layers.show_charts(*charts)
+
+    def _lines_title(self, series: tuple[Series, ...]) -> str:
+        parts = tuple(dict.fromkeys(one.part for one in series))
+        if "" not in parts:
+            text = self.tr("{0} of {1} in each layer")
+            return text.format(self.statistic, ", ".join(parts))
+        title = self.tr("{0} of each layer's output").format(self.statistic)
+        others = ", ".join(part for part in parts if part)
+        return self.tr("{0} and of {1}").format(title, others) if others else title
 
     def _line_chart(self, watched: WatchedRun) -> LineChart:
         run, statistic = watched.run, self.statistic

@@ -23,7 +23,7 @@ class NormsGrid(ChartPanel):
     def __init__(
         self, workspace: Workspace, measures: PartMeasures, parent: QWidget | None = None
     ) -> None:
-        super().__init__(workspace, "", GridPlot, parent=parent)
+        super().__init__(workspace, "", GridPlot, parent=parent, has_axis_titles=False)
         self.plot.setObjectName("tokenHeatmap")
         self._measures = measures
         self._drawn: object = None  # what is shown
@@ -50,7 +50,9 @@ class NormsGrid(ChartPanel):
         series = self.series(watched, part)
         name = series[0].part if series else ""
         self.set_title(
-            self.tr("Token norms of {0}").format(name) if name else self.tr("Token norms ‖h‖")
+            self.tr("token norms of {0} by layer").format(name)
+            if name
+            else self.tr("token norms ‖h‖ by layer")
         )
         if series and not has_norms(watched.run, series):
             self.forget()
@@ -60,7 +62,7 @@ class NormsGrid(ChartPanel):
 
     def show_feature(self, feature: int, partners: Partners) -> None:
         """Show one feature of the hidden states."""
-        self.set_title(self.tr("Feature {0} of each token").format(feature))
+        self.set_title(self.tr("feature {0} of each token by layer").format(feature))
         self._draw(feature, lambda run: feature_grid(run.run, feature, translate), partners)
 
     def forget(self) -> None:
@@ -71,7 +73,7 @@ class NormsGrid(ChartPanel):
         self, what: object, make: Callable[[WatchedRun], GridChart], partners: Partners
     ) -> None:
         workspace, before = self._workspace, self._drawn
-        b, a = workspace.runs.watched, workspace.runs.run_a
+        b, a = workspace.runs.watched, workspace.runs.watched_a
         self._drawn = b, a, workspace.runs.comparison, what
         if b is not None and self._drawn != before:
             self.show_charts(make(b), None if a is None else make(a), partners)

@@ -101,14 +101,14 @@ class PairPanel(QWidget):
         self.set_other(next((found[0][0] for found in others if found), token))
 
     def _offer_words(self, run: ActivationRun) -> None:
-        run_a = self._workspace.runs.run_a
+        run_a = self._workspace.runs.watched_a
         self._words = same_words(run, None if run_a is None else run_a.run)
         self._same.clear()
         self._same.addItems([self._word_name(word) for word in self._words])
 
     def _follow(self, run: ActivationRun, token: int) -> None:
         """Choose the word that the selected token is in, or one of another such token."""
-        is_pair = self._workspace.runs.run_a is None  # and both places are this run's
+        is_pair = self._workspace.runs.watched_a is None  # and both places are this run's
         places = [(*w.first.tokens, *(w.second.tokens if is_pair else ())) for w in self._words]
         own = [n for n, tokens in enumerate(places) if token in tokens]
         number = run.tokens[token].id
@@ -119,7 +119,7 @@ class PairPanel(QWidget):
 
     def _word_name(self, word: WordPair) -> str:
         first, second = word.first.tokens[0], word.second.tokens[0]
-        form = "{0} ({1} ↔ {2})" if self._workspace.runs.run_a is None else "{0} ({1} ↔ A {2})"
+        form = "{0} ({1} ↔ {2})" if self._workspace.runs.watched_a is None else "{0} ({1} ↔ A {2})"
         return form.format(isolated(shortened(visible(word.text), LONGEST)), first, second)
 
     def _show(self) -> None:
@@ -132,7 +132,7 @@ class PairPanel(QWidget):
             self._show_tokens()
 
     def _show_word(self) -> None:
-        run, run_a = self._workspace.runs.run, self._workspace.runs.run_a
+        run, run_a = self._workspace.runs.run, self._workspace.runs.watched_a
         chosen = self._same.currentIndex()
         if run is None:
             return
@@ -153,7 +153,7 @@ class PairPanel(QWidget):
             )
 
     def _show_tokens(self) -> None:
-        run, run_a, other = self._workspace.runs.run, self._workspace.runs.run_a, self.other
+        run, run_a, other = self._workspace.runs.run, self._workspace.runs.watched_a, self.other
         token = self._token
         if run is None or token is None or other is None:
             return

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QVBoxLayout, 
 from bertviewer.charts.comparison import Partners
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.class_scores import ClassScores, classification
-from bertviewer.core.analysis.prediction_data import predicted_places
+from bertviewer.core.analysis.prediction_data import predicted_places, predicts_next
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.tasks import find_task
@@ -21,6 +21,7 @@ from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.run.classes_panel import ClassesPanel, Said
 from bertviewer.ui.run.view import View
 from bertviewer.ui.run.words_panel import WordsPanel
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
 _OWN_HEADS = (
@@ -33,6 +34,8 @@ _OWN_HEADS = (
     ("ForNextSentencePrediction", "next-sentence"),
 )
 """What the names of the classes that a checkpoint was saved from end in."""
+
+_NEXT = QT_TRANSLATE_NOOP("PredictionsView", "the head that predicts the next token")
 
 
 class PredictionsView(View):
@@ -102,7 +105,7 @@ class PredictionsView(View):
             self._offer_heads(run, architecture)
 
     def _show_classes(self, b: Said, architecture: Architecture) -> None:
-        run_a, watched = self.workspace.runs.run_a, self.workspace.runs.watched
+        run_a, watched = self.workspace.runs.watched_a, self.workspace.runs.watched
         shown = watched, run_a, self.workspace.runs.comparison
         if shown == self._shown:
             # 512 tokens take a while to draw.
@@ -115,7 +118,7 @@ class PredictionsView(View):
 
     def partners(self, rows: bool = False, columns: bool = True) -> Partners:
         """Return which tokens are the same; long texts take a while, and are compared once."""
-        key = self.workspace.runs.run_a, self.workspace.runs.watched, rows, columns
+        key = self.workspace.runs.watched_a, self.workspace.runs.watched, rows, columns
         if self._partners is None or self._partners[0] != key:
             self._partners = key, super().partners(rows, columns)
         return self._partners[1]
@@ -127,7 +130,7 @@ class PredictionsView(View):
         self._classes.forget()
 
     def _on_comparison(self) -> None:
-        if self.workspace.runs.run_a is None:
+        if self.workspace.runs.watched_a is None:
             self._forget()
 
     def _randomness(self, run: ActivationRun, has_words: bool, scores: ClassScores | None) -> str:
@@ -156,6 +159,11 @@ class PredictionsView(View):
             text = self.tr("This head gives nothing that could be shown here.")
         elif heads:
             text = self.tr("{0} File > Head opens it with one.").format(text)
+            if self._brings_no_head(run, architecture):
+                text += self.tr(
+                    "\nIts checkpoint brings none: one that is opened here is RANDOM, and what it "
+                    "predicts means nothing."
+                )
         self._message.setText(text)
         if heads == self._offered:
             return
@@ -165,12 +173,22 @@ class PredictionsView(View):
                 widget.deleteLater()
         self._heads.addStretch(1)
         for name in heads:
-            button = QPushButton(self.tr("Open with {0}").format(find_task(name).title.lower()))
+            button = QPushButton(self.tr("Open with {0}").format(_head(name, architecture)))
             button.setObjectName(f"openHead-{name}")
             button.setToolTip(self.tr("Open the model with this head, and run the sentence again"))
             button.clicked.connect(lambda _=False, name=name: self._open(name))
             self._heads.addWidget(button)
         self._heads.addStretch(1)
+
+    def _brings_no_head(self, run: ActivationRun, architecture: Architecture) -> bool:
+        """Tell whether a trained checkpoint has nothing that a head over the words is made of.
+
+        A decoder's head is mostly the embeddings again, and needs nothing of its own.
+        """
+        keys = self.workspace.keys
+        if keys is None or run.source.weights != "pretrained":
+            return False
+        return not keys.unexpected and not predicts_next(architecture)
 
     def _open(self, task: str) -> None:
         run, source = self.workspace.runs.run, self.workspace.source
@@ -192,6 +210,13 @@ class PredictionsView(View):
         self.workspace.draw_queue.later(
             lambda: self.workspace.run_sentence(run.sentence, is_random)
         )
+
+
+def _head(task: str, architecture: Architecture) -> str:
+    """Return what a head does, in words."""
+    if task == "pretraining" and predicts_next(architecture):
+        return translate("PredictionsView", _NEXT)
+    return find_task(task).title.lower()
 
 
 def offered_heads(config: Mapping[str, Any], heads: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,43 +1,56 @@
-"""What is below the sentence once it has been run: warnings, views, tokens."""
+"""What is below the sentence once it has been run: its tokens, what the views are of, the views."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from bertviewer.charts.theme import Theme
+from bertviewer.charts.theme import GRID, Theme
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.run.compare_bar import CompareBar, KeepButton
-from bertviewer.ui.run.notes import run_notes
+from bertviewer.ui.run.shown_line import ShownLine
+from bertviewer.ui.run.token_line import TokenLine
 from bertviewer.ui.run.views import RunViews
-from bertviewer.ui.token_table import TokenTable
 from bertviewer.ui.workspace import Workspace
+
+LEAST_BESIDE = 380
+"""So many pixels beside the tabs are enough for the line that says what the views are of."""
 
 
 class RunPanel(QWidget):
-    """The views beside the table of tokens; hidden until there is a run."""
+    """Hidden until there is a run, and again when the model is another one.
+
+    ``opened`` says that it has come or gone.
+    """
+
+    opened = Signal(bool)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._warning = plain_label("")
-        self._warning.setObjectName("runWarning")
-        self._warning.setForegroundRole(WARNING)
+        self._tokens = TokenLine(workspace)
+        self._shown = ShownLine(workspace)
         self._views = RunViews(workspace)
-        self._views.setCornerWidget(KeepButton(workspace))
-        columns = QSplitter(Qt.Orientation.Horizontal)
-        columns.addWidget(self._views)
-        columns.addWidget(TokenTable(workspace.selection, workspace.runs, workspace.draw_queue))
-        columns.setChildrenCollapsible(False)
-        columns.setStretchFactor(0, 1)
-        columns.setSizes([1080, 260])
+        self._wait = plain_label(self.tr("The sentence is being run…"))
+        self._wait.setObjectName("runWait")
+        self._wait.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._wait.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._content = QWidget()
+        self._rows = QVBoxLayout(self._content)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(0)
+        self._rows.addWidget(self._tokens)
+        self._rows.addWidget(self._shown)
+        self._rows.addWidget(_inset(self._views), 1)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self._content)
+        self._pages.addWidget(self._wait)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 2, 8, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self._warning)
-        layout.addWidget(CompareBar(workspace))
-        layout.addWidget(columns, 1)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._pages)
         self.hide()
+        self._views.installEventFilter(self)
         workspace.runs.run_changed.connect(self._on_run)
+        workspace.runs.comparison_changed.connect(self._place_line)
+        workspace.scheduler.activity_changed.connect(self._on_activity)
 
     @property
     def statistic(self) -> str:
@@ -46,12 +59,68 @@ class RunPanel(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         """Draw all plots in other colours."""
+        self._tokens.set_theme(theme)
         self._views.pages.set_theme(theme)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Find the place of the line; Qt calls it."""
+        super().resizeEvent(event)
+        self._place_line()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the views' own place; Qt calls it."""
+        if event.type() in (QEvent.Type.Move, QEvent.Type.Resize):
+            self._place_line()
+        return super().eventFilter(watched, event)
+
     def _on_run(self) -> None:
-        run, architecture = self._workspace.runs.run, self._workspace.architecture
-        self.setVisible(run is not None)
-        if run is not None and architecture is not None:
-            notes = run_notes(run, architecture)
-            self._warning.setText(" ".join(notes))
-            self._warning.setVisible(bool(notes))
+        if self._workspace.runs.run is not None:
+            self._pages.setCurrentIndex(0)
+            self._place_line()
+            if self.isHidden():
+                self.show()
+                self.opened.emit(True)
+        elif not self.isHidden():
+            # The same sentence may be run again at once, as with another head.
+            self._workspace.draw_queue.later(self._close)
+
+    def _on_activity(self) -> None:
+        if self._pages.currentIndex() == 1 and not self.isHidden():
+            self._workspace.draw_queue.later(self._close)
+
+    def _close(self) -> None:
+        """Leave no dead space where there is no run, unless one is about to come."""
+        if self._workspace.runs.run is not None or self.isHidden():
+            return
+        if self._workspace.scheduler.activity == "run":
+            self._pages.setCurrentIndex(1)
+            return
+        self._pages.setCurrentIndex(0)
+        self.hide()
+        self.opened.emit(False)
+
+    def _place_line(self) -> None:
+        """Put the line beside the tabs where it has room there, and else above them."""
+        bar = self._views.tabBar()
+        taken = bar.sizeHint().width() + 4 * GRID
+        is_beside = not self._shown.is_long and self.width() - taken >= LEAST_BESIDE
+        place = self._rows.indexOf(self._shown)
+        if not is_beside:
+            if place < 0:
+                self._rows.insertWidget(1, self._shown)
+            return
+        if place >= 0:
+            self._rows.removeWidget(self._shown)
+            self._rows.activate()
+        top = self._views.mapTo(self._content, bar.pos()).y()
+        self._shown.setGeometry(taken, top, self.width() - taken, bar.height() - 1)
+        self._shown.raise_()
+
+
+def _inset(views: QWidget) -> QWidget:
+    """Return the views with room at both sides: titles of tabs begin where the sentence does."""
+    place = QWidget()
+    layout = QVBoxLayout(place)
+    layout.setContentsMargins(2 * GRID, 0, 2 * GRID, GRID)
+    layout.addWidget(views)
+    return place

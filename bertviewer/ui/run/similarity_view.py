@@ -84,7 +84,7 @@ class SimilarityView(View):
         return self._partners
 
     def _show_tokens(self) -> None:
-        run, run_a = self.workspace.runs.run, self.workspace.runs.run_a
+        run, run_a = self.workspace.runs.run, self.workspace.runs.watched_a
         wanted = self._state.state, self._whole.isChecked()
         if run is None or not _has(run, wanted[0]) or wanted == self._drawn:
             return

@@ -29,7 +29,7 @@ _Shown = str | tuple[LineChart, LineChart | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Figure:
+class _PathChart:
     """A chart of the view: its name in ``PathCharts``, its title, its plot's object name."""
 
     name: str
@@ -39,9 +39,9 @@ class _Figure:
 
 
 FIGURES = (
-    _Figure("norms", QT_TRANSLATE_NOOP("TokenView", "Norm ‖h‖"), "normPath", is_cosine=False),
-    _Figure("to_start", QT_TRANSLATE_NOOP("TokenView", "Cosine to start"), "startPath"),
-    _Figure("to_before", QT_TRANSLATE_NOOP("TokenView", "Cosine to previous"), "beforePath"),
+    _PathChart("norms", QT_TRANSLATE_NOOP("TokenView", "Norm ‖h‖"), "normPath", is_cosine=False),
+    _PathChart("to_start", QT_TRANSLATE_NOOP("TokenView", "Cosine to start"), "startPath"),
+    _PathChart("to_before", QT_TRANSLATE_NOOP("TokenView", "Cosine to previous"), "beforePath"),
 )
 
 
@@ -104,7 +104,7 @@ class TokenView(View):
             return
         partner = {b: a for a, b in self.partners().tokens}
         title = token_title(run, token, translate)
-        if self.workspace.runs.run_a is not None and token not in partner:
+        if self.workspace.runs.watched_a is not None and token not in partner:
             title = self.tr("{0}: not in A").format(title)
         self._title.setText(title)
         self._show_nearest(run, token)
@@ -121,7 +121,7 @@ class TokenView(View):
         """Return what each panel is to show."""
         b, a = path_charts(run, traced, translate), self._charts_of_a(traced, partner)
         comparison = (
-            self.workspace.runs.comparison if self.workspace.runs.run_a is not None else None
+            self.workspace.runs.comparison if self.workspace.runs.watched_a is not None else None
         )
         shown: list[_Shown] = []
         for kind in FIGURES:
@@ -158,7 +158,7 @@ class TokenView(View):
             for one in traced
             if one.token in partner
         ]
-        run_a = self.workspace.runs.run_a
+        run_a = self.workspace.runs.watched_a
         return path_charts(run_a.run, found, translate) if run_a is not None and found else None
 
     def _show_nearest(self, run: ActivationRun, token: int) -> None:

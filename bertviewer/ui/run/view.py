@@ -24,6 +24,6 @@ class View(QWidget):
 
     def partners(self, rows: bool = False, columns: bool = True) -> Partners:
         """Return which tokens of run A and of the last run are the same."""
-        a, b = self.workspace.runs.run_a, self.workspace.runs.run
+        a, b = self.workspace.runs.watched_a, self.workspace.runs.run
         pairs = align(a.run.tokens, b.tokens) if a is not None and b is not None else ()
         return Partners(pairs, pairs if rows else None, pairs if columns else None)

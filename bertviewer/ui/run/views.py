@@ -9,6 +9,7 @@ from bertviewer.ui.run.layers_view import LayersView
 from bertviewer.ui.run.predictions_view import PredictionsView
 from bertviewer.ui.run.similarity_view import SimilarityView
 from bertviewer.ui.run.token_view import TokenView
+from bertviewer.ui.run.tokens_view import TokensView
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
@@ -24,6 +25,7 @@ VIEWS: tuple[PageKind[View], ...] = (
     ),
     PageKind(QT_TRANSLATE_NOOP("views", "Histogram"), HistogramView, RUNS | {"row"}),
     PageKind(QT_TRANSLATE_NOOP("views", "Predictions"), PredictionsView, RUNS | {"row", "token"}),
+    PageKind(QT_TRANSLATE_NOOP("views", "Tokens"), TokensView, RUNS),
 )
 
 

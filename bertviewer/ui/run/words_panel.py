@@ -86,7 +86,7 @@ class WordsPanel(QWidget):
         workspace = self._workspace
         watched, run_a, token = (
             workspace.runs.watched,
-            workspace.runs.run_a,
+            workspace.runs.watched_a,
             workspace.selection.token,
         )
         if watched is None or token is None:
@@ -122,7 +122,7 @@ class WordsPanel(QWidget):
             return
         self._message.hide()
         self._columns.show()
-        b, a, run_a = request.b, request.a, workspace.runs.run_a
+        b, a, run_a = request.b, request.a, workspace.runs.watched_a
         name = token_name(run, b.position)
         is_next = predicts_next(architecture)
         says = self.tr("Predicted after {0}") if is_next else self.tr("Predicted at {0}")
@@ -146,7 +146,7 @@ class WordsPanel(QWidget):
 
     def _hint_of(self, run: ActivationRun, b: Predictions, is_next: bool) -> str:
         parts = [actual_summary(run, b, translate)]
-        if self._workspace.runs.run_a is not None and self._request.a is None:
+        if self._workspace.runs.watched_a is not None and self._request.a is None:
             parts.append(self.tr("A has no such token"))
         elif not is_next and run.tokens[b.position].text not in MASKS:
             parts.append(

@@ -50,6 +50,7 @@ class TensorsTab(QWidget):
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         self._inspector.closed.connect(self._close)
         workspace.architecture_changed.connect(self._close)
+        workspace.tensor_wanted.connect(self._on_wanted)
 
     def refresh(self) -> None:
         """List the tensors of the selected row."""
@@ -99,6 +100,9 @@ class TensorsTab(QWidget):
             self._table.setCurrentIndex(index)
         else:
             self._on_current(index)
+
+    def _on_wanted(self, name: str) -> None:
+        self._choose(name.removeprefix(self._prefix))
 
     def _on_current(self, index: QModelIndex) -> None:
         tensor = self._model.tensor(index.row())

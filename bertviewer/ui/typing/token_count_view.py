@@ -14,7 +14,7 @@ LONGEST_NAME = 40  # characters of one
 
 
 class TokenCountView(QWidget):
-    """Says "18 / 512 tokens · 1 unknown", calm below the limit and marked above it.
+    """Says "18 of 512 tokens · 1 unknown", calm below the limit and marked above it.
 
     ``cut_wished`` is emitted by the button that is there when there are too many.
     """
@@ -55,7 +55,7 @@ class TokenCountView(QWidget):
             return
         text = self._text(count)
         if count.limit is not None:
-            widest = self.tr("{0} / {0} tokens").format(f"{count.limit:,}")
+            widest = self.tr("{0} of {0} tokens").format(f"{count.limit:,}")
             self._label.setMinimumWidth(self._label.fontMetrics().horizontalAdvance(widest))
             one, many = self.tr("Cut to 1 token"), self.tr("Cut to {0} tokens")
             self._cut.setText(count_text(count.limit, one, many))
@@ -81,7 +81,7 @@ class TokenCountView(QWidget):
 
     def _tokens(self, count: TokenCount) -> str:
         if count.limit is not None:
-            return self.tr("{0} / {1} tokens").format(f"{count.tokens:,}", f"{count.limit:,}")
+            return self.tr("{0} of {1} tokens").format(f"{count.tokens:,}", f"{count.limit:,}")
         return count_text(count.tokens, self.tr("1 token"), self.tr("{0} tokens"))
 
     def _tip(self, count: TokenCount) -> str:

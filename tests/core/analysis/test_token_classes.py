@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from bertviewer.core.activations.activation_run import Token
-from bertviewer.core.analysis.token_classes import second_start, segments_of, token_classes
+from bertviewer.core.analysis.token_classes import (
+    second_start,
+    segments_of,
+    text_starts,
+    token_classes,
+)
 from tests.core.analysis.runs import demo_run, run_of, tokens_of
 
 
@@ -120,3 +125,10 @@ def test_where_the_second_text_begins(
     given: list[tuple[int, int | None]], start: int | None
 ) -> None:
     assert second_start(tokens(*given)) == start
+    assert text_starts(tokens(*given)) == (() if start is None else (start,))
+
+
+def test_a_decoder_that_reads_a_pair_again_begins_three_texts() -> None:
+    encoder = [(0, None), (0, 0), (0, None), (0, 1), (0, None)]
+    decoder = [(1, None), (1, 0), (1, None), (1, 1)]
+    assert text_starts(tokens(*encoder, *decoder)) == (3, 5, 8)

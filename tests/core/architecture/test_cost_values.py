@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from bertviewer.core.architecture.cost_values import flops, macs, peak_elements, weights_bytes
+from bertviewer.core.architecture.cost_values import macs, peak_elements, weights_bytes
 from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.costs.factoring import factored
 from bertviewer.core.expressions.evaluation import evaluate
@@ -25,15 +25,14 @@ VALUES = {"B": 2, "S": 3, "D": 4, "A": 2}
 
 def test_numbers_from_formulas() -> None:
     assert macs(COSTS, "", VALUES) == 6 * (16 + 12)
-    assert flops(COSTS, "", VALUES) == 2 * 6 * (16 + 12)
     assert peak_elements(COSTS, VALUES) == 2 * 9 * 2
     assert peak_elements(COSTS, {**VALUES, "S": 1}) == 2 * 4
 
 
 def test_no_formula_no_number() -> None:
-    assert flops(COSTS, "odd", VALUES) is None
-    assert flops(COSTS, "never.called", VALUES) is None
-    assert flops(COSTS, "rope", {**VALUES, "A": 5}) is None
+    assert macs(COSTS, "odd", VALUES) is None
+    assert macs(COSTS, "never.called", VALUES) is None
+    assert macs(COSTS, "rope", {**VALUES, "A": 5}) is None
     assert peak_elements(COSTS, {**VALUES, "G": 2}) is None
     assert peak_elements(Costs((), {}, ()), VALUES) is None
 

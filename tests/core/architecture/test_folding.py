@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import TreeRow, draw, fold
+from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.loading.opening import open_model
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import preset_names
+from tests.core.drawn_tree import draw
 
 
 def architecture_of(name: str) -> Architecture:

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.cache import models, versions
-from bertviewer.core.cache.models import SeenModel, model_content
+from bertviewer.core.cache.models import NO_CACHE, SeenModel, model_content
 from bertviewer.core.cache.store import SUFFIX, Store
 from bertviewer.core.errors import UserError
 from bertviewer.core.loading.loaded_model import LoadedModel
@@ -103,6 +103,21 @@ def test_the_second_time_nothing_is_built(folder: Path, building: list[str]) -> 
     assert second.keys == first.keys
     assert second.heads == first.heads
     assert "masked-lm" in second.heads
+
+
+def test_without_the_cache_all_is_built_anew_and_nothing_kept(
+    folder: Path, cache: Path, building: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NO_CACHE, "1")
+    opened(folder).with_formulas()
+    assert not files(cache)
+    monkeypatch.delenv(NO_CACHE)
+    opened(folder).with_formulas()
+    assert files(cache)
+    built = len(building)
+    monkeypatch.setenv(NO_CACHE, "1")
+    opened(folder)
+    assert len(building) > built
 
 
 def test_formulas_are_there_once_they_were_derived(folder: Path, cache: Path) -> None:

@@ -1,19 +1,23 @@
 """Every family has every reading, and a family is all that a new one takes."""
 
+import re
 import subprocess
 import sys
+from inspect import getsource
 
 import pytest
 import torch
 
+from bertviewer.core.checking.attention import ATTENTIONS
 from bertviewer.core.checking.checker import Checker
-from bertviewer.core.checking.layer_steps import NEXT
+from bertviewer.core.checking.layer_steps import LAYERS, NEXT
 from bertviewer.core.checking.recomputations import EXCEPTIONS, RECOMPUTATIONS
 from bertviewer.core.families.families import CLASSES, FAMILIES, classes_of
 from bertviewer.core.families.family import Family, kind_of
 from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.formulas import norms
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.formulas.roles import ROLES, role_of
+from bertviewer.core.formulas.roles import ROLES, kinds_of, role_of
 from bertviewer.core.run.capture import Capture
 from bertviewer.core.walk.building import build_walk
 from tests.core.families import made_up
@@ -61,6 +65,28 @@ def test_models_try_every_kind() -> None:
     names = {node.class_name for found in all_architectures().values() for node in found.modules}
     tried = {kind_of(CLASSES[name]) for name in names}
     assert set(ModuleKind) - tried == TRIED_ALONE
+
+
+def test_modules_have_the_children_that_their_kind_is_said_to_have() -> None:
+    said = re.findall(r"^    (\w+) = auto\(\)  # ([\w, ]+)", getsource(ModuleKind), re.MULTILINE)
+    children = {
+        ModuleKind[kind]: set(names.strip().split(", "))
+        for kind, names in said
+        if not names.startswith("as its ")
+    }
+    assert len(children) > 60
+    for architecture in all_architectures().values():
+        for node in architecture.modules:
+            own = {child.name for child in architecture.children(node.path)}
+            kind = kind_of(CLASSES[node.class_name])
+            assert kind is not None
+            assert children.get(kind, set()) <= own, f"{kind} at {node.path!r}: {own}"
+
+
+def test_what_is_said_of_some_kinds_is_said_of_all_like_them() -> None:
+    assert ATTENTIONS.keys() == kinds_of("self-attention")
+    assert kinds_of("layer") == LAYERS
+    assert norms.OPERATORS.keys() == kinds_of("layer norm", "RMS norm")
 
 
 def test_a_class_is_of_one_family() -> None:

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from bertviewer.core.architecture.architecture import Architecture
-from bertviewer.core.architecture.folding import draw, fold
+from bertviewer.core.architecture.folding import fold
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.backend import transformers
 from bertviewer.core.errors import UserError
@@ -18,6 +18,7 @@ from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.core.loading.structure import structure
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.weights.stored import ITEM_BYTES, TORCH_NAMES, Checkpoint, StoredTensor
+from tests.core.drawn_tree import draw
 
 WHY = (
     "cannot be run: it has no config.json, and the names and shapes of its tensors do not tell "

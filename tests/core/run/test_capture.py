@@ -17,7 +17,7 @@ from bertviewer.core.errors import Cancelled
 from bertviewer.core.flow.nested_tensors import tensors_in, versions
 from bertviewer.core.loading.inspection import inspect_module
 from bertviewer.core.loading.loaded_model import LoadedModel
-from bertviewer.core.run.capture import Call, Capture
+from bertviewer.core.run.capture import Capture, KeptCall
 from bertviewer.core.run.running import run_sentence
 from tests.core.checking.small_models import SENTENCE, hook_count, run, small_model
 
@@ -190,7 +190,7 @@ def test_calls_elsewhere_are_copied_and_what_was_changed_in_place_stays_known() 
     for path, offset in (("a", 0), ("b", 1)):
         tensor = torch.ones(2, device="meta")
         noted = versions((tensor, tensor))
-        capture.add(path, Call((tensor,), {}, tensor, noted))
+        capture.add(path, KeptCall((tensor,), {}, tensor, noted))
         if offset:
             tensor.add_(1)
     with pytest.MonkeyPatch.context() as patch:

@@ -10,8 +10,7 @@ import pytest
 
 from bertviewer.core.errors import NOT_REGULAR, UserError
 from bertviewer.core.loading.opening import open_model
-from bertviewer.core.source import parsing
-from bertviewer.core.source.parsing import default_source_name, parse_source
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.source.presets import PRESETS, preset_names
 from bertviewer.core.system.resources import resources_folder
 from bertviewer.core.weights.finding import LEAVES
@@ -36,15 +35,6 @@ def test_demo_has_weights() -> None:
     assert source.kind == "demo"
     assert source.has_weights
     assert (source.path / "vocab.txt").is_file()
-    assert default_source_name() == "demo"
-
-
-def test_default_without_the_demo_is_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> Path:
-        raise UserError("the demo model is not installed")
-
-    monkeypatch.setattr(parsing, "demo_folder", missing)
-    assert default_source_name() == "bert-base-uncased"
 
 
 def test_folder_and_config_file(tiny_bert_folder: Path) -> None:

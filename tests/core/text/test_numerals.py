@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertviewer.core.text.numerals import MINUS, count_text, number_text, with_minus
+from bertviewer.core.text.numerals import MINUS, count_text, number_text, short_count, with_minus
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,24 @@ def test_a_minus_is_as_wide_as_a_plus_and_no_hyphen() -> None:
 )
 def test_one_is_not_many(count: int, shown: str) -> None:
     assert count_text(count, "1 of {1} is", "{0} of {1} are", 7) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1.00 K"),
+        (1_774_464, "1.77 M"),
+        (9_994, "9.99 K"),
+        (9_996, "10.0 K"),
+        (147_840, "147.8 K"),
+        (999_949, "999.9 K"),
+        (999_950, "1.00 M"),
+        (22_713_216, "22.7 M"),
+        (175_000_000_000, "175.0 G"),
+        (10**16, "10,000.0 T"),
+    ],
+)
+def test_a_short_count_is_rounded_and_never_cut(count: int, shown: str) -> None:
+    assert short_count(count) == shown.replace(" ", "\N{NO-BREAK SPACE}")

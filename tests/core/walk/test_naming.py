@@ -3,12 +3,12 @@
 import pytest
 
 from bertviewer.core.architecture.flow import Edge, Flow, Node
-from bertviewer.core.walk.naming import Place, name_of, table_of
+from bertviewer.core.walk.naming import Section, name_of, table_of
 from bertviewer.core.walk.wires import Wires
 
 
 @pytest.mark.parametrize(
-    ("operation", "place", "name"),
+    ("operation", "section", "name"),
     [
         ("layer norm", "embeddings", "Embedding-Norm"),
         ("layer norm", "layer", "Norm"),
@@ -21,8 +21,8 @@ from bertviewer.core.walk.wires import Wires
         (None, "layer", "mixer"),
     ],
 )
-def test_names_of_steps(operation: str | None, place: Place, name: str) -> None:
-    assert name_of(Node("n0", "module", "mixer", operation=operation), place) == name
+def test_names_of_steps(operation: str | None, section: Section, name: str) -> None:
+    assert name_of(Node("n0", "module", "mixer", operation=operation), section) == name
 
 
 def test_a_dropout_has_no_node() -> None:

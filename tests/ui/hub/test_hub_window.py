@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QTableView,
-    QTabWidget,
 )
 from pytestqt.qtbot import QtBot
 
@@ -23,7 +22,7 @@ from bertviewer.ui.hub.dialog import HubDialog
 from bertviewer.ui.main_window import MainWindow
 from tests.core.hub.hub_server import Fault, HubServer
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find, is_drawn, last_run
+from tests.ui.finding import find, is_drawn, last_run, show_tab
 
 REPO = "someone/tiny-bert"
 
@@ -260,7 +259,7 @@ def test_a_tensor_is_there_as_soon_as_the_weights_are(
     window: MainWindow, worker: Worker, qtbot: QtBot, server: HubServer
 ) -> None:
     open_model(window, worker, qtbot)
-    find(window, QTabWidget, "detailTabs").setCurrentIndex(2)
+    show_tab(window, "Tensors")
     window.workspace.selection.select("pooler.dense")
     table = find(window, QTableView, "tensorTable")
     table.setCurrentIndex(table.model().index(0, 0))

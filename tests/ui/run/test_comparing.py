@@ -56,7 +56,7 @@ def test_the_difference_is_of_the_same_tokens(
     _, norms = panels(compared)
     (chart,) = norms.charts
     assert isinstance(chart, GridChart)
-    b, run_a = last_run(compared), compared.workspace.runs.run_a
+    b, run_a = last_run(compared), compared.workspace.runs.watched_a
     assert run_a is not None
     mine, other = np.array(b.token_norms), np.array(run_a.run.token_norms)
     assert chart.values[:, 1] == pytest.approx(mine[:, 1] - other[:, 1])
@@ -81,13 +81,13 @@ def test_compare_no_longer(compared: MainWindow, worker: Worker, qtbot: QtBot) -
     (chart,) = layers.charts
     assert isinstance(chart, LineChart)
     assert {line.style for line in chart.lines} == {"solid"}
-    assert compared.workspace.runs.run_a is None
+    assert compared.workspace.runs.watched_a is None
 
 
 def test_another_model_takes_run_a_away(compared: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     compared.open_named("albert-base-v2")
     settle(compared, worker, qtbot)
-    assert compared.workspace.runs.run_a is None
+    assert compared.workspace.runs.watched_a is None
     assert compared.workspace.runs.run is None
 
 
@@ -150,19 +150,22 @@ def test_files_are_called_after_what_is_shown(
                         action.trigger()
         return [*proposed]
 
-    lines = "std-encoder-layer-output"
+    lines = "std-of-each-layer-output-encoder"
     assert propose() == [
         f"{lines}-b-a.png",
         f"{lines}-b-a.csv",
-        "token-norms-h-a.png",
-        "token-norms-h-a.csv",
-        "token-norms-h-b.png",
-        "token-norms-h-b.csv",
+        "token-norms-h-by-layer-a.png",
+        "token-norms-h-by-layer-a.csv",
+        "token-norms-h-by-layer-b.png",
+        "token-norms-h-by-layer-b.csv",
     ]
     find(compared, QToolButton, "difference").click()
     settle(compared, worker, qtbot)
     pictures = [name for name in propose() if name.endswith("png")]
-    assert pictures == ["std-b-minus-a-encoder-layer-output.png", "token-norms-h-b-minus-a.png"]
+    assert pictures == [
+        "std-of-each-layer-output-b-minus-a-encoder.png",
+        "token-norms-h-by-layer-b-minus-a.png",
+    ]
 
 
 def test_each_of_two_plots_is_taken_along(

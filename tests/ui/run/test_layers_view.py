@@ -50,7 +50,7 @@ def test_what_can_be_chosen(ran: MainWindow) -> None:
         "[SEP]",
         "each class",
     ]
-    assert titles(ran) == ["Layer output", "Token norms ‖h‖"]
+    assert titles(ran) == ["std of each layer's output", "token norms ‖h‖ by layer"]
 
 
 def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
@@ -71,14 +71,16 @@ def test_nan_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> None:
         settle(ran, worker, qtbot)
         return titles(ran)[0]
 
-    assert show(3, 4, 5) == "Layer output · NaN or Inf in layers 3–5"
-    assert show(1, 5) == "Layer output · NaN or Inf in layers 1, 5"
-    assert show(2) == "Layer output · NaN or Inf in layer 2"
-    assert show() == "Layer output"
+    assert show(3, 4, 5) == "std of each layer's output · NaN or Inf in layers 3–5"
+    assert show(1, 5) == "std of each layer's output · NaN or Inf in layers 1, 5"
+    assert show(2) == "std of each layer's output · NaN or Inf in layer 2"
+    assert show() == "std of each layer's output"
     show(2)
     ran.workspace.runs.keep()
-    assert show(1, 5) == ("Layer output · A: NaN or Inf in layer 2; B: NaN or Inf in layers 1, 5")
-    assert show() == "Layer output · A: NaN or Inf in layer 2"
+    assert show(1, 5) == (
+        "std of each layer's output · A: NaN or Inf in layer 2; B: NaN or Inf in layers 1, 5"
+    )
+    assert show() == "std of each layer's output · A: NaN or Inf in layer 2"
 
 
 def test_the_part_follows_the_tree_until_one_is_chosen(
@@ -100,7 +102,10 @@ def test_the_part_follows_the_tree_until_one_is_chosen(
         assert activation.token_norms is not None
         assert value == activation.statistics.std
         assert shown_grid(ran).values[layer].tolist() == activation.token_norms.tolist()
-    assert titles(ran) == ["attention.self", "Token norms of attention.self"]
+    assert titles(ran) == [
+        "std of attention.self in each layer",
+        "token norms of attention.self by layer",
+    ]
     ran.workspace.selection.select("encoder.layer.4.output")
     settle(ran, worker, qtbot)
     assert shown_lines(ran) == (line,)
@@ -190,12 +195,12 @@ def test_a_long_wait_is_told(ran: MainWindow, worker: Worker, qtbot: QtBot) -> N
     # What the worker found cannot come before the window's thread is back in its loop.
     find(ran, QComboBox, "tokenClassChoice").setCurrentText("content")
     measures.late.emit()
-    assert titles(ran) == ["computing…", "Token norms ‖h‖"]
+    assert titles(ran) == ["computing…", "token norms ‖h‖ by layer"]
     choose(ran, "tokenClassChoice", "all tokens")
-    assert titles(ran) == ["Layer output", "Token norms ‖h‖"]
+    assert titles(ran) == ["std of each layer's output", "token norms ‖h‖ by layer"]
     choose(ran, "tokenClassChoice", "content")
     settle(ran, worker, qtbot)
-    assert titles(ran) == ["Layer output", "Token norms ‖h‖"]
+    assert titles(ran) == ["std of each layer's output", "token norms ‖h‖ by layer"]
     assert [line.label for line in shown_lines(ran)] == ["content"]
 
 

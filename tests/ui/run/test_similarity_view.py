@@ -229,20 +229,6 @@ def test_without_states_it_says_so(sight: Sight) -> None:
     assert slider(sight).isVisible()
 
 
-def test_a_value_without_room_above_the_chart_is_told_at_the_mouse(sight: Sight) -> None:
-    sight.run(made_up(TEXT))
-    plot = find(sight.view, PairGrid, "similarityGrid")
-    (panel,) = [p for p in sight.view.findChildren(ChartPanel) if p.plot is plot]
-    value = find(panel, QLabel, "hoveredValue")
-    text = "<s> (token 0), bank (token 2): 0.1234567"
-    for room, shown, tip in ((1000, text, ""), (120, "0.1234567", "&lt;s&gt; (token 0)")):
-        value.setFixedWidth(room)
-        plot.hovered.emit(text)
-        assert value.text().endswith(shown)
-        assert plot.toolTip().startswith(f"<p>{tip}" if tip else "")
-        assert bool(plot.toolTip()) == bool(tip)
-
-
 def test_states_that_are_not_finite(sight: Sight) -> None:
     run = made_up(TEXT)
     first, second, *others = run.hidden_states

@@ -1,14 +1,14 @@
 """Steps of a person who looks for a tensor in the window."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QTableView, QTabWidget, QToolButton
+from PySide6.QtWidgets import QLabel, QTableView, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find
+from tests.ui.finding import find, show_tab
 
 VALUES, HEATMAP, HISTOGRAM, SPECTRUM, NORMS = range(5)
 QUERY = "encoder.layer.1.attention.self.query.weight"
@@ -18,7 +18,7 @@ def open_named(window: MainWindow, worker: Worker, qtbot: QtBot, name: str) -> N
     window.open_source(parse_source(name))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
-    find(window, QTabWidget, "detailTabs").setCurrentIndex(2)
+    show_tab(window, "Tensors")
 
 
 def choose(window: MainWindow, worker: Worker, qtbot: QtBot, tensor: str) -> None:

@@ -75,13 +75,13 @@ def test_the_count_follows_the_keys(opened: Open, tiny_bert_folder: Path, qtbot:
     window = opened(tiny_bert_folder)
     edit, pair = (find(window, QLineEdit, name) for name in ("sentenceEdit", "pairEdit"))
     qtbot.keyClicks(edit, "the cats")
-    wait_for("5 / 64 tokens", window, qtbot)
+    wait_for("5 of 64 tokens", window, qtbot)
     qtbot.keyClicks(pair, "a mat")
-    wait_for("8 / 64 tokens", window, qtbot)
+    wait_for("8 of 64 tokens", window, qtbot)
     assert label(window).foregroundRole() == QPalette.ColorRole.PlaceholderText
     assert not cut_button(window).isVisible()
     edit.insert(" 😀 你 😀")
-    wait_for("11 / 64 tokens · 3 unknown", window, qtbot)
+    wait_for("11 of 64 tokens · 3 unknown", window, qtbot)
     assert label(window).toolTip().endswith("Not in the vocabulary: 😀  你")
     edit.clear()
     # At once: nothing has to be counted.
@@ -93,7 +93,7 @@ def test_too_long_a_text_is_marked_and_can_be_cut(
 ) -> None:
     window = opened(tiny_bert_folder)
     window.set_sentence("cat " * 100, None)
-    wait_for("102 / 64 tokens · 38 too many", window, qtbot)
+    wait_for("102 of 64 tokens · 38 too many", window, qtbot)
     assert label(window).foregroundRole() == WARNING
     button = cut_button(window)
     assert button.text() == "Cut to 64 tokens"
@@ -121,7 +121,7 @@ def test_it_waits_for_no_other_work(
     goes_on = threading.Event()
     worker.start(lambda _: goes_on.wait(OPEN_TIMEOUT / 1000), lambda _: None, lambda _: None)
     window.set_sentence("the cat", None)
-    wait_for("4 / 64 tokens", window, qtbot)
+    wait_for("4 of 64 tokens", window, qtbot)
     assert worker.busy
     goes_on.set()
 
@@ -138,10 +138,10 @@ def test_a_text_from_before_is_counted_with_the_new_model(
 ) -> None:
     window = opened(tiny_bert_folder)
     window.set_sentence("12212121", None)
-    wait_for("10 / 64 tokens", window, qtbot)
+    wait_for("10 of 64 tokens", window, qtbot)
     path = config_file(tmp_path, model_type="gpt2", vocab_size=99, n_layer=1, n_positions=32)
     opened(path)
-    wait_for("1 / 32 tokens", window, qtbot)
+    wait_for("1 of 32 tokens", window, qtbot)
 
 
 def test_a_count_for_an_outdated_text_is_dropped(
@@ -209,7 +209,7 @@ def test_bad_texts_are_not_complained_about_while_typing(
     window = opened(tiny_bert_folder)
     window.set_sentence("cat", None)
     assert is_resting(window)
-    wait_for("3 / 64 tokens", window, qtbot)
+    wait_for("3 of 64 tokens", window, qtbot)
     find(window, QLineEdit, "pairEdit").setText("x" * 200_001)
     wait_for("", window, qtbot)
     assert not window.findChildren(QMessageBox, "errorDialog")
@@ -239,7 +239,7 @@ def test_closing_the_window_ends_the_counting(
 ) -> None:
     window = opened(tiny_bert_folder)
     window.set_sentence("the cat", None)
-    wait_for("4 / 64 tokens", window, qtbot)
+    wait_for("4 of 64 tokens", window, qtbot)
     assert workers() == 2
     window.close()
     assert window.stop(OPEN_TIMEOUT / 1000)

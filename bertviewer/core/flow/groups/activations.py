@@ -7,14 +7,15 @@ that have a name.
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.backend import torch
 from bertviewer.core.flow.functions import function_of
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.operation_names import ACTIVATIONS, ELEMENTWISE
-from bertviewer.core.flow.trace import Operand, Ref
+from bertviewer.core.flow.trace import Argument, Ref
 
-ACTIVATION = "activation"
+ACTIVATION: KnownOperation = "activation"
 
 _PLAIN = frozenset(("add", "sub", "rsub", "mul", "div", "neg", "rdiv"))
 _GRID = (-8.0, 8.0, 129)
@@ -105,7 +106,7 @@ def _named(graph: Graph, last: int, value: int, operations: frozenset[int]) -> s
     grid = torch.linspace(*_GRID, dtype=torch.float64)
     made: dict[int, torch.Tensor] = {value: grid}
 
-    def taken(operand: Operand) -> object:
+    def taken(operand: Argument) -> object:
         if not isinstance(operand, Ref):
             return operand
         same = graph.same(operand.value)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.group import Group
 
-AFFINE = "scale and shift"
+AFFINE: KnownOperation = "scale and shift"
 
 
 def find_affine(graph: Graph) -> Iterator[Group]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.aside_values import AsideValues, is_causal
 from bertviewer.core.flow.graph import ASIDE, DATA, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
@@ -14,7 +15,8 @@ from bertviewer.core.flow.groups.linears import is_linear
 from bertviewer.core.flow.operation_names import ELEMENTWISE
 from bertviewer.core.text.special_floats import Scalar
 
-ATTENTION, POSITION_BIAS = "attention", "position bias"
+ATTENTION: KnownOperation = "attention"
+POSITION_BIAS: KnownOperation = "position bias"
 
 _PRODUCTS = ("matmul", "einsum", "baddbmm")
 _BETWEEN = ELEMENTWISE | {"cat", "max", "amax", "nan_to_num", "masked_fill", "tril", "triu"}
@@ -33,7 +35,7 @@ def find_attentions(graph: Graph) -> Iterator[Group]:
         elif word == "softmax" and graph.data(number):
             found = _written_out(graph, number)
         for group in found:
-            yield _masked(graph, group, masks) if group.kind == ATTENTION else group
+            yield _masked(graph, group, masks) if group.operation == ATTENTION else group
 
 
 def _masked(graph: Graph, group: Group, masks: AsideValues) -> Group:

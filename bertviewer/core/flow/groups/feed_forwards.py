@@ -5,13 +5,15 @@ W₂ (f(W x) ⊙ V x), with W and V apart or side by side in one matrix (Shazeer
 
 from collections.abc import Iterator, Mapping
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import Graph, Reading
 from bertviewer.core.flow.groups.activations import ACTIVATION
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
 from bertviewer.core.text.special_floats import Scalar
 
-FEED_FORWARD, GATED = "feed-forward", "gated feed-forward"
+FEED_FORWARD: KnownOperation = "feed-forward"
+GATED: KnownOperation = "gated feed-forward"
 
 
 def find_feed_forwards(graph: Graph, taken: Mapping[int, Group]) -> Iterator[Group]:
@@ -31,14 +33,16 @@ def find_feed_forwards(graph: Graph, taken: Mapping[int, Group]) -> Iterator[Gro
 
 
 def _of_activation(group: Group, taken: Mapping[int, Group]) -> set[int]:
-    return {each for each in group.operations if each in taken and taken[each].kind == ACTIVATION}
+    return {
+        each for each in group.operations if each in taken and taken[each].operation == ACTIVATION
+    }
 
 
 def _ending(graph: Graph, last: int, taken: Mapping[int, Group]) -> Group | None:
     before = graph.data(last)[0].maker
     if before is None or not _is_for(graph, before, last):
         return None
-    if (activation := taken.get(before)) is not None and activation.kind == ACTIVATION:
+    if (activation := taken.get(before)) is not None and activation.operation == ACTIVATION:
         first = _linear_into(graph, activation)
         if first is None or not _is_inner(graph, activation, last):
             return None
@@ -52,7 +56,7 @@ def _gated(graph: Graph, product: int, last: int, taken: Mapping[int, Group]) ->
     one, other = graph.data(product)
     for gate, value in ((one, other), (other, one)):
         activation = None if gate.maker is None else taken.get(gate.maker)
-        if activation is None or activation.kind != ACTIVATION:
+        if activation is None or activation.operation != ACTIVATION:
             continue
         first = _linear_into(graph, activation)
         second = _linear_of(graph, value)
@@ -64,7 +68,7 @@ def _gated(graph: Graph, product: int, last: int, taken: Mapping[int, Group]) ->
 
 
 def _group(
-    graph: Graph, kind: str, first: set[int], activation: Group, last: set[int]
+    graph: Graph, operation: KnownOperation, first: set[int], activation: Group, last: set[int]
 ) -> Group | None:
     taken, (inner, given) = widths_of(graph, min(first))[0], widths_of(graph, max(last))
     if taken != given:
@@ -75,7 +79,7 @@ def _group(
         "out_features": given,
         "activation": activation.name,
     }
-    return Group(kind, activation.operations | first | last, details=details)
+    return Group(operation, activation.operations | first | last, details=details)
 
 
 def _linear_into(graph: Graph, activation: Group) -> int | None:

@@ -27,9 +27,6 @@ class Groups:
     inner: Mapping[int, Group]
 
 
-_FIRST = (*(find_norms, find_rotary, find_attentions, find_routing, find_affine, find_activations),)
-
-
 def find_groups(graph: Graph) -> Groups:
     """Find what is known as a whole in a trace.
 

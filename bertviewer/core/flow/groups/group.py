@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.text.special_floats import Scalar
 
 
@@ -11,14 +12,14 @@ class Group:
     """Operations of a trace that compute one thing.
 
     Attributes:
-        kind: what it is, as of ``Node.operation``.
+        operation: what it computes.
         operations: its operations, movement left out.
-        name: what a person calls it, where the kind does not say it.
+        name: what a person calls it, where the operation does not say it.
         details: what is told beside, as of ``Node.details``.
         roles: by operation and value what the value is to the group, as of ``Edge.role``.
     """
 
-    kind: str
+    operation: KnownOperation
     operations: frozenset[int]
     name: str = ""
     details: Mapping[str, Scalar] = field(default_factory=dict)

@@ -4,15 +4,17 @@ y = (x - mean) / sqrt(var + eps) * weight + bias (Ba et al. 2016, section 3), an
 y = x / sqrt(mean(x²) + eps) * weight (Zhang & Sennrich 2019, section 3).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import DATA, LEARNT, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.text.special_floats import Scalar
 
-LAYER_NORM, RMS_NORM = "layer norm", "rms norm"
+LAYER_NORM: KnownOperation = "layer norm"
+RMS_NORM: KnownOperation = "rms norm"
 
-_CALLED = {
+_CALLED: Mapping[str, KnownOperation] = {
     "layer_norm": LAYER_NORM,
     "rms_norm": RMS_NORM,
     "group_norm": "group norm",

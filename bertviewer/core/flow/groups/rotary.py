@@ -6,10 +6,11 @@ with sines or with complex numbers.
 
 from collections.abc import Iterator
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import ASIDE, DATA, LEARNT, Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 
-ROTARY = "rotary"
+ROTARY: KnownOperation = "rotary"
 
 _TURNED = ("neg", "cat", "stack", "mul")
 

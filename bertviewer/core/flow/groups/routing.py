@@ -5,6 +5,7 @@ Whatever the code does to bring tokens to their experts, it hangs on the indices
 
 from collections.abc import Iterator
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import Graph
 from bertviewer.core.flow.groups.group import Group
 from bertviewer.core.flow.groups.linears import is_linear, widths_of
@@ -12,7 +13,8 @@ from bertviewer.core.flow.operation_names import ELEMENTWISE
 from bertviewer.core.flow.trace import Call
 from bertviewer.core.text.special_floats import Scalar
 
-ROUTING, EXPERTS = "routing", "experts"
+ROUTING: KnownOperation = "routing"
+EXPERTS: KnownOperation = "experts"
 
 _CHOOSING = ("topk", "argmax", "max", "sort", "argsort")
 _SCORING = ELEMENTWISE | {"softmax", "sum", "gather", "cumsum", "scatter", "log_softmax"}

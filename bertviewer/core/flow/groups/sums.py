@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from bertviewer.core.architecture.flow import KnownOperation
 from bertviewer.core.flow.graph import Graph, Reading
 from bertviewer.core.flow.groups.group import Group
 
-RESIDUAL = "residual"
+RESIDUAL: KnownOperation = "residual"
 
 
 def find_residuals(graph: Graph) -> Iterator[Group]:

@@ -22,13 +22,7 @@ class Literals(TorchFunctionMode):
     On the meta device torch drops the numbers before any mode for its operations sees them.
     """
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out a function."""
         del types
         kwargs = kwargs or {}

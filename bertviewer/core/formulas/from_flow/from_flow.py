@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bertviewer.core.architecture.flow import Flow
-from bertviewer.core.formulas.formula import Formula, Term
+from bertviewer.core.architecture.flow import Flow, KnownOperation
+from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.from_flow.expressions import Expressions
 from bertviewer.core.formulas.from_flow.inlining import own_steps
 from bertviewer.core.formulas.from_flow.leaves import leaf_formula
@@ -15,10 +15,9 @@ from bertviewer.core.formulas.from_flow.shapes import Shapes
 from bertviewer.core.formulas.from_flow.steps import MANY, Steps, closed_steps_of, steps_of
 from bertviewer.core.formulas.from_flow.writing import Writer
 from bertviewer.core.formulas.module_view import ModuleView
-from bertviewer.core.formulas.notation import TOKENS, quoted
+from bertviewer.core.formulas.notation import TARGET, TOKENS, quoted
 
 SOURCE = "read off the code as it ran"
-_TARGET = Term("S_d", "number of tokens that the decoder reads; every sequence of a batch alike")
 _LENGTH = re.compile(r"\bS\b")
 _LENGTH_OF_TARGET = re.compile(r"\bS_d\b")
 
@@ -36,7 +35,7 @@ def flow_formula(flow: Flow, view: ModuleView) -> Formula:
     lines = tuple(Writer(say, rounds).lines())
     whole = " ".join(lines)
     tokens = [TOKENS] if _LENGTH.search(whole) else []
-    tokens += [_TARGET] if _LENGTH_OF_TARGET.search(whole) else []
+    tokens += [TARGET] if _LENGTH_OF_TARGET.search(whole) else []
     terms = [term for term in say.legend.terms.values() if term.symbol in whole]
     return Formula(
         title=flow.class_name,
@@ -57,7 +56,7 @@ def _steps(flow: Flow) -> tuple[Steps, Mapping[str, int]]:
     return found.steps, found.rounds
 
 
-_WORDS = {
+_WORDS: Mapping[KnownOperation, str] = {
     "attention": "attention",
     "feed-forward": "a feed-forward network",
     "gated feed-forward": "a gated feed-forward network",

@@ -103,20 +103,20 @@ def groups_of(name: str) -> list[Group]:
     ],
 )
 def test_groups_of_small_models(name: str, expected: dict[str, int]) -> None:
-    found = Counter(group.kind for group in groups_of(name))
+    found = Counter[str](group.operation for group in groups_of(name))
 
     assert {kind: found[kind] for kind in _KINDS if found[kind]} == expected
 
 
 def test_disentangled_attention_has_a_bias_of_two_products_of_its_own() -> None:
-    biases = [group for group in groups_of("deberta") if group.kind == "position bias"]
+    biases = [group for group in groups_of("deberta") if group.operation == "position bias"]
 
     words = reader_of("deberta").graph.words
     assert [sum(words[each] == "matmul" for each in bias.operations) for bias in biases] == [2, 2]
 
 
 def test_a_norm_without_norm_is_a_scale_and_a_shift() -> None:
-    kinds = Counter(group.kind for group in groups_of("mobilebert"))
+    kinds = Counter(group.operation for group in groups_of("mobilebert"))
 
     assert kinds["scale and shift"] > 10
     assert kinds["layer norm"] == 0
@@ -126,7 +126,7 @@ def test_a_norm_without_norm_is_a_scale_and_a_shift() -> None:
     ("name", "heads", "of_keys"), [("bert", 3, 3), ("llama", 4, 2), ("gemma2", 4, 2), ("t5", 3, 3)]
 )
 def test_attention_tells_its_heads(name: str, heads: int, of_keys: int) -> None:
-    attentions = [group for group in groups_of(name) if group.kind == "attention"]
+    attentions = [group for group in groups_of(name) if group.operation == "attention"]
 
     assert {group.details["heads"] for group in attentions} == {heads}
     assert {group.details["key_value_heads"] for group in attentions} == {of_keys}
@@ -144,13 +144,13 @@ def test_attention_tells_its_heads(name: str, heads: int, of_keys: int) -> None:
     ],
 )
 def test_activations_are_named_by_what_they_give(name: str, activation: str) -> None:
-    networks = [group for group in groups_of(name) if "feed-forward" in group.kind]
+    networks = [group for group in groups_of(name) if "feed-forward" in group.operation]
 
     assert {group.details["activation"] for group in networks} == {activation}
 
 
 def test_routing_says_how_many_experts_are_chosen() -> None:
-    (router, *_) = (group for group in groups_of("mixtral") if group.kind == "routing")
+    (router, *_) = (group for group in groups_of("mixtral") if group.operation == "routing")
 
     assert router.details["experts"] == 4
     assert router.details["chosen"] == 2
@@ -177,6 +177,6 @@ def test_no_operation_is_in_two_groups(name: str) -> None:
     ],
 )
 def test_attention_tells_whether_it_hides_what_comes_after(name: str, causal: list[bool]) -> None:
-    attentions = [group for group in groups_of(name) if group.kind == "attention"]
+    attentions = [group for group in groups_of(name) if group.operation == "attention"]
 
     assert [group.details.get("causal", False) for group in attentions] == causal

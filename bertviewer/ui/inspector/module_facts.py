@@ -1,61 +1,56 @@
-"""What the selected node is: its counts, its place, its configuration keys, its figures."""
+"""Facts about the selected module: its place, its counts, its checkpoint, its figures, its keys."""
 
 import json
+from collections.abc import Callable, Iterator
 from functools import partial
 
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES, figure
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.core.loading.rebuilding import note_of
+from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.text.numerals import count_text, number_text
 from bertviewer.ui.checkpoint.dialog import show_key_report
 from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
-from bertviewer.ui.facts import Fact, FactGroup, FactsView
+from bertviewer.ui.facts import Fact, FactGroup
 from bertviewer.ui.labels import at_the_left
 from bertviewer.ui.workspace import Workspace
 
 
-class OverviewTab(QWidget):
-    """Facts about the selected row, newly written whenever something about it changes."""
+class ModuleFacts(QObject):
+    """Writes the groups of facts about a row of the tree.
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    ``changed`` is called when the user wants a formula written in another way; ``page`` is where
+    all is shown.
+    """
+
+    def __init__(self, workspace: Workspace, changed: Callable[[], None], page: QWidget) -> None:
+        super().__init__(page)
         self._workspace = workspace
-        self._view = FactsView()
-        self._count_facts = CountFacts(workspace, self.refresh, self)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._view)
+        self._page = page
+        self._count_facts = CountFacts(workspace, changed, page)
 
-    def refresh(self) -> None:
-        """Write the facts of the selected row."""
-        row, architecture = self._workspace.selection.row, self._workspace.architecture
-        if row is None or architecture is None:
-            return
-        formula = formula_of(row.node, architecture)
-        groups = [FactGroup("", [("", formula.summary)])] if formula else []
-        if not row.node.path and (note := note_of(architecture.config)):
-            groups.append(FactGroup("", [("", note)]))
-        groups.append(FactGroup(self.tr("Place"), self._place(row, architecture)))
-        groups.append(FactGroup(self.tr("Parameters"), self._counts(row, architecture)))
-        groups += self._count_facts.groups(row, architecture)
-        groups.append(FactGroup(self.tr("Checkpoint"), self._checkpoint(row)))
-        groups.append(FactGroup(self._figures_title(), self._figures(row)))
+    def count_groups(self, row: TreeRow, architecture: Architecture) -> Iterator[FactGroup]:
+        """Yield what a module's numbers are made of."""
+        return self._count_facts.groups(row, architecture)
+
+    def groups(
+        self, row: TreeRow, architecture: Architecture, formula: Formula | None
+    ) -> Iterator[FactGroup]:
+        """Yield what else is known about a module."""
+        yield FactGroup(self.tr("Place"), self._place(row, architecture))
+        yield FactGroup(self.tr("Parameters"), self._counts(row, architecture))
+        yield FactGroup(self.tr("Checkpoint"), self._checkpoint(row))
+        yield FactGroup(self._figures_title(), self._figures(row))
         keys = formula.config_keys if formula else ()
-        groups.append(
-            FactGroup(
-                self.tr("Configuration"),
-                [(key, json.dumps(architecture.config[key])) for key in keys],
-            )
-        )
+        facts = [(key, json.dumps(architecture.config[key])) for key in keys]
+        yield FactGroup(self.tr("Configuration"), facts)
         attributes = [(n, str(v)) for n, v in row.node.attributes.items()]
-        groups.append(FactGroup(self.tr("Attributes of the module"), attributes))
-        self._view.show_groups(groups)
+        yield FactGroup(self.tr("Attributes of the module"), attributes)
 
     def _place(self, row: TreeRow, architecture: Architecture) -> list[Fact]:
         node = row.node
@@ -109,7 +104,7 @@ class OverviewTab(QWidget):
             return []
         button = QPushButton(self.tr("Show all names…"))
         button.setObjectName("showKeyReport")
-        button.clicked.connect(partial(show_key_report, keys, self.window()))
+        button.clicked.connect(partial(show_key_report, keys, self._page.window()))
         facts = checkpoint_facts(keys)
         return [*facts, (" ", at_the_left(button))] if keys.has_lists else facts
 

@@ -1,4 +1,4 @@
-"""The overview's numbers: three lines that line up, their symbols, costs and memory."""
+"""The inspector's numbers: three lines that line up, their symbols, costs and memory."""
 
 import threading
 from dataclasses import replace
@@ -12,24 +12,25 @@ from bertviewer.core.architecture.forward_costs import Costs, ModuleCosts
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.count_view import CountView
+from bertviewer.ui.facts import FactsView
+from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.overview_tab import OverviewTab
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
 
 LAYER = "4·D² + 2·D·I + 9·D + I"
 
 
-def overview(window: MainWindow) -> OverviewTab:
-    return find(window, OverviewTab)
+def inspector(window: MainWindow) -> Inspector:
+    return find(window, Inspector)
 
 
 def sums(window: MainWindow) -> list[str]:
-    return [view.text() for view in overview(window).findChildren(CountView)]
+    return [view.text() for view in inspector(window).findChildren(CountView)]
 
 
 def texts(window: MainWindow) -> list[str]:
-    return [label.text() for label in overview(window).findChildren(QLabel)]
+    return [label.text() for label in find(inspector(window), FactsView).findChildren(QLabel)]
 
 
 def is_deriving(window: MainWindow) -> bool:
@@ -70,20 +71,20 @@ def test_i_as_a_multiple_of_d(demo_window: MainWindow, qtbot: QtBot) -> None:
 
     workspace = demo_window.workspace
     workspace.selection.select("encoder.layer.2")
-    box = find(overview(demo_window), QCheckBox, "relationCheck")
+    box = find(inspector(demo_window), QCheckBox, "relationCheck")
     assert (box.text(), box.isChecked()) == ("Write I as 4·D", False)
     box.click()
     wait_for("12·D² + 13·D\n= 12·384² + 13·384\n")
-    assert find(overview(demo_window), QCheckBox, "relationCheck").isChecked()
+    assert find(inspector(demo_window), QCheckBox, "relationCheck").isChecked()
     workspace.selection.select("encoder")
     # The wish lasts, from module to module.
     assert sums(demo_window)[0].startswith("N·(12·D² + 13·D)\n")
-    find(overview(demo_window), QCheckBox, "relationCheck").click()
+    find(inspector(demo_window), QCheckBox, "relationCheck").click()
     wait_for(f"N·({LAYER})\n")
     workspace.selection.select("encoder.layer[0–5]")
     assert "Count, in symbols, of each layer" in texts(demo_window)
     workspace.selection.select("pooler")
-    assert overview(demo_window).findChildren(QCheckBox) == []
+    assert inspector(demo_window).findChildren(QCheckBox) == []
 
 
 @pytest.mark.usefixtures("nothing_was_seen")

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.loading.loaded_model import LoadedModel
+from bertviewer.ui.inspector.inspector import Inspector
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.overview_tab import OverviewTab
 from tests.ui.finding import find, is_drawn
 
 
@@ -28,7 +28,7 @@ class Giving(nn.Module):
 
 def facts(window: MainWindow) -> list[str]:
     """Return the overview's texts from top to bottom, a name before its value."""
-    tab = find(window, OverviewTab)
+    tab = find(window, Inspector)
     labels = [label for label in tab.findChildren(QLabel) if label.isVisible()]
     return [label.text() for label in sorted(labels, key=lambda label: (label.y(), label.x()))]
 

@@ -1,0 +1,89 @@
+"""The whole model as blocks in the order of execution, equal layers side by side."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bertviewer.charts.flow.hangers import split
+from bertviewer.charts.flow.reaching import CycleError
+from bertviewer.charts.flow.towers import tower_of
+from bertviewer.charts.flow.words import words_of
+from bertviewer.charts.map.part import Part
+from bertviewer.charts.theme import Part as Hue
+from bertviewer.core.architecture.flow import Flow, Node
+from bertviewer.core.walk.stacks import is_layer, layers_of
+
+MOST_SIDE_BY_SIDE = 12
+"""More equal layers than these are a deck of narrow cards, through which one goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A module of the strip.
+
+    Attributes:
+        name: what it is called: ``layer 3``.
+        part: what it opens into.
+        hue: the part of a model that its colour tells.
+        node: the node of the whole model's flow that shows it.
+        is_layer: it is one of the layers.
+    """
+
+    name: str
+    part: Part
+    hue: Hue
+    node: str
+    is_layer: bool = False
+
+    @property
+    def path(self) -> str:
+        """The module."""
+        return self.part.path
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Blocks one behind the other; ``name`` tells the encoder's from the decoder's."""
+
+    name: str
+    blocks: tuple[Block, ...]
+
+
+def strips_of(flow: Flow) -> tuple[Strip, ...]:
+    """Return the strips of a whole model's flow: one, or the encoder's and the decoder's."""
+    words = words_of(flow)
+    hues = {key: each.part for key, each in words.items()}
+    parts = split(flow)
+    try:
+        tower = tower_of(parts.main, parts.edges)
+    except CycleError:
+        tower = None
+    if tower is None:
+        return (Strip("", tuple(_blocks(flow.nodes, hues))),)
+    # What hangs beside a node stands in no strip of its own: it goes with the second one.
+    upper = [node for node in flow.nodes if node.id in tower.keys]
+    lower = [node for node in flow.nodes if node.id not in tower.keys]
+    strips = (
+        Strip(tower.name or "encoder", tuple(_blocks(upper, hues))),
+        Strip(tower.rest_name or "decoder", tuple(_blocks(lower, hues))),
+    )
+    return tuple(strip for strip in strips if strip.blocks)
+
+
+def _blocks(nodes: Sequence[Node], hues: dict[str, Hue]) -> Iterator[Block]:
+    for node in nodes:
+        if node.kind != "module" or not node.path:
+            continue
+        layers = layers_of(node)
+        if node.repeat is None:
+            yield Block(node.name, Part(node.path), hues[node.id], node.id, is_layer(node))
+            continue
+        base = node.name.removesuffix(str(node.repeat.first)).strip()
+        if node.repeat.count > len(layers):
+            # A shared layer stands once for each of its calls.
+            for call in range(node.repeat.count):
+                path = layers[call % len(layers)]
+                part = Part(path, call=call // len(layers))
+                yield Block(f"{base} {call}".strip(), part, hues[node.id], node.id, True)
+            continue
+        for number, path in enumerate(layers, node.repeat.first):
+            yield Block(f"{base} {number}".strip(), Part(path), hues[node.id], node.id, True)

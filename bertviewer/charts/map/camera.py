@@ -1,0 +1,81 @@
+"""Which piece of a drawing is in sight, and how large."""
+
+from dataclasses import dataclass
+
+from bertviewer.charts.flow.drawing import Point, Rect
+
+MOST_FITTED = 1.5
+"""A drawing that is fitted is never shown larger than so many times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """A point (a, b) of the drawing is seen at (scale·a + x, scale·b + y)."""
+
+    scale: float = 1.0
+    x: float = 0.0
+    y: float = 0.0
+
+    def seen(self, rect: Rect) -> Rect:
+        """Return where a rectangle of the drawing is seen."""
+        return Rect(
+            rect.x * self.scale + self.x,
+            rect.y * self.scale + self.y,
+            rect.width * self.scale,
+            rect.height * self.scale,
+        )
+
+    def drawn(self, x: float, y: float) -> Point:
+        """Return the point of the drawing that is seen at a place."""
+        return (x - self.x) / self.scale, (y - self.y) / self.scale
+
+    def zoomed(self, factor: float, x: float, y: float) -> "Camera":
+        """Return it closer by a factor, with what is seen at a place kept there."""
+        return Camera(self.scale * factor, x + (self.x - x) * factor, y + (self.y - y) * factor)
+
+    def moved(self, x: float, y: float) -> "Camera":
+        """Return it with all that is seen moved."""
+        return Camera(self.scale, self.x + x, self.y + y)
+
+    def of_inner(self, inset: "Camera") -> "Camera":
+        """Return the same sight for a drawing that is set into this one, as ``inset`` says."""
+        return Camera(
+            self.scale * inset.scale,
+            self.scale * inset.x + self.x,
+            self.scale * inset.y + self.y,
+        )
+
+    def of_outer(self, inset: "Camera") -> "Camera":
+        """Return the same sight for the drawing that this one is set into."""
+        scale = self.scale / inset.scale
+        return Camera(scale, self.x - inset.x * scale, self.y - inset.y * scale)
+
+    def towards(self, other: "Camera", share: float, width: float, height: float) -> "Camera":
+        """Return what is between two sights, so much of the way from this one to the other.
+
+        The middle of the window goes straight, and what is seen grows evenly.
+        """
+        scale = self.scale ** (1 - share) * other.scale**share
+        # With equal scales the middle moves evenly; else as fast as what is seen grows.
+        if abs(other.scale - self.scale) < 1e-9 * self.scale:
+            moved = share
+        else:
+            moved = (1 / self.scale - 1 / scale) / (1 / self.scale - 1 / other.scale)
+        (a, b), (c, d) = (each.drawn(width / 2, height / 2) for each in (self, other))
+        x, y = a + (c - a) * moved, b + (d - b) * moved
+        return Camera(scale, width / 2 - x * scale, height / 2 - y * scale)
+
+
+def fitted(rect: Rect, width: float, height: float, most: float = MOST_FITTED) -> Camera:
+    """Return the sight that has a rectangle in the middle, as large as there is room."""
+    scale = min(width / max(rect.width, 1.0), height / max(rect.height, 1.0), most)
+    scale = max(scale, 1e-6)
+    x = width / 2 - (rect.x + rect.width / 2) * scale
+    y = height / 2 - (rect.y + rect.height / 2) * scale
+    return Camera(scale, x, y)
+
+
+def placed_in(inner: Rect, box: Rect) -> Camera:
+    """Return how a drawing is set into a box of another one."""
+    inset = fitted(inner, box.width, box.height, most=float("inf"))
+    return Camera(inset.scale, inset.x + box.x, inset.y + box.y)

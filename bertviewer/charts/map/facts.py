@@ -1,0 +1,110 @@
+"""What is told of parts and nodes of the map: names, classes, counts and shapes."""
+
+from collections.abc import Sequence
+
+from bertviewer.charts.map.atlas import Atlas
+from bertviewer.charts.map.part import Part
+from bertviewer.charts.translation import Translate, english
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.activations.letter_values import letter_values
+from bertviewer.core.architecture.flow import Flow, Letters, Node, Shape
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+from bertviewer.core.expressions.shape_text import shape_text
+from bertviewer.core.text.numerals import count_text
+from bertviewer.core.walk.stacks import layers_of
+
+
+class PartFacts:
+    """Tells of the parts of a model; shapes are those of a run where there is one."""
+
+    def __init__(
+        self, atlas: Atlas, run: ActivationRun | None, translate: Translate = english
+    ) -> None:
+        self._atlas = atlas
+        self._translate = translate
+        self._values = letter_values(atlas.architecture, run)
+        flows = atlas.architecture.flows
+        if run is None and flows is not None:
+            # Without a run the shapes are of the sentence that the flow was read off with.
+            self._values |= flows.lengths
+
+    def name(self, part: Part) -> str:
+        """Return what a part is called: ``layer 3``, ``attention``, the class of the whole."""
+        if part.groups:
+            around = self._atlas.flow(Part(part.path, part.groups[:-1], part.call))
+            for node in () if around is None else around.nodes:
+                if node.id == part.groups[-1]:
+                    return node.name
+        if not part.path:
+            return self._atlas.architecture.root.class_name
+        names = part.path.split(".")
+        name = " ".join(names[-2:]) if names[-1].isdecimal() and len(names) > 1 else names[-1]
+        if part.call:
+            again = self._translate("map", "{0}, call {1}")
+            return again.format(name, part.call)
+        return name
+
+    def line(self, part: Part) -> str:
+        """Return a part's class, its count and the shapes that go in and come out."""
+        facts = []
+        module = None if part.groups else self._atlas.module(part.path)
+        if module is not None and part.path:
+            facts.append(module.class_name)
+        if module is not None:
+            one = self._translate("map", "{0} parameter")
+            many = self._translate("map", "{0} parameters")
+            facts.append(count_text(module.parameters, one, many))
+        flow = self._atlas.flow(part)
+        shapes = [] if flow is None else list(self._ends(flow))
+        if shapes:
+            facts.append(" → ".join(shapes))
+        return " · ".join(facts)
+
+    def tip(self, part: Part, node: Node, parameters: int | None = None) -> str:
+        """Return what is told of a node: names, class, shapes in letters and numbers, costs."""
+        name = node.path or node.name
+        if node.path and node.path == part.path and node.name not in name:
+            name = f"{node.name} ({name})"
+        facts = [name]
+        layers = layers_of(node) if node.kind == "module" else ()
+        if node.repeat is not None:
+            facts[0] = f"{layers[0]} – {layers[-1].rpartition('.')[2]}"
+        facts += dict.fromkeys(text for text in (node.class_name, node.operation) if text)
+        letters, numbers = self.shapes(node.shape, node.symbolic_shape)
+        facts.append(" = ".join(text for text in (letters, numbers) if text))
+        if parameters:
+            facts.append(
+                count_text(
+                    parameters,
+                    self._translate("map", "{0} parameter"),
+                    self._translate("map", "{0} parameters"),
+                )
+            )
+        if node.macs:
+            tokens = self._atlas.lengths.get("S")
+            text = self._translate("map", "{0} multiply-adds for {1} tokens")
+            plain = self._translate("map", "{0} multiply-adds")
+            facts.append((text if tokens else plain).format(f"{node.macs:,}", tokens))
+        return "\n".join(fact for fact in facts if fact)
+
+    def shapes(self, shape: Shape, letters: Letters | None) -> tuple[str, str]:
+        """Return a shape in letters, empty where they are not known, and in numbers."""
+        if letters is None:
+            return "", shape_text(shape) if shape else ""
+        sizes = [self._size(letter) for letter in letters]
+        return shape_text(letters), shape_text(sizes)
+
+    def _size(self, letter: str) -> str:
+        try:
+            return str(evaluate(letter, self._values))
+        except FormulaError:
+            return letter
+
+    def _ends(self, flow: Flow) -> Sequence[str]:
+        found = []
+        for kind in ("input", "output"):
+            end = next((node for node in flow.nodes if node.kind == kind), None)
+            if end is None or not end.shape:
+                return ()
+            found.append(self.shapes(end.shape, end.symbolic_shape)[1])
+        return found

@@ -1,0 +1,62 @@
+"""What the map's colours and figures can be of."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bertviewer.core.activations.statistics import STATISTIC_NAMES
+from bertviewer.core.text.numerals import number_text, with_minus
+
+Kind = Literal["part", "parameters", "macs", "statistic", "difference", "check"]
+
+COUNTED = ("parameters", "macs")
+"""Kinds of which there are many between few: their colours go by powers of ten."""
+MEASURED = ("statistic", "difference")
+"""Kinds that need a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is shown; ``statistic`` is one of ``STATISTIC_NAMES``."""
+
+    kind: Kind = "part"
+    statistic: str = ""
+
+
+PART = Measure("part")
+PARAMETERS = Measure("parameters")
+MACS = Measure("macs")
+CHECK = Measure("check")
+STATISTICS = tuple(Measure("statistic", name) for name in STATISTIC_NAMES)
+DIFFERENCES = tuple(Measure("difference", name) for name in STATISTIC_NAMES)
+
+
+def figure_text(measure: Measure, value: float | None) -> str:
+    """Return a figure as it is written into a box, empty for none."""
+    if value is None:
+        return ""
+    if measure.kind in COUNTED:
+        return short_count(round(value))
+    if measure.kind == "check":
+        return "✓" if value >= 1 else "✗"
+    text = number_text(value, 3)
+    if measure.kind == "difference":
+        return f"+{text}" if value > 0 else text
+    return text
+
+
+def short_count(count: int) -> str:
+    """Return a count in five letters or so: ``22.7 M``."""
+    for size, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "K")):
+        if abs(count) >= size * 9.995 or (size > 10**3 and abs(count) >= size):
+            return with_minus(f"{count / size:.3g} {letter}")
+    return f"{count:,}"
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent, with no more digits than say something."""
+    percent = 100 * share
+    if percent >= 9.95:
+        return f"{percent:.0f} %"
+    if percent >= 0.095:
+        return f"{percent:.1f} %"
+    return f"{percent:.2g} %" if percent else "0 %"

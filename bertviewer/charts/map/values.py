@@ -1,0 +1,165 @@
+"""The values that colours and figures of the map are made of."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+
+from bertviewer.charts.map.atlas import Atlas
+from bertviewer.charts.map.blocks import Block
+from bertviewer.charts.map.measures import Measure
+from bertviewer.charts.map.part import Part
+from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.activations.check_step import Check
+from bertviewer.core.activations.statistics import Statistics, figure
+from bertviewer.core.architecture.flow import Node
+from bertviewer.core.walk.stacks import layers_of
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a model: its last run, the one kept beside it, and what was checked."""
+
+    run: ActivationRun | None = None
+    run_a: ActivationRun | None = None
+    checks: Mapping[str, Check] = field(default_factory=dict)
+
+
+class Values:
+    """Finds what a measure is for parts of a model."""
+
+    def __init__(self, atlas: Atlas, known: Known) -> None:
+        self._atlas = atlas
+        self.known = known
+        self._b = _by_path(known.run)
+        self._a = _by_path(known.run_a)
+        self._sizes = {tensor.name: tensor.numel for tensor in atlas.architecture.parameters}
+        self._steps = [step for check in known.checks.values() for step in check.steps]
+
+    def of_node(self, measure: Measure, part: Part, node: Node) -> float | None:
+        """Return the measure of a node, ``None`` where it has none; of a deck that of all in it."""
+        if node.kind in ("input", "output", "constant"):
+            return None
+        match measure.kind:
+            case "parameters":
+                return self._parameters(part, node)
+            case "macs":
+                return float(node.macs) if node.macs else None
+            case "statistic" | "difference":
+                found = [
+                    self.of_path(measure, path, part.call if path == part.path else None)
+                    for path in self._measured(part, node)
+                ]
+                values = [value for value in found if value is not None]
+                return sum(values) / len(values) if values else None
+            case "check":
+                return self._checked(self._paths(part, node))
+            case "part":
+                return None
+
+    def of_block(self, measure: Measure, block: Block, calls: int = 1) -> float | None:
+        """Return the measure of a block of the strip."""
+        module = self._atlas.module(block.path)
+        match measure.kind:
+            case "part":
+                return None if module is None else module.share
+            case "parameters":
+                return None if module is None else float(module.parameters)
+            case "macs":
+                flow = self._atlas.flow(block.part)
+                return float(flow.macs) if flow is not None and flow.macs else None
+            case "check":
+                return self._checked([block.path])
+            case _:
+                call = block.part.call if calls > 1 else None
+                return self.of_path(measure, block.path, call)
+
+    def of_path(self, measure: Measure, path: str, call: int | None = None) -> float | None:
+        """Return what a module's output has of a statistic; in one of its calls, or in all."""
+        mine = _figure(self._b.get(path), measure.statistic, call)
+        if measure.kind != "difference":
+            return mine
+        other = _figure(self._a.get(path), measure.statistic, call)
+        return None if mine is None or other is None else mine - other
+
+    def range_of(self, measure: Measure) -> tuple[float, float] | None:
+        """Return the least and the largest value of all modules, which colours go between."""
+        values = [value for value in self._all(measure) if value is not None and isfinite(value)]
+        return (min(values), max(values)) if values else None
+
+    def steps_of(self, path: str) -> tuple[int, int]:
+        """Return how many steps of a module and of all in it were checked, and how many hold."""
+        steps = [step for step in self._steps if _is_in(step.path, path)]
+        return sum(step.ok for step in steps), len(steps)
+
+    def _all(self, measure: Measure) -> Iterable[float | None]:
+        modules = self._atlas.architecture.modules[1:]
+        if measure.kind == "parameters":
+            return [float(node.parameters) for node in modules if node.parameters]
+        if measure.kind == "macs":
+            flows = self._atlas.architecture.flows
+            distinct = {} if flows is None else flows.distinct
+            return [
+                float(node.macs) for flow in distinct.values() for node in flow.nodes if node.macs
+            ]
+        return [self.of_path(measure, node.path) for node in modules]
+
+    def _parameters(self, part: Part, node: Node) -> float | None:
+        if node.kind == "module":
+            modules = [self._atlas.module(path) for path in layers_of(node)]
+            return float(sum(each.parameters for each in modules if each is not None)) or None
+        reads = node.reads or tuple(name for each in node.nodes or () for name in each.reads)
+        del part
+        return float(sum(self._sizes.get(name, 0) for name in dict.fromkeys(reads))) or None
+
+    def _measured(self, part: Part, node: Node) -> Sequence[str]:
+        """Return the modules whose output is what a node gives."""
+        if node.kind == "module":
+            return layers_of(node)
+        if node.kind == "group" and node.path and node.path != part.path:
+            flow = self._atlas.flow(Part(node.path))
+            ends = () if flow is None else flow.edges
+            results = {each.id for each in flow.nodes if each.kind == "output"} if flow else set()
+            last = {edge.source for edge in ends if edge.target in results}
+            givers = [each for each in flow.nodes if each.id in last] if flow else []
+            if any(each.operation == node.operation and each.kind == "group" for each in givers):
+                return (node.path,)
+        # A group that ends in a module gives what that gives.
+        inner = (node.nodes or ())[-1:]
+        sources = {edge.source for edge in node.edges}
+        return [
+            each.path
+            for each in inner
+            if each.kind == "module" and each.path and each.id not in sources
+            and each.operation != "scaled_dot_product_attention"
+        ]  # fmt: skip
+
+    def _paths(self, part: Part, node: Node) -> Sequence[str]:
+        """Return the modules that a node stands for."""
+        if node.kind == "module":
+            return layers_of(node)
+        if node.path and node.path != part.path:
+            return (node.path,)
+        return [each.path for each in node.nodes or () if each.path and each.kind == "module"]
+
+    def _checked(self, paths: Sequence[str]) -> float | None:
+        """Return which part of the steps holds."""
+        counts = [self.steps_of(path) for path in dict.fromkeys(paths) if path]
+        total = sum(count for _, count in counts)
+        return sum(good for good, _ in counts) / total if total else None
+
+
+def _by_path(run: ActivationRun | None) -> Mapping[str, ModuleActivation]:
+    return {} if run is None else {module.path: module for module in run.modules}
+
+
+def _figure(module: ModuleActivation | None, name: str, call: int | None) -> float | None:
+    if module is None or module.left_out:
+        return None
+    statistics: Statistics = module.statistics
+    if call is not None and call < len(module.calls):
+        statistics = module.calls[call]
+    return figure(statistics, name)
+
+
+def _is_in(path: str, around: str) -> bool:
+    return path == around or path.startswith(f"{around}.")

@@ -1,0 +1,148 @@
+"""What part of a model a module is, which its hue tells: the same in tree, map, plots and paper."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from bertviewer.charts.theme import Part
+from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.families.families import CLASSES
+from bertviewer.core.families.family import kind_of
+from bertviewer.core.families.layer import Layer, Network
+from bertviewer.core.families.module_kind import ModuleKind
+from bertviewer.core.formulas.roles import role_of
+
+NORMS = ("layer norm", "rms norm", "group norm", "batch norm", "instance norm")
+"""What a flow calls norms."""
+
+_OF_OPERATIONS: Mapping[str, Part] = {
+    **dict.fromkeys(NORMS, "norm"),
+    "attention": "attention",
+    "rotary": "attention",
+    "position bias": "attention",
+    "feed-forward": "feed-forward",
+    "gated feed-forward": "feed-forward",
+    "routing": "feed-forward",
+    "experts": "feed-forward",
+    "embedding": "embeddings",
+    "residual": "residual",
+}
+"""Parts of what a flow recognises."""
+
+_OF_ROLES: Mapping[str, Part] = {
+    "self-attention": "attention",
+    "attention block": "attention",
+    "rotary positions": "attention",
+    "layer norm": "norm",
+    "RMS norm": "norm",
+    "feed-forward": "feed-forward",
+    "feed-forward, first half": "feed-forward",
+    "feed-forward, second half": "feed-forward",
+    "embeddings": "embeddings",
+    "pooler": "head",
+    "head transform": "head",
+    "language-model head": "head",
+    "head": "head",
+    **dict.fromkeys(("layer", "stack", "base model", "task model", "loss"), "plain"),
+}
+_OF_KINDS: Mapping[ModuleKind, Part] = {
+    ModuleKind.T5_SELF_ATTENTION_BLOCK: "attention",
+    ModuleKind.T5_CROSS_ATTENTION_BLOCK: "attention",
+    ModuleKind.T5_NETWORK_BLOCK: "feed-forward",
+}
+"""Of kinds that share a role."""
+
+_HINTS: Sequence[tuple[str, Part]] = (
+    ("norm", "norm"),
+    ("rotary", "attention"),
+    ("attention", "attention"),
+    ("attn", "attention"),
+    ("embed_out", "head"),
+    ("embed", "embeddings"),
+    ("mlp", "feed-forward"),
+    ("feed_forward", "feed-forward"),
+    ("feedforward", "feed-forward"),
+    ("ffn", "feed-forward"),
+    ("layerff", "feed-forward"),
+    ("intermediate", "feed-forward"),
+    ("pooler", "head"),
+    ("classifier", "head"),
+    ("head", "head"),
+)
+"""Parts of modules that no family describes, by what names and classes have in them: the first
+that is found counts."""
+_NAME_HINTS: Sequence[tuple[str, Part]] = (
+    *_HINTS,
+    *((name, "feed-forward") for name in ("moe", "expert", "fc1", "fc2", "linear1", "linear2")),
+    ("qa_outputs", "head"),
+)
+"""What names of classes may have in them for another reason: ``Qwen2MoeModel``."""
+
+_TASK_MODEL = re.compile(r"For[A-Z]|LMHead|DoubleHeads")
+"""In names of classes of models that end in a head, whoever's they are."""
+
+
+def part_of_operation(operation: str) -> Part | None:
+    """Return the part of what a flow calls so, ``None`` where it says nothing of parts."""
+    return _OF_OPERATIONS.get(operation)
+
+
+@lru_cache(maxsize=4096)
+def part_of(name: str, class_name: str, above: str = "", around: Part = "plain") -> Part:
+    """Return the part that a module is.
+
+    Args:
+        name: the last part of its path.
+        class_name: its class.
+        above: the class of the module that it is directly in, if that is known.
+        around: that module's part: what a module has nothing of its own to say about is of it.
+    """
+    if not name:
+        return "plain"  # the whole model
+    kind, role = kind_of(CLASSES.get(class_name)), role_of(class_name)
+    if kind is not None and kind in _OF_KINDS:
+        return _OF_KINDS[kind]
+    if role is not None and role.name in _OF_ROLES:
+        return _OF_ROLES[role.name]
+    if name in _network(above):
+        return "feed-forward"
+    found = _hinted(name, _NAME_HINTS) or (None if role else _hinted(class_name, _HINTS))
+    if found == "norm" or (found is not None and around == "plain"):
+        return found
+    if around != "plain":
+        return around
+    if role is not None and role.name == "embedding":
+        return "embeddings"
+    is_small = role is not None and role.name not in ("dropout", "identity", "composition")
+    return "head" if is_small and _TASK_MODEL.search(above) else "plain"
+
+
+def parts_of(modules: Iterable[ModuleNode]) -> dict[str, Part]:
+    """Return the part of each module by its path.
+
+    Args:
+        modules: all of a model's, or those from its root down to one; each after that above it.
+    """
+    parts: dict[str, Part] = {}
+    classes: dict[str, str] = {}
+    for node in modules:
+        above = node.parent or ""
+        parts[node.path] = part_of(
+            node.name, node.class_name, classes.get(above, ""), parts.get(above, "plain")
+        )
+        classes[node.path] = node.class_name
+    return parts
+
+
+def _hinted(text: str, hints: Sequence[tuple[str, Part]]) -> Part | None:
+    lowered = text.lower()
+    return next((part for hint, part in hints if hint in lowered), None)
+
+
+def _network(class_name: str) -> tuple[str, ...]:
+    """Return the modules of a feed-forward network that stand in a layer of that class itself."""
+    layer = CLASSES.get(class_name)
+    network = layer.network if isinstance(layer, Layer) else None
+    if not isinstance(network, Network):
+        return ()
+    return network.first, network.act, network.second, network.gate

@@ -1,0 +1,54 @@
+"""A model in a few numbers, as a small picture of its stack shows it: plain data."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class StackOutline:
+    """Equal layers one after the other.
+
+    Attributes:
+        layers: how many there are, or how often the one that is shared is called.
+        stored: how many have parameters of their own.
+        attention: the parameters of the first one's attention, projections included.
+        feed_forward: those of all else in it.
+    """
+
+    layers: int
+    stored: int
+    attention: int
+    feed_forward: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Where a model has its parameters, and how large it is.
+
+    Attributes:
+        class_name: the model's class.
+        parameters: all of them.
+        before: those of what comes before the layers: embeddings.
+        after: those of what comes behind them: poolers, heads.
+        width: elements of a token's vector between the layers.
+        heads: of each attention.
+        stacks: one, or those of encoder and decoder.
+    """
+
+    class_name: str
+    parameters: int
+    before: int
+    after: int
+    width: int
+    heads: int
+    stacks: tuple[StackOutline, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Outline":
+        """Read what ``to_json`` gave."""
+        return cls(**{**data, "stacks": tuple(StackOutline(**one) for one in data["stacks"])})

@@ -1,0 +1,26 @@
+"""Paints a model's small picture: in the window, and on paper alike."""
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+
+from bertviewer.charts.stack_picture import stack_blocks
+from bertviewer.charts.theme import Theme
+from bertviewer.core.architecture.outline import Outline
+
+STRENGTH = 0.72
+"""How much of its hue a block has; in full, a page of pictures would be all that one sees."""
+
+
+def paint_stack(outline: Outline, painter: QPainter, room: QRectF, theme: Theme) -> None:
+    """Paint the blocks of a model into a rectangle."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    for block in stack_blocks(outline, room.width(), room.height()):
+        box = QRectF(room.x() + block.x, room.y() + block.y, block.width, block.height)
+        if block.is_hollow:
+            painter.setPen(QPen(QColor(theme.border(block.part)), 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
+        else:
+            painter.fillRect(box, QColor(theme.shade(block.part, STRENGTH)))
+    painter.restore()

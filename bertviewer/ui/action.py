@@ -1,0 +1,190 @@
+"""What an action of the window is: one record for menu, palette, keys, tip and condition."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from PySide6.QtGui import QKeySequence
+
+from bertviewer.ui.frame.panes import PaneName
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.workspace import Workspace
+
+
+class Opens(Protocol):
+    """What the actions call to open a model."""
+
+    @property
+    def recent(self) -> Sequence[tuple[str, bool]]: ...  # noqa: D102
+    def open_named(self, name: str) -> None: ...  # noqa: D102
+    def open_recent(self, name: str) -> None: ...  # noqa: D102
+    def open_again(self) -> None: ...  # noqa: D102
+    def choose_folder(self) -> None: ...  # noqa: D102
+    def choose_file(self) -> None: ...  # noqa: D102
+    def choose_hub(self) -> None: ...  # noqa: D102
+
+
+class Compares(Protocol):
+    """What the actions call to compare the open model."""
+
+    def choose_folder(self) -> None: ...  # noqa: D102
+    def choose_file(self) -> None: ...  # noqa: D102
+
+
+class Opened(Protocol):
+    """What the actions call to open something over the window."""
+
+    def open(self) -> None: ...  # noqa: D102
+
+
+class Commands(Protocol):
+    """What the actions call: the main window."""
+
+    @property
+    def workspace(self) -> Workspace: ...  # noqa: D102
+    @property
+    def opening(self) -> Opens: ...  # noqa: D102
+    @property
+    def comparing(self) -> Compares: ...  # noqa: D102
+    @property
+    def finder(self) -> Opened: ...  # noqa: D102
+    def set_task(self, name: str) -> None: ...  # noqa: D102
+    def choose_report(self) -> None: ...  # noqa: D102
+    def choose_modules(self) -> None: ...  # noqa: D102
+    def set_appearance(self, name: str) -> None: ...  # noqa: D102
+    def set_device(self, name: str) -> None: ...  # noqa: D102
+    def run(self) -> None: ...  # noqa: D102
+    def cancel(self) -> None: ...  # noqa: D102
+    def keep_run(self) -> None: ...  # noqa: D102
+    def enlarge_views(self) -> None: ...  # noqa: D102
+    def toggle_pane(self, name: PaneName) -> None: ...  # noqa: D102
+    def tear_off_pane(self, name: PaneName) -> None: ...  # noqa: D102
+    def maximise_pane(self, name: PaneName | None) -> None: ...  # noqa: D102
+    def reset_panes(self) -> None: ...  # noqa: D102
+    def focus_filter(self) -> None: ...  # noqa: D102
+    def focus_sentence(self) -> None: ...  # noqa: D102
+    def show_about(self) -> None: ...  # noqa: D102
+    def close(self) -> bool: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """When something can be done, and what is said where it cannot."""
+
+    holds: Callable[[Workspace], bool]
+    reason: str
+
+
+MODEL = Condition(
+    lambda w: w.architecture is not None, QT_TRANSLATE_NOOP("actions", "No model is open yet")
+)
+IDLE = Condition(
+    lambda w: not w.scheduler.activity,
+    QT_TRANSLATE_NOOP("actions", "Something else is going on, which can be cancelled"),
+)
+BUSY = Condition(
+    lambda w: bool(w.scheduler.activity), QT_TRANSLATE_NOOP("actions", "Nothing is going on")
+)
+RAN = Condition(
+    lambda w: w.runs.run is not None, QT_TRANSLATE_NOOP("actions", "No sentence was run yet")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something to do.
+
+    Attributes:
+        name: its object name.
+        menu: the title of the menu that it stands in.
+        title: what it is called there, with an ampersand before the letter that chooses it.
+        call: what it does.
+        keys: by which keys it is done; the first of them is shown.
+        tip: what it does in a sentence, where its title does not say all.
+        needs: what has to be so for it.
+        begins_group: whether a line parts it from what stands above.
+        tab: the title of the tab that its own title names in place of ``{0}``.
+    """
+
+    name: str
+    menu: str
+    title: str
+    call: Callable[[Commands], object]
+    keys: tuple[str, ...] = ()
+    tip: str = ""
+    needs: tuple[Condition, ...] = ()
+    begins_group: bool = False
+    tab: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the things that can be chosen, by its name and what it is called."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A menu of things of which one is chosen.
+
+    Attributes:
+        name: its object name.
+        menu: the title of the menu that it stands in.
+        title: what it is called there.
+        options: what there is to choose now.
+        choose: what choosing one does.
+        chosen: the name of the one that is marked; ``None`` where none is, as to open a model.
+        needs: what has to be so for it.
+        opens: whether choosing one opens a model.
+        is_slow: whether the options are only asked for when the menu comes up.
+        begins_group: whether a line parts it from what stands above.
+    """
+
+    name: str
+    menu: str
+    title: str
+    options: Callable[[Commands], Sequence[Option]]
+    choose: Callable[[Commands, str], object]
+    chosen: Callable[[Commands], str] | None = None
+    needs: tuple[Condition, ...] = ()
+    opens: bool = False
+    is_slow: bool = False
+    begins_group: bool = False
+
+
+Entry = Action | Choice
+
+
+def why_not(entry: Entry, workspace: Workspace) -> str:
+    """Return why something cannot be done now, "" if it can."""
+    lacking = (each.reason for each in entry.needs if not each.holds(workspace))
+    return next((translate("actions", reason) for reason in lacking), "")
+
+
+def title_of(entry: Entry) -> str:
+    """Return what something is called in a menu."""
+    tab = translate("tabs", entry.tab) if isinstance(entry, Action) and entry.tab else ""
+    return translate("actions", entry.title).replace("{0}", tab)
+
+
+def plain_title(entry: Entry) -> str:
+    """Return what something is called where no letter chooses it and no dialog is promised."""
+    return title_of(entry).replace("&", "").removesuffix("…")
+
+
+def keys_of(entry: Entry) -> str:
+    """Return the keys that do it, as this system writes them; "" if there are none."""
+    keys = entry.keys[:1] if isinstance(entry, Action) else ()
+    return "".join(QKeySequence(each).toString(_NATIVE) for each in keys)
+
+
+def tip_of(entry: Action) -> str:
+    """Return what an action does, and by which keys."""
+    tip = translate("actions", entry.tip) if entry.tip else plain_title(entry)
+    keys = keys_of(entry)
+    return f"{tip} ({keys})" if keys else tip
+
+
+_NATIVE = QKeySequence.SequenceFormat.NativeText

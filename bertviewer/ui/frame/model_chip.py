@@ -1,0 +1,106 @@
+"""What is open, as one chip: name, class, size, and what its weights are."""
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+
+from bertviewer.charts.theme import GRID
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.text.numerals import short_count
+from bertviewer.plots.fonts import tabular, weighted
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.look.appearance import RIGHT, WARNING
+from bertviewer.ui.look.icons import SIZE, line_icon
+from bertviewer.ui.pill import Pill
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
+
+MOST_WIDTH, LEAST_NAME = 320, 64
+
+
+class ModelChip(QToolButton):
+    """Says what is open; a click offers other models and heads."""
+
+    def __init__(self, workspace: Workspace, menu: QMenu, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.setObjectName("modelChip")
+        self.setMenu(menu)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.setMaximumWidth(MOST_WIDTH)
+        self.setFixedHeight(30)
+        self._name = ElidedLabel()
+        self._name.setFont(weighted(self._name.font()))
+        self._facts = QLabel()
+        self._facts.setTextFormat(Qt.TextFormat.PlainText)
+        self._facts.setFont(tabular(self._facts.font()))
+        self._facts.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._weights = Pill()
+        arrow = QLabel()
+        arrow.setPixmap(line_icon("chevron-down").pixmap(QSize(SIZE, SIZE)))
+        self._arrow = arrow
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(3 * GRID, 0, 2 * GRID, 0)
+        layout.setSpacing(2 * GRID)
+        for widget in (self._name, self._facts, self._weights, arrow):
+            widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            layout.addWidget(widget)
+        workspace.architecture_changed.connect(self._update)
+        workspace.formulas_changed.connect(self._update)
+        workspace.runs.run_changed.connect(self._update)
+        self._update()
+
+    def sizeHint(self) -> QSize:
+        """Return the room that all of it needs; Qt calls it."""
+        layout = self.layout()
+        assert layout is not None
+        # An elided label has no least width; its text has.
+        return layout.sizeHint().boundedTo(QSize(MOST_WIDTH, self.height()))
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the room of a short name with its marks; Qt calls it."""
+        marks = (self._facts, self._weights, self._arrow)
+        beside = sum(mark.sizeHint().width() + 2 * GRID for mark in marks if not mark.isHidden())
+        name = min(self._name.sizeHint().width(), LEAST_NAME)
+        return QSize(min(beside + name + 5 * GRID, MOST_WIDTH), self.height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Draw the arrow in the new colours; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_arrow"):
+            self._arrow.setPixmap(line_icon("chevron-down").pixmap(QSize(SIZE, SIZE)))
+
+    def _update(self) -> None:
+        architecture = self._workspace.architecture
+        if architecture is None:
+            self._name.setText(self.tr("No model"))
+            self._facts.setText("")
+            self._weights.show_word("", QPalette.ColorRole.WindowText)
+            self.setAccessibleName(self.tr("No model is open. Open one"))
+            return
+        name, root = architecture.source.name, architecture.root
+        self._name.setText(_last_part(name))
+        self._facts.setText(f"{root.class_name} · {short_count(root.parameters)}")
+        self._weights.show_word(*self._word(architecture))
+        text = f"{name}\n{root.class_name} · {root.parameters:,} · {self._weights.text()}"
+        self.setToolTip(plain_tip(text))
+        self.setAccessibleName(text.replace("\n", ", "))
+        self.updateGeometry()
+
+    def _word(self, architecture: Architecture) -> tuple[str, QPalette.ColorRole]:
+        source = architecture.source
+        if source.weights == "random":
+            return self.tr("random"), WARNING
+        if source.random_tensors:
+            return self.tr("partly random"), WARNING
+        if source.weights == "pretrained":
+            return self.tr("trained"), RIGHT
+        return self.tr("no weights"), QPalette.ColorRole.PlaceholderText
+
+
+def _last_part(name: str) -> str:
+    """Return the name of a file or folder without where it is; of the hub's all."""
+    return (
+        name if "://" in name else name.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or name
+    )

@@ -1,0 +1,85 @@
+"""The line above a pane: what it is, and the buttons that move it, which the pointer brings."""
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QEnterEvent, QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+
+from bertviewer.charts.theme import GRID, SMALL
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.look.icons import SIZE, line_icon
+
+HEIGHT = 32
+
+
+class PaneTitle(QWidget):
+    """A caption, room for a widget of the pane's own, and ``tear_off``, ``maximise``, ``close``.
+
+    A press beside the buttons moves the pane: nothing here takes it.
+    """
+
+    def __init__(self, title: str, name: str, extra: QWidget | None = None) -> None:
+        super().__init__()
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self.setAutoFillBackground(True)
+        caption = QLabel(title.upper())
+        caption.setTextFormat(Qt.TextFormat.PlainText)
+        caption.setFont(weighted(sized(caption.font(), SMALL)))
+        caption.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self.tear_off = _button(f"{name}TearOff", "tear-off", self.tr("Tear off this pane"))
+        self.maximise = _button(f"{name}Maximise", "maximise", self.tr("Give this pane all room"))
+        self.close_button = _button(f"{name}Close", "close", self.tr("Close this pane"))
+        self._buttons = (self.tear_off, self.maximise, self.close_button)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(3 * GRID, GRID, GRID, 0)
+        layout.setSpacing(0)
+        layout.addWidget(caption)
+        layout.addStretch(1)
+        if extra is not None:
+            layout.addWidget(extra)
+            layout.addSpacing(GRID)
+        for button in self._buttons:
+            layout.addWidget(button)
+        self._show_buttons(False)
+
+    def sizeHint(self) -> QSize:
+        """Return the line's height; Qt's docks go by it and not by a fixed height."""
+        return QSize(super().sizeHint().width(), HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the same height for the narrowest pane; Qt calls it."""
+        return QSize(0, HEIGHT)
+
+    def show_maximised(self, is_maximised: bool) -> None:
+        """Have the button undo what it did, and stay in sight until then."""
+        self.maximise.setIcon(line_icon("restore" if is_maximised else "maximise"))
+        tip = (
+            self.tr("Share the room again") if is_maximised else self.tr("Give this pane all room")
+        )
+        self.maximise.setToolTip(tip)
+        self.maximise.setAccessibleName(tip)
+        self.maximise.setProperty("stays", is_maximised)
+        self._show_buttons(self.underMouse())
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Show the buttons; Qt calls it."""
+        super().enterEvent(event)
+        self._show_buttons(True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Take the buttons out of sight; Qt calls it."""
+        super().leaveEvent(event)
+        self._show_buttons(False)
+
+    def _show_buttons(self, shown: bool) -> None:
+        for button in self._buttons:
+            button.setVisible(shown or bool(button.property("stays")))
+
+
+def _button(name: str, icon: str, tip: str) -> QToolButton:
+    button = flat_button(name, "", tip)
+    button.setIcon(line_icon(icon))
+    button.setIconSize(QSize(SIZE - 2, SIZE - 2))
+    # Panes are moved by keys from the menu; the buttons would be three more stops on each way.
+    button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    return button

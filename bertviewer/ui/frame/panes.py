@@ -1,0 +1,199 @@
+"""The panes around the middle: Qt's docks, closed, moved, torn off, and put back."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
+
+from bertviewer.ui.frame.pane_title import PaneTitle
+
+PaneName = Literal["structure", "module", "run"]
+
+NARROW, WIDE = 1100, 1900
+"""Below the first the pane of the module is a drawer; from the second on a run stands beside."""
+
+SIDE, RUN_BESIDE = 330, 0.40
+RUN_BELOW = 0.46
+"""The run's part of the height, and of the width where it stands beside the middle."""
+
+_LEFT, _RIGHT = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
+_BOTTOM = Qt.DockWidgetArea.BottomDockWidgetArea
+_AREAS: dict[PaneName, Qt.DockWidgetArea] = {"structure": _LEFT, "module": _RIGHT, "run": _BOTTOM}
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """What stands in a dock, its title, and what stands in the line above it."""
+
+    name: PaneName
+    title: str
+    content: QWidget
+    extra: QWidget | None = None
+    has_title: bool = True
+
+
+class Panes(QObject):
+    """Arranges docks around a window's central widget.
+
+    ``maximised`` says which pane has all the room, "" for none. A window that gets narrow or wide
+    is arranged anew in what a person has not arranged: the pane of the module comes and goes, the
+    run stands below or beside.
+    """
+
+    maximised = Signal(str)
+
+    def __init__(self, window: QMainWindow, panes: Iterable[Pane]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._docks: dict[PaneName, QDockWidget] = {}
+        self._hidden: list[QWidget] = []  # for the pane that has all the room
+        self._chosen: set[PaneName] = set()  # moved, closed or opened by a person
+        self._is_arranging = False
+        window.setDockOptions(
+            QMainWindow.DockOption.AllowNestedDocks | QMainWindow.DockOption.AllowTabbedDocks
+        )
+        window.setCorner(Qt.Corner.BottomLeftCorner, _LEFT)
+        window.setCorner(Qt.Corner.BottomRightCorner, _BOTTOM)
+        for pane in panes:
+            self._add(pane)
+        self._width = 0
+        self._arrange()
+        window.installEventFilter(self)
+
+    def dock(self, name: PaneName) -> QDockWidget:
+        """Return the dock of a pane."""
+        return self._docks[name]
+
+    def toggle(self, name: PaneName) -> None:
+        """Close a pane that is in sight, or open it again."""
+        self._restore()
+        dock = self._docks[name]
+        self._chosen.add(name)
+        dock.setVisible(not dock.isVisible())
+
+    def tear_off(self, name: PaneName) -> None:
+        """Make a pane a window of its own, or put it back."""
+        self._restore()
+        dock = self._docks[name]
+        self._chosen.add(name)
+        dock.setFloating(not dock.isFloating())
+        dock.show()
+
+    def maximise(self, name: PaneName | None) -> None:
+        """Give a pane all the room, ``None`` the middle; a second time all are there again."""
+        if self._restore():
+            return
+        keeps = self._window.centralWidget() if name is None else self._docks[name]
+        others = [dock for dock in self._docks.values() if not dock.isFloating()]
+        for widget in (self._window.centralWidget(), *others):
+            if widget is not keeps and widget is not None and widget.isVisible():
+                self._hidden.append(widget)
+                widget.hide()
+        self._say(name)
+
+    def set_shown(self, shown: bool) -> None:
+        """Show the panes that are open, or none: there is nothing in them without a model."""
+        self._restore()
+        self._is_arranging = True
+        for name, dock in self._docks.items():
+            dock.setVisible(shown and (name != "module" or not self._is_narrow))
+        self._is_arranging = False
+
+    def reset(self) -> None:
+        """Put every pane where it stands at first."""
+        self._restore()
+        self._chosen.clear()
+        for dock in self._docks.values():
+            dock.setFloating(False)
+        self._arrange()
+
+    def share_height(self) -> None:
+        """Give a run that has come its part of the room, if it has less than a quarter."""
+        dock = self._docks["run"]
+        if dock.isFloating() or self._is_wide or dock.height() >= self._window.height() // 4:
+            return
+        height = round(self._window.height() * RUN_BELOW)
+        self._window.resizeDocks([dock], [height], Qt.Orientation.Vertical)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Arrange the panes anew for a narrow or a wide window; Qt calls it."""
+        if event.type() == QEvent.Type.Resize and watched is self._window:
+            before, self._width = self._width, self._window.width()
+            if any((before < limit) != (self._width < limit) for limit in (NARROW, WIDE)):
+                self._arrange()
+        return super().eventFilter(watched, event)
+
+    @property
+    def _is_narrow(self) -> bool:
+        return self._window.width() < NARROW
+
+    @property
+    def _is_wide(self) -> bool:
+        return self._window.width() >= WIDE
+
+    def _add(self, pane: Pane) -> None:
+        dock = QDockWidget(pane.title, self._window)
+        dock.setObjectName(f"{pane.name}Pane")
+        dock.setAccessibleName(pane.title)
+        dock.setWidget(pane.content)
+        title: QWidget
+        if pane.has_title:
+            title = PaneTitle(pane.title, pane.name, pane.extra)
+            title.tear_off.clicked.connect(partial(self.tear_off, pane.name))
+            title.maximise.clicked.connect(partial(self.maximise, pane.name))
+            title.close_button.clicked.connect(partial(self.toggle, pane.name))
+        else:
+            title = QWidget()
+            title.setFixedHeight(0)
+        dock.setTitleBarWidget(title)
+        # A window of its own has the desktop's frame, by which it is moved.
+        dock.topLevelChanged.connect(
+            lambda floats, dock=dock, title=title: dock.setTitleBarWidget(None if floats else title)
+        )
+        dock.dockLocationChanged.connect(partial(self._on_moved, pane.name))
+        self._docks[pane.name] = dock
+        self._window.addDockWidget(_AREAS[pane.name], dock)
+
+    def _arrange(self) -> None:
+        """Put what a person has not moved into its place for the window's width."""
+        self._is_arranging = True
+        module, run = self._docks["module"], self._docks["run"]
+        is_open = self._docks["structure"].isVisible()
+        if "run" not in self._chosen:
+            if self._is_wide:
+                self._window.addDockWidget(_RIGHT, run)
+                if "module" not in self._chosen:
+                    self._window.splitDockWidget(run, module, Qt.Orientation.Horizontal)
+            elif self._window.dockWidgetArea(run) != _BOTTOM:
+                self._window.addDockWidget(_BOTTOM, run)
+        if "module" not in self._chosen:
+            module.setVisible(is_open and not self._is_narrow)
+        for name in ("structure", "module"):
+            self._window.resizeDocks([self._docks[name]], [SIDE], Qt.Orientation.Horizontal)
+        if self._is_wide:
+            width = round(self._window.width() * RUN_BESIDE)
+            self._window.resizeDocks([run], [width], Qt.Orientation.Horizontal)
+        self._is_arranging = False
+
+    def _on_moved(self, name: PaneName, _area: Qt.DockWidgetArea) -> None:
+        if not self._is_arranging and self._window.isVisible():
+            self._chosen.add(name)
+
+    def _restore(self) -> bool:
+        """Bring back what had to go; return whether anything had."""
+        hidden, self._hidden = self._hidden, []
+        for widget in hidden:
+            widget.show()
+        if hidden:
+            self._say("")
+        return bool(hidden)
+
+    def _say(self, name: str | None) -> None:
+        for pane, dock in self._docks.items():
+            title = dock.titleBarWidget()
+            if isinstance(title, PaneTitle):
+                title.show_maximised(pane == name)
+        self.maximised.emit("middle" if name is None else name)

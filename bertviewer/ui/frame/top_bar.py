@@ -1,0 +1,111 @@
+"""The bar above everything: what is open, where one is, what can be found and done."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
+
+from bertviewer.charts.theme import GRID
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.frame.model_chip import ModelChip
+from bertviewer.ui.look.icons import SIZE, line_icon
+from bertviewer.ui.workspace import Workspace
+
+HEIGHT = 46
+_EXPANDING = QSizePolicy.Policy.Expanding
+_LOGO = 24
+
+
+@dataclass(frozen=True, slots=True)
+class BarParts:
+    """What the bar is filled with: menus, and what its buttons do.
+
+    Attributes:
+        models: what the chip of the open model offers.
+        menu: the window's menus.
+        path: widgets that say where one is, and find what one looks for.
+        toggle_theme: makes a light window dark, and the other way round.
+        export: writes the report.
+    """
+
+    models: QMenu
+    menu: QMenu
+    path: Sequence[QWidget]
+    toggle_theme: Callable[[], None]
+    export: Callable[[], None]
+
+
+class TopBar(QToolBar):
+    """A bar of one height that stays where it is."""
+
+    def __init__(
+        self, workspace: Workspace, icon: QIcon, parts: BarParts, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("topBar")
+        self.setWindowTitle(self.tr("Bar"))
+        self.setMovable(False)
+        self.setFloatable(False)
+        # Without it the window's menus could not be found any more.
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        logo = QLabel()
+        logo.setPixmap(icon.pixmap(QSize(_LOGO, _LOGO), self.devicePixelRatio()))
+        self._workspace = workspace
+        self._theme = _icon_button("themeButton", "moon", self.tr("Light or dark"))
+        self._theme.clicked.connect(parts.toggle_theme)
+        self._menu = _icon_button("menuButton", "menu", self.tr("Menu (F10)"))
+        self._menu.setShortcut("F10")
+        self._menu.setMenu(parts.menu)
+        self._menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._export = QPushButton(self.tr("Export…"))
+        self._export.setObjectName("exportButton")
+        self._export.setProperty("accented", True)
+        self._export.setToolTip(self.tr("Write the report as PDF (Ctrl+E)"))
+        self._export.clicked.connect(parts.export)
+        content = QWidget()
+        content.setFixedHeight(HEIGHT)
+        layout = QHBoxLayout(content)
+        layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
+        layout.setSpacing(2 * GRID)
+        layout.addWidget(logo)
+        layout.addWidget(ModelChip(workspace, parts.models))
+        layout.addSpacing(2 * GRID)
+        for widget in parts.path:
+            layout.addWidget(widget, int(widget.sizePolicy().horizontalPolicy() == _EXPANDING))
+        for button in (self._theme, self._menu, self._export):
+            layout.addWidget(button)
+        self.addWidget(content)
+        workspace.architecture_changed.connect(self._update)
+        workspace.scheduler.activity_changed.connect(self._update)
+        self._update()
+
+    def show_theme(self, is_dark: bool) -> None:
+        """Show what a click on the theme's button leads to."""
+        self._theme.setIcon(line_icon("sun" if is_dark else "moon"))
+        tip = self.tr("Light window") if is_dark else self.tr("Dark window")
+        self._theme.setToolTip(tip)
+        self._theme.setAccessibleName(tip)
+
+    def _update(self) -> None:
+        """Offer the report of an open model, unless a run or a report is still going on."""
+        workspace = self._workspace
+        is_ready = workspace.architecture is not None and not workspace.scheduler.activity
+        self._export.setEnabled(is_ready)
+
+
+def _icon_button(name: str, icon: str, tip: str) -> QToolButton:
+    button = flat_button(name, "", tip)
+    button.setIcon(line_icon(icon))
+    button.setIconSize(QSize(SIZE, SIZE))
+    return button

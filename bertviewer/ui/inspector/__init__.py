@@ -1,0 +1,1 @@
+"""What the selected module is, beside everything else that shows it."""

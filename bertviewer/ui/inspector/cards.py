@@ -1,0 +1,79 @@
+"""Four figures that say most about a module, each on a card."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
+
+from bertviewer.charts.theme import GRID, ROUND, SMALL, TITLE
+from bertviewer.plots.fonts import sized, tabular, weighted
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.tips import plain_tip
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure with its name, what is said of it below, and its exact value for the tip."""
+
+    name: str
+    value: str
+    remark: str
+    exact: str = ""
+
+
+class Cards(QWidget):
+    """Shows figures two and two."""
+
+    def __init__(self, count: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 2 * GRID, 0, GRID)
+        grid.setSpacing(2 * GRID)
+        self._cards = tuple(_Card() for _ in range(count))
+        for number, card in enumerate(self._cards):
+            grid.addWidget(card, number // 2, number % 2)
+            grid.setColumnStretch(number % 2, 1)
+
+    def show_figures(self, figures: Sequence[Figure]) -> None:
+        """Show these in place of those before; there are as many as cards."""
+        for card, figure in zip(self._cards, figures, strict=True):
+            card.show_figure(figure)
+
+
+class _Card(QFrame):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("card")
+        self._name, self._value, self._remark = ElidedLabel(), ElidedLabel(), ElidedLabel()
+        small = sized(self.font(), SMALL)
+        for label in (self._name, self._remark):
+            label.setFont(small)
+            label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._value.setFont(tabular(weighted(sized(self.font(), TITLE))))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(3 * GRID - 1, 2 * GRID, 2 * GRID, 2 * GRID)
+        layout.setSpacing(1)
+        for label in (self._name, self._value, self._remark):
+            layout.addWidget(label)
+
+    def show_figure(self, figure: Figure) -> None:
+        self._name.setText(figure.name)
+        self._value.setText(figure.value)
+        self._remark.setText(figure.remark)
+        lines = (figure.name, figure.exact or figure.value, figure.remark)
+        self.setToolTip(plain_tip("\n".join(filter(None, lines))))
+        self.setAccessibleName(": ".join(filter(None, lines[:2])))
+        self.setAccessibleDescription(figure.remark)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw a rounded ground with a line around it; Qt calls it."""
+        del event
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        palette = self.palette()
+        painter.setBrush(palette.color(QPalette.ColorRole.Window))
+        painter.setPen(palette.color(QPalette.ColorRole.Mid))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
+        painter.end()

@@ -1,0 +1,109 @@
+"""Paths in a text, each of which selects what it names: plain text, whatever it is called."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QEnterEvent, QKeyEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+
+from bertviewer.charts.naming import shortened, visible
+from bertviewer.charts.theme import GRID
+from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.flow_layout import FlowLayout
+from bertviewer.ui.labels import plain_label
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.workspace import Workspace
+
+LONGEST = 300
+"""Letters of a path in a tip."""
+MOST = 60
+"""Links one after the other; those left are counted."""
+_MORE = QT_TRANSLATE_NOOP("PathLink", "and 1 more"), QT_TRANSLATE_NOOP("PathLink", "and {0} more")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What stands there, and the key of the row or the path of the module that it selects."""
+
+    text: str
+    key: str
+
+
+def show_tensor(workspace: Workspace, name: str) -> None:
+    """Select the module that holds a tensor, and look into the tensor."""
+    workspace.selection.select(name.rpartition(".")[0])
+    workspace.page_wanted.emit("Tensors")
+    workspace.tensor_wanted.emit(name)
+
+
+class PathLink(QAbstractButton):
+    """A word that selects a module: by a click, by Enter or by the space bar."""
+
+    def __init__(self, link: Link, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("pathLink")
+        self.setText(visible(link.text))
+        path = shortened(visible(link.key), LONGEST) or self.text()
+        self.setToolTip(plain_tip(self.tr("Select {0}").format(path)))
+        self.setAccessibleName(self.tr("Select {0}").format(path))
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(lambda: workspace.selection.select(link.key))
+
+    def sizeHint(self) -> QSize:
+        """Return room for all of it; Qt calls it."""
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(self.text()) + 2, metrics.height() + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return room for a few letters: a long name is cut in its middle. Qt calls it."""
+        room = self.sizeHint()
+        return QSize(
+            min(room.width(), self.fontMetrics().horizontalAdvance("…") * 6), room.height()
+        )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Take Enter as well; Qt calls it."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Draw the line below it; Qt calls it."""
+        super().enterEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw it, with a line below while it would be chosen; Qt calls it."""
+        del event
+        painter = QPainter(self)
+        font = self.font()
+        font.setUnderline(self.underMouse() or self.hasFocus())
+        painter.setFont(font)
+        painter.setPen(self.palette().color(QPalette.ColorRole.Link))
+        room = self.rect()
+        middle = Qt.TextElideMode.ElideMiddle
+        text = self.fontMetrics().elidedText(self.text(), middle, room.width())
+        painter.drawText(
+            room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text
+        )
+        painter.end()
+
+
+def links(found: Sequence[Link], workspace: Workspace, after: str = "") -> QWidget:
+    """Return links one after the other, in as many lines as they need, and words after them."""
+    widget = QWidget()
+    layout = FlowLayout(widget, 3 * GRID, GRID // 2)
+    for link in found[:MOST]:
+        layout.addWidget(PathLink(link, workspace))
+    left = len(found) - MOST
+    more = count_text(left, *(translate("PathLink", text) for text in _MORE)) if left > 0 else ""
+    if words := " ".join(filter(None, (more, after))):
+        label = plain_label(words)
+        label.setWordWrap(False)
+        layout.addWidget(label)
+    return widget

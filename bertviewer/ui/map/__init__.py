@@ -1,0 +1,1 @@
+"""The map: a model's architecture as a picture, from the whole down to single operations."""

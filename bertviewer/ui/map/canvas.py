@@ -1,0 +1,140 @@
+"""The picture of the opened part, in which one moves, zooms and selects."""
+
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtGui import (
+    QHelpEvent,
+    QKeyEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from bertviewer.charts.flow.drawing import Placed
+from bertviewer.charts.map.neighbours import Way, first_node, neighbour
+from bertviewer.ui.map.gestures import Gestures
+from bertviewer.ui.map.painting import Marked
+from bertviewer.ui.map.picture import FlowPicture
+from bertviewer.ui.map.pointing import Hit, hit
+from bertviewer.ui.tips import plain_tip
+
+_STEP = 1.25
+"""How much closer one press of a key goes."""
+_WAYS: dict[int, Way] = {
+    Qt.Key.Key_Left: "left",
+    Qt.Key.Key_Right: "right",
+    Qt.Key.Key_Up: "up",
+    Qt.Key.Key_Down: "down",
+}
+
+
+class FlowCanvas(FlowPicture):
+    """A picture with hands: mouse, wheel, touch and keys.
+
+    ``picked`` brings the node that a person chose, as a ``Hit``.
+    """
+
+    picked = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        gestures = Gestures(self)
+        gestures.zoomed.connect(self.zoom)
+        gestures.moved.connect(self.move_by)
+        gestures.clicked.connect(self._on_click)
+        gestures.opened.connect(self._on_open)
+        gestures.hovered.connect(self._on_hover)
+        gestures.left.connect(lambda: self._hover(None))
+
+    def event(self, event: QEvent) -> bool:
+        """Tell of what is pointed at; Qt calls it."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), plain_tip(self.tip_at(QPointF(event.pos()))), self)
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Walk, open, leave and zoom by keys; Qt calls it."""
+        key = event.key()
+        if key in _WAYS and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            self._walk(_WAYS[key])
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._open_marked()
+        elif key == Qt.Key.Key_Backspace:
+            self.up()
+        elif key in (Qt.Key.Key_0, Qt.Key.Key_F) and not event.modifiers():
+            self.fit()
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom(_STEP)
+        elif key == Qt.Key.Key_Minus:
+            self.zoom(1 / _STEP)
+        else:
+            super().keyPressEvent(event)
+
+    def _on_click(self, place: QPointF) -> None:
+        found = self._hit(place)
+        if found is not None:
+            self._pick(found)
+
+    def _on_open(self, place: QPointF) -> None:
+        found = self._hit(place)
+        if found is not None:
+            self._open(found)
+
+    def _on_hover(self, place: QPointF) -> None:
+        found = self._hit(place)
+        self._hover(None if found is None else Marked(found.part, found.placed.node.id))
+
+    def _hover(self, marked: Marked | None) -> None:
+        if marked != self._hovered:
+            self._hovered = marked
+            self.update()
+
+    def _pick(self, found: Hit) -> None:
+        self.cursor_at = Marked(found.part, found.placed.node.id)
+        self.marked = ()
+        self._describe()
+        self.update()
+        self.picked.emit(found)
+
+    def _open(self, found: Hit) -> None:
+        """Open what a node has inside."""
+        assert self.sight is not None
+        inset = self.sight.sheets.inset(found.part, found.placed)
+        if inset is not None:
+            self.open(inset.part)
+
+    def _open_marked(self) -> None:
+        at = self.cursor_at
+        placed = self._placed(at)
+        if at is not None and placed is not None:
+            self._open(Hit(at.part, placed))
+
+    def _walk(self, way: Way) -> None:
+        if self.sight is None or (drawing := self.sight.sheets.drawing(self.part)) is None:
+            return
+        at = self.cursor_at
+        if at is None or at.part != self.part:
+            found = first_node(drawing)
+        else:
+            found = neighbour(drawing, at.key, way)
+        if found is not None:
+            self._pick(Hit(self.part, found))
+            self._bring_into_sight(found)
+
+    def _bring_into_sight(self, placed: Placed) -> None:
+        assert self.sight is not None
+        seen, margin = self.sight.camera.seen(placed.rect), 24.0
+        x = max(margin - seen.x, 0.0) + min(self.width() - margin - seen.right, 0.0)
+        y = max(margin - seen.y, 0.0) + min(self.height() - margin - seen.bottom, 0.0)
+        if x or y:
+            self.sight.move(x, y)
+            self._tell()
+
+    def _hit(self, place: QPointF) -> Hit | None:
+        if self.sight is None:
+            return None
+        return hit(self.sight.levels(), self.sight.sheets, place.x(), place.y())
+
+    def tip_at(self, place: QPointF) -> str:
+        """Return what is told of what stands at a place."""
+        found = self._hit(place)
+        return "" if found is None else self._dress.tip(found.part, found.placed.node)

@@ -1,0 +1,100 @@
+"""The opened part on its card: what it is, the picture, and what its colours mean."""
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+
+from bertviewer.charts.theme import LARGE, NORMAL, ROUND
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.map.canvas import FlowCanvas
+from bertviewer.ui.map.legend import LegendBar
+
+
+class MapCard(QWidget):
+    """A card with rounded corners around the canvas."""
+
+    def __init__(self, canvas: FlowCanvas, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.canvas = canvas
+        self.legend = LegendBar()
+        self.name = QLabel()
+        self.name.setObjectName("mapTitle")
+        self.name.setTextFormat(Qt.TextFormat.PlainText)
+        self.name.setFont(weighted(sized(self.font(), LARGE)))
+        self.facts = ElidedLabel()
+        self.facts.setObjectName("mapFacts")
+        self.facts.setFont(sized(self.font(), NORMAL))
+        muted(self.facts)
+        self._message = muted(plain_label(""))
+        self._message.setObjectName("mapMessage")
+        self._message.setWordWrap(True)
+        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(canvas)
+        self._pages.addWidget(self._message)
+        self._up, self._buttons = self._make_buttons()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 8, 10, 6)
+        layout.setSpacing(4)
+        layout.addLayout(self._head())
+        layout.addWidget(self._pages, 1)
+        layout.addWidget(self.legend)
+
+    def show_part(self, name: str, facts: str, has_above: bool) -> None:
+        """Say what the opened part is."""
+        self.name.setText(name)
+        self.facts.setText(facts)
+        self.facts.setToolTip("")
+        self._up.setEnabled(has_above)
+
+    def show_message(self, text: str) -> None:
+        """Say why there is no picture; an empty text shows the picture."""
+        self._message.setText(text)
+        self._pages.setCurrentIndex(1 if text else 0)
+        for button in self._buttons:
+            button.setVisible(not text)
+
+    def add_page(self, page: QWidget) -> int:
+        """Put another picture in place of the canvas; ``show_page`` shows it."""
+        return self._pages.addWidget(page)
+
+    def show_page(self, number: int) -> None:
+        """Show the canvas, 0, or another page."""
+        self._pages.setCurrentIndex(number)
+        for button in self._buttons:
+            button.setVisible(number == 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the card; Qt calls it."""
+        del event
+        theme, painter = theme_of(self), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.line), 1))
+        painter.setBrush(QColor(theme.surface))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
+        painter.end()
+
+    def _make_buttons(self) -> tuple[QToolButton, tuple[QToolButton, ...]]:
+        up = flat_button("mapUp", "↑", self.tr("Up to what is around this part (Backspace)"))
+        farther = flat_button("mapZoomOut", "−", self.tr("Zoom out (−)"))
+        closer = flat_button("mapZoomIn", "+", self.tr("Zoom in (+)"))
+        fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show all of this part (0)"))
+        up.clicked.connect(self.canvas.up)
+        farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))
+        closer.clicked.connect(lambda: self.canvas.zoom(1.25))
+        fit.clicked.connect(self.canvas.fit)
+        return up, (up, farther, closer, fit)
+
+    def _head(self) -> QHBoxLayout:
+        head = QHBoxLayout()
+        head.setSpacing(2)
+        head.addWidget(self.name)
+        head.addSpacing(8)
+        head.addWidget(self.facts, 1)
+        for button in self._buttons:
+            head.addWidget(button)
+        return head

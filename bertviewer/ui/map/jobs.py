@@ -1,0 +1,49 @@
+"""What the map has the worker do: plain functions.
+
+What they need is imported inside them: nothing of it has to be there for the window to come.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bertviewer.charts.levels import Levels, Values
+    from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.progress import Progress
+    from bertviewer.ui.watched_run import WatchedRun
+
+MOST_CELLS = 96
+"""A tile is small: more rows or columns than these are put together."""
+
+
+def heads_job(
+    layers: Mapping[str, AttentionLayer],
+    watched: WatchedRun,
+    model: LoadedModel,
+    progress: Progress,
+) -> dict[str, tuple[Values, Levels]]:
+    """Calculate what the heads of attentions look at, small, with the levels of their colours.
+
+    An attention that does not show it is left out.
+    """
+    from bertviewer.charts.levels import levels_of
+    from bertviewer.core.closer_look.attention import attention_of
+    from bertviewer.core.errors import UserError
+    from bertviewer.plots.color_scale import reduced
+
+    found = {}
+    for key, layer in layers.items():
+        try:
+            maps = attention_of(
+                model, watched.run, watched.capture, layer.path, progress, call=layer.call
+            )
+        except UserError:
+            # The view of the attention says why; here the tiles stay as they are.
+            continue
+        values = reduced(maps.probabilities, MOST_CELLS, MOST_CELLS)
+        found[key] = values, (0.0, levels_of(values)[1])
+    return found

@@ -1,0 +1,152 @@
+"""The drawings of a model's parts, each laid out once."""
+
+from dataclasses import dataclass
+
+from bertviewer.charts.flow.bounds import bounds_of, box_of, room_in
+from bertviewer.charts.flow.drawing import Drawing, Placed, Rect
+from bertviewer.charts.flow.layout import CANVAS, draw
+from bertviewer.charts.map.atlas import Atlas
+from bertviewer.charts.map.camera import Camera, fitted, placed_in
+from bertviewer.charts.map.part import Part
+from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.plots.flow_painting import Sheet, text_width
+from bertviewer.ui.map.dress import Dress
+
+_LEAST_FIT = 0.8
+"""A drawing that would be shown smaller than so is tried in more rows."""
+_NARROWEST = 520.0
+
+
+@dataclass(frozen=True, slots=True)
+class Inset:
+    """What is drawn inside of a node: which part, in which box, and how it is placed there."""
+
+    part: Part
+    box: Rect
+    placed: Camera
+
+
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """A drawing with its bounds and its nodes by their ids."""
+
+    drawing: Drawing
+    bounds: Rect
+    nodes: dict[str, Placed]
+
+
+class Sheets:
+    """Lays parts out for a window of some size, and prepares them to be painted.
+
+    ``members`` tells which layer of a deck is looked at, by the deck's part and its node.
+    """
+
+    def __init__(self, atlas: Atlas) -> None:
+        self.atlas = atlas
+        self.members: dict[tuple[Part, str], str] = {}
+        self._dress = Dress()
+        self._theme = LIGHT
+        self._size = (760.0, 380.0)
+        self._laid: dict[Part, _Laid | None] = {}
+        self._painted: dict[Part, Sheet] = {}
+
+    @property
+    def theme(self) -> Theme:
+        """The colours that sheets have."""
+        return self._theme
+
+    @property
+    def dress(self) -> Dress:
+        """The colours, names and words that parts have."""
+        return self._dress
+
+    def set_dress(self, dress: Dress) -> None:
+        """Paint parts otherwise from now on."""
+        self._dress = dress
+        self._painted.clear()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours from now on."""
+        self._theme = theme
+        self._painted.clear()
+
+    def set_size(self, width: float, height: float) -> None:
+        """Lay parts out for a window of another size from now on."""
+        if (width, height) != self._size:
+            self._size = (width, height)
+            self._laid.clear()
+            self._painted.clear()
+
+    def drawing(self, part: Part) -> Drawing | None:
+        """Return a part's drawing, ``None`` if it has no flow."""
+        laid = self._lay(part)
+        return None if laid is None else laid.drawing
+
+    def bounds(self, part: Part) -> Rect:
+        """Return the room that a part's drawing takes."""
+        laid = self._lay(part)
+        return Rect(0, 0, 1, 1) if laid is None else laid.bounds
+
+    def placed(self, part: Part, key: str) -> Placed | None:
+        """Return a node of a part in its place."""
+        laid = self._lay(part)
+        return None if laid is None else laid.nodes.get(key)
+
+    def sheet(self, part: Part) -> Sheet | None:
+        """Return a part ready to be painted."""
+        laid = self._lay(part)
+        if laid is None:
+            return None
+        if part not in self._painted:
+            self._painted[part] = Sheet(
+                laid.drawing, self._theme, self._dress.tints(part), has_title=False
+            )
+        return self._painted[part]
+
+    def inset(self, part: Part, placed: Placed) -> Inset | None:
+        """Return what is drawn inside of a node, ``None`` if nothing is."""
+        member = self.members.get((part, placed.node.id), "")
+        inner = self.atlas.inside(part, placed.node, member)
+        if inner is None or self._lay(inner) is None:
+            return None
+        return Inset(inner, box_of(placed), placed_in(self.bounds(inner), room_in(placed)))
+
+    def inset_of(self, part: Part, inner: Part) -> Inset | None:
+        """Return how a part is set into the one in which it is drawn; it is looked at from now."""
+        found = self.atlas.box(part, inner)
+        if found is None:
+            return None
+        node, member = found
+        if member and node.repeat is not None:
+            self.members[part, node.id] = member
+        placed = self.placed(part, node.id)
+        if placed is None or self._lay(inner) is None:
+            return None
+        return Inset(inner, box_of(placed), placed_in(self.bounds(inner), room_in(placed)))
+
+    def fit(self, part: Part) -> Camera:
+        """Return the sight that has all of a part."""
+        return fitted(self.bounds(part), *self._size)
+
+    def _lay(self, part: Part) -> _Laid | None:
+        if part not in self._laid:
+            flow = self.atlas.flow(part)
+            self._laid[part] = None
+            if flow is not None and flow.nodes:
+                laid = _laid(draw(flow, text_width))
+                width, height = self._size
+                scale = fitted(laid.bounds, width, height).scale
+                if scale < _LEAST_FIT and laid.bounds.width * scale > 0.95 * width:
+                    # Two rows may use the window's height, and have larger letters.
+                    canvas = max(_NARROWEST, min(CANVAS, width / _LEAST_FIT))
+                    other = _laid(draw(flow, text_width, canvas=canvas))
+                    if fitted(other.bounds, width, height).scale > 1.2 * scale:
+                        laid = other
+                self._laid[part] = laid
+        return self._laid[part]
+
+
+def _laid(drawing: Drawing) -> _Laid:
+    # A node that stands in several places is found at its first.
+    nodes = {placed.node.id: placed for placed in reversed(drawing.nodes)}
+    return _Laid(drawing, bounds_of(drawing), nodes)

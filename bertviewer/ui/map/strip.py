@@ -1,0 +1,229 @@
+"""The whole model as a strip of blocks; the opened one is marked."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.map.blocks import Block, Strip
+from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.core.text.plain_text import printable
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.map.strip_layout import Seat, seats_of
+from bertviewer.ui.map.strip_painting import Look, as_qt, paint_seat
+from bertviewer.ui.tips import plain_tip
+
+_HIGH, _LOW, _CAPTION, _APART = 44.0, 36.0, 24.0, 4.0
+
+
+class ModelStrip(QWidget):
+    """Blocks in the order of execution; a click, a drag or the arrow keys open one.
+
+    ``opened`` brings the block that a person wants.
+    """
+
+    opened = Signal(object)
+    moved = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("mapStrip")
+        self.setAccessibleName(self.tr("Blocks of the whole model"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.strips: tuple[Strip, ...] = ()
+        self.current: Block | None = None
+        self.tints: Mapping[Block, Tint] = {}
+        self.tips: Mapping[Block, str] = {}
+        self._hovered: Block | None = None
+        self._is_scrubbing = False
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """All blocks."""
+        return tuple(block for strip in self.strips for block in strip.blocks)
+
+    def set_strips(self, strips: tuple[Strip, ...]) -> None:
+        """Show another model's blocks."""
+        self.strips, self.current, self._hovered = strips, None, None
+        self.updateGeometry()
+        self.update()
+        self.moved.emit()
+
+    def set_figures(self, tints: Mapping[Block, Tint], tips: Mapping[Block, str]) -> None:
+        """Write figures into the blocks, in the colours of what is measured."""
+        self.tints, self.tips = tints, tips
+        self._describe()
+        self.update()
+
+    def set_current(self, block: Block | None) -> None:
+        """Mark the block that is opened, or none."""
+        if block != self.current:
+            self.current = block
+            self._describe()
+            self.update()
+            self.moved.emit()
+
+    def current_rect(self) -> QRectF:
+        """Return where the opened block is; all of the last strip if it is the whole model."""
+        found = [as_qt(seat.rect) for seat in self.seats() if seat.block == self.current]
+        if found:
+            return found[0]
+        seats = self.seats()
+        if not seats:
+            return QRectF()
+        first, last = seats[0].rect, seats[-1].rect
+        right = max(seat.rect.right for seat in seats)
+        return QRectF(first.x, last.y, right - first.x, last.height)
+
+    def sizeHint(self) -> QSize:
+        """Return what the strips need; Qt calls it."""
+        return QSize(400, round(self._height()))
+
+    def minimumSizeHint(self) -> QSize:
+        """Return what they need at least; Qt calls it."""
+        return QSize(160, round(self._height()))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the blocks; Qt calls it."""
+        del event
+        theme, painter = theme_of(self), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        top = 0.0
+        for strip in self.strips:
+            painter.setPen(QColor(theme.muted))
+            painter.setFont(weighted(sized(self.font(), SMALL)))
+            painter.drawText(QPointF(1, top + 14), self._caption(strip))
+            top += _CAPTION + self._block_height() + _APART
+        for strip in self.strips:
+            seats = [seat for seat in self.seats() if seat.block in strip.blocks]
+            if seats:
+                first, last = seats[0].rect, seats[-1].rect
+                middle = first.y + first.height / 2
+                painter.setPen(QPen(QColor(theme.flow), 2.0))
+                painter.drawLine(QPointF(first.x + 8, middle), QPointF(last.right - 8, middle))
+            for seat in seats:
+                tint = self.tints.get(seat.block, Tint())
+                look = Look(
+                    seat.block == self.current, seat.block == self._hovered, self.hasFocus()
+                )
+                paint_seat(painter, seat, tint=tint, look=look, theme=theme, font=self.font())
+        painter.end()
+
+    def event(self, event: QEvent) -> bool:
+        """Tell of the block that is pointed at; Qt calls it."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            block = self._at(QPointF(event.pos()))
+            tip = "" if block is None else self.tips.get(block, block.name)
+            QToolTip.showText(event.globalPos(), plain_tip(tip), self)
+            return True
+        return super().event(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Open the block that is pointed at; Qt calls it."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._is_scrubbing = True
+            self._open(self._at(event.position()))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Widen the card that is pointed at, or go from block to block; Qt calls it."""
+        block = self._at(event.position())
+        if self._is_scrubbing:
+            if block is not None and block != self.current:
+                self._open(block)
+        elif block != self._hovered:
+            self._hovered = block
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """End going from block to block; Qt calls it."""
+        super().mouseReleaseEvent(event)
+        self._is_scrubbing = False
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Point at nothing; Qt calls it."""
+        super().leaveEvent(event)
+        self._hovered = None
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go from block to block; Qt calls it."""
+        blocks = self.blocks
+        key, place = event.key(), blocks.index(self.current) if self.current in blocks else -1
+        steps: dict[int, int] = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        if not blocks:
+            super().keyPressEvent(event)
+        elif key in steps:
+            self._open(blocks[min(max(place + steps[key], 0), len(blocks) - 1)])
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self._go_across(place)
+        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End):
+            self._open(blocks[0 if key == Qt.Key.Key_Home else -1])
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current is not None:
+            self._open(self.current)
+        else:
+            super().keyPressEvent(event)
+
+    def _go_across(self, place: int) -> None:
+        """Go to the other strip, to what stands nearest there."""
+        if len(self.strips) < 2 or place < 0:
+            return
+        here = self.current_rect().center().x()
+        is_first = self.current in self.strips[0].blocks
+        others = self.strips[1 if is_first else 0].blocks
+        seats = [seat for seat in self.seats() if seat.block in others]
+        near = min(seats, key=lambda seat: abs(seat.rect.x + seat.rect.width / 2 - here))
+        self._open(near.block)
+
+    def _open(self, block: Block | None) -> None:
+        if block is not None:
+            self.opened.emit(block)
+
+    def _at(self, place: QPointF) -> Block | None:
+        for seat in self.seats():
+            # Between two cards there is nothing to miss.
+            room = 2.0 if seat.is_card else 0.0
+            if as_qt(seat.rect).adjusted(-room, 0, room, 0).contains(place):
+                return seat.block
+        return None
+
+    def _block_height(self) -> float:
+        return _HIGH if len(self.strips) < 2 else _LOW
+
+    def _height(self) -> float:
+        each = _CAPTION + self._block_height()
+        return max(len(self.strips), 1) * (each + _APART) - _APART + 1
+
+    def seats(self) -> list[Seat]:
+        """Return the blocks in their places."""
+        metrics = QFontMetricsF(weighted(sized(self.font(), NORMAL)))
+        wide = [each for each in (self.current, self._hovered) if each is not None]
+        found: list[Seat] = []
+        top = _CAPTION
+        for strip in self.strips:
+            room = Rect(1.0, top, self.width() - 2.0, self._block_height())
+            found += seats_of(strip.blocks, room, metrics.horizontalAdvance, wide)
+            top += _CAPTION + self._block_height() + _APART
+        return found
+
+    def _caption(self, strip: Strip) -> str:
+        name = printable(strip.name).upper()
+        return name or self.tr("WHOLE MODEL")
+
+    def _describe(self) -> None:
+        block = self.current
+        self.setAccessibleDescription("" if block is None else self.tips.get(block, block.name))

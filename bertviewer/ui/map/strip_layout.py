@@ -1,0 +1,92 @@
+"""Where the blocks of a strip stand: side by side, or as a deck of narrow cards."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.map.blocks import MOST_SIDE_BY_SIDE, Block
+
+GAP = 8.0
+_PADDING, _LEAST, _MOST = 22.0, 56.0, 128.0
+_LAYER, _LEAST_LAYER = 66.0, 34.0
+_OPEN = 76.0
+_CARDS_APART = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A block in its place; a card of a deck has no room for words."""
+
+    block: Block
+    rect: Rect
+    is_card: bool = False
+
+
+def seats_of(
+    blocks: Sequence[Block],
+    room: Rect,
+    width_of: Callable[[str], float],
+    opened: Sequence[Block] = (),
+) -> tuple[Seat, ...]:
+    """Return the places of blocks in a row.
+
+    Args:
+        blocks: in the order of execution.
+        room: the row.
+        width_of: how wide a text is.
+        opened: those that a deck shows as wide as they need, as far as they are in it.
+    """
+    layers = [block for block in blocks if block.is_layer]
+    others = [block for block in blocks if not block.is_layer]
+    widths = {block: min(max(width_of(block.name) + _PADDING, _LEAST), _MOST) for block in others}
+    left = room.width - sum(widths.values()) - GAP * max(len(others) - 1, 0)
+    if layers and others:
+        left -= GAP
+    if left < 0 or (layers and left < 2 * _OPEN):
+        # A pane as narrow as this leaves no more to the others than to the layers.
+        share = max((room.width - GAP * len(blocks)) / max(len(others) + len(layers), 1), 6.0)
+        widths = {block: min(width, max(share, _LEAST_LAYER)) for block, width in widths.items()}
+        left = max(room.width - sum(widths.values()) - GAP * len(others), 40.0)
+    count = len(layers)
+    each = (left - GAP * (count - 1)) / count if count else 0.0
+    if not count or (each >= _LEAST_LAYER and count <= 2 * MOST_SIDE_BY_SIDE):
+        widths |= dict.fromkeys(layers, min(each, _LAYER))
+        return tuple(_in_a_row(blocks, room, widths, frozenset()))
+    wide = [block for block in layers if block in opened]
+    thin = count - len(wide)
+    card = (left - (_OPEN + GAP) * len(wide) - _CARDS_APART * max(thin - 1, 0)) / max(thin, 1)
+    cards = frozenset(block for block in layers if block not in wide)
+    widths |= dict.fromkeys(wide, _OPEN) | dict.fromkeys(cards, max(card, 1.0))
+    return tuple(_in_a_row(blocks, room, widths, cards))
+
+
+def _in_a_row(
+    blocks: Sequence[Block], room: Rect, widths: dict[Block, float], cards: frozenset[Block]
+) -> list[Seat]:
+    found: list[Seat] = []
+    x, before = room.x, None
+    count = len(cards)
+    for block in blocks:
+        if before is not None:
+            both = before in cards and block in cards
+            # Of a hundred cards each is narrow, and so is what is between them.
+            x += (_CARDS_APART if count < 60 else 1.0) if both else GAP
+        found.append(Seat(block, Rect(x, room.y, widths[block], room.height), block in cards))
+        x += widths[block]
+        before = block
+    if found and x > room.right:
+        # However narrow the pane is, all of it is there.
+        share = room.width / (x - room.x)
+        return [
+            replace(
+                seat,
+                rect=Rect(
+                    room.x + (seat.rect.x - room.x) * share,
+                    room.y,
+                    seat.rect.width * share,
+                    room.height,
+                ),
+            )
+            for seat in found
+        ]
+    return found

@@ -1,0 +1,88 @@
+"""Paints the blocks of a strip."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+
+from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.map.blocks import Block
+from bertviewer.charts.theme import NORMAL, RADIUS, SMALL, Theme, mixed
+from bertviewer.core.text.plain_text import printable
+from bertviewer.plots.fonts import monospaced, sized, weighted
+from bertviewer.ui.map.strip_layout import Seat
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Whether a block is the opened one, whether it is pointed at, and whether keys go to it."""
+
+    is_current: bool
+    is_hovered: bool
+    has_focus: bool
+
+
+def paint_seat(
+    painter: QPainter, seat: Seat, *, tint: Tint, look: Look, theme: Theme, font: QFont
+) -> None:
+    """Paint a block in its place, with its name and its figure if there is room for them."""
+    block, rect = seat.block, as_qt(seat.rect).adjusted(0.5, 0.5, -0.5, -0.5)
+    # Layers have no hue of their own: they are of all parts.
+    hue = theme.parts["norm"] if block.hue == "plain" else theme.parts[block.hue]
+    strength = theme.tint
+    if tint.hue:
+        hue, strength = tint.hue, tint.strength
+    border = mixed(hue, theme.surface, 0.45)
+    if look.is_current:
+        border = theme.accent
+        if not tint.hue:
+            hue, strength = theme.accent, theme.tint * 1.6
+    elif look.is_hovered:
+        border = theme.muted
+    painter.setPen(QPen(QColor(border), 2.0 if look.is_current else 1.0))
+    painter.setBrush(QColor(mixed(hue, theme.surface, strength)))
+    radius = min(RADIUS, rect.width() / 3)
+    painter.drawRoundedRect(rect, radius, radius)
+    if look.is_current and look.has_focus:
+        painter.setPen(QPen(QColor(theme.accent), 1.0))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(rect.adjusted(3, 3, -3, -3), radius - 2, radius - 2)
+    if not seat.is_card:
+        _write(painter, rect, block, tint=tint, theme=theme, font=font)
+
+
+def _write(
+    painter: QPainter, rect: QRectF, block: Block, *, tint: Tint, theme: Theme, font: QFont
+) -> None:
+    strong, small = weighted(sized(font, NORMAL)), monospaced(sized(font, SMALL))
+    metrics = QFontMetricsF(strong)
+    name = printable(block.name)
+    if metrics.horizontalAdvance(name) > rect.width() - 6 and block.is_layer:
+        name = name.rpartition(" ")[2]
+    name = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, rect.width() - 6)
+    figure = _fitting(tint.figure, small, rect.width() - 4)
+    half = rect.height() / 2
+    upper = QRectF(rect.x(), rect.y() + 3, rect.width(), half)
+    painter.setPen(QColor(theme.text))
+    painter.setFont(strong)
+    painter.drawText(upper if figure else rect, Qt.AlignmentFlag.AlignCenter, name)
+    if figure:
+        painter.setPen(QColor(theme.text if tint.hue else theme.muted))
+        painter.setFont(small)
+        lower = QRectF(rect.x(), rect.y() + half - 2, rect.width(), half)
+        painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, figure)
+
+
+def _fitting(figure: str, font: QFont, room: float) -> str:
+    """Return a figure, without its name where there is no room for both."""
+    metrics = QFontMetricsF(font)
+    if metrics.horizontalAdvance(figure) <= room:
+        return figure
+    short = figure.rpartition(" ")[2] if not figure.endswith("%") else figure.replace(" ", "")
+    return short if metrics.horizontalAdvance(short) <= room else ""
+
+
+def as_qt(rect: Rect) -> QRectF:
+    """Return Qt's rectangle of the same place."""
+    return QRectF(rect.x, rect.y, rect.width, rect.height)

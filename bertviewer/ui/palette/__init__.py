@@ -1,0 +1,1 @@
+"""One field that finds modules, tensors, tokens, commands and settings."""

@@ -1,0 +1,121 @@
+"""Draws what was found: its name with the letters that match, what it is, and its keys."""
+
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QPalette,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from bertviewer.charts.theme import GRID, RADIUS, ROW, SMALL
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.palette.hit_list import ROW_ROLE, HitRow
+from bertviewer.ui.palette.sources import BETWEEN
+from bertviewer.ui.tables import Index
+
+PADDING = 3 * GRID
+TICK = "✓"
+DISABLED = QPalette.ColorGroup.Disabled
+
+
+class HitDelegate(QStyledItemDelegate):
+    """Names come from strangers: they are laid out as plain text, in their own direction."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        """Return the height of a line; Qt calls it."""
+        del index
+        return QSize(0, max(ROW + GRID // 2, option.fontMetrics.height() + 2 * GRID))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Draw one line; Qt calls it."""
+        row: HitRow = index.data(ROW_ROLE)
+        room = option.rect.adjusted(GRID, 0, -GRID, 0)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(option.palette.color(QPalette.ColorRole.Highlight))
+            painter.drawRoundedRect(QRectF(room), RADIUS, RADIUS)
+        room = room.adjusted(PADDING - GRID, 0, GRID - PADDING, 0)
+        if row.hit is None:
+            painter.setFont(weighted(sized(option.font, SMALL)))
+            painter.setPen(option.palette.color(QPalette.ColorRole.PlaceholderText))
+            below = room.adjusted(0, GRID, 0, 0)
+            painter.drawText(below, int(Qt.AlignmentFlag.AlignVCenter), row.heading)
+        else:
+            self._draw_hit(painter, option, row, room)
+        painter.restore()
+
+    def _draw_hit(
+        self, painter: QPainter, option: QStyleOptionViewItem, row: HitRow, room: QRect
+    ) -> None:
+        assert row.hit is not None
+        assert row.item is not None
+        palette = option.palette
+        muted = palette.color(QPalette.ColorRole.PlaceholderText)
+        at_right = row.item.why_not or row.item.keys or (TICK if row.item.is_chosen else "")
+        if at_right:
+            font = sized(option.font, SMALL)
+            painter.setFont(font)
+            painter.setPen(muted)
+            metrics = QFontMetricsF(font)
+            text = metrics.elidedText(at_right, Qt.TextElideMode.ElideRight, room.width() * 0.55)
+            right = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            painter.drawText(room, right, text)
+            room = room.adjusted(0, 0, -int(metrics.horizontalAdvance(text)) - PADDING, 0)
+        group = DISABLED if row.item.why_not else QPalette.ColorGroup.Normal
+        color = palette.color(group, QPalette.ColorRole.Text)
+        layout = _laid_out(row, option.font, color, muted, room.width())
+        painter.setClipRect(room)
+        line = layout.lineAt(0)
+        top = room.top() + (room.height() - line.height()) / 2
+        layout.draw(painter, QPointF(room.left(), top))
+
+
+def _laid_out(row: HitRow, font: QFont, color: QColor, muted: QColor, width: int) -> QTextLayout:
+    """Return the text in one line of that width; of one too long its end is seen."""
+    assert row.hit is not None
+    text, places = row.hit.text, row.hit.match.places
+    said = text.find(BETWEEN)
+    said = len(text) if said < 0 else said
+    metrics = QFontMetricsF(weighted(font))
+    cut = 0
+    while cut < said and metrics.horizontalAdvance(text[cut:]) > width:
+        cut += max(1, (said - cut) // 8)
+    shown = f"…{text[cut:]}" if cut else text
+    shift = 1 - cut if cut else 0
+    layout = QTextLayout(shown, font)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.NoWrap)
+    layout.setTextOption(option)
+    formats = [
+        _format(0, said + shift, color),
+        _format(said + shift, len(text) - said, muted),
+        *(_format(place + shift, 1, None, font) for place in places if place >= cut),
+    ]
+    layout.setFormats([each for each in formats if each.length > 0])
+    layout.beginLayout()
+    line = layout.createLine()
+    line.setLineWidth(width)
+    layout.endLayout()
+    return layout
+
+
+def _format(
+    start: int, length: int, color: QColor | None, font: QFont | None = None
+) -> QTextLayout.FormatRange:
+    made = QTextLayout.FormatRange()
+    made.start, made.length = start, length
+    look = QTextCharFormat()
+    if color is not None:
+        look.setForeground(color)
+    if font is not None:
+        look.setFont(weighted(font))
+    made.format = look
+    return made

@@ -1,0 +1,237 @@
+"""The field and the list below it, over the window for as long as something is looked for."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QListView, QVBoxLayout, QWidget
+
+from bertviewer.charts.theme import GRID, ROUND
+from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.palette.hit_delegate import HitDelegate
+from bertviewer.ui.palette.hit_list import HitList
+from bertviewer.ui.palette.matching import LONGEST_QUERY
+from bertviewer.ui.palette.search import Search
+from bertviewer.ui.palette.sources import Source
+
+WIDTH, LINES = 640, 16
+"""In pixels, and in lines of the list."""
+FIRST, PIECE = 0.02, 0.01
+"""Seconds until there is a first answer, and for each piece of work after it."""
+
+_STEPS: dict[int, int] = {
+    Qt.Key.Key_Down: 1,
+    Qt.Key.Key_Up: -1,
+    Qt.Key.Key_Tab: 1,
+    Qt.Key.Key_Backtab: -1,
+    Qt.Key.Key_PageDown: LINES // 2,
+    Qt.Key.Key_PageUp: -LINES // 2,
+}
+
+
+class PalettePopup(QFrame):
+    """Finds while one types.
+
+    It is a part of its window and no window of its own, so that all ways to type work in it.
+    ``chosen`` carries the item that a person chose; ``left`` whether the keys are to go where they
+    went before: they are not after a click elsewhere.
+    """
+
+    chosen = Signal(object)
+    left = Signal(bool)
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.setObjectName("palette")
+        self._window = window
+        self._place = QPoint()  # the middle of its upper edge
+        self._sources: Sequence[Source] = ()
+        self._at_first: Sequence[Source] = ()
+        self._search: Search | None = None
+        self._field = QLineEdit()
+        self._field.setObjectName("paletteEdit")
+        self._field.setMaxLength(LONGEST_QUERY)
+        self._field.setPlaceholderText(
+            self.tr("Search modules, tensors, commands      > commands   # tensors   @ tokens")
+        )
+        self._field.setAccessibleName(self.tr("Search modules, tensors, commands"))
+        self._hits = HitList(self)
+        self._list = self._make_list()
+        self._nothing: QLabel = muted(plain_label(self.tr("Nothing fits.")))
+        self._nothing.setObjectName("paletteNothing")
+        self._nothing.setContentsMargins(3 * GRID, GRID, 0, 2 * GRID)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        layout.setSpacing(GRID)
+        for widget in (self._field, self._list, self._nothing):
+            layout.addWidget(widget)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._go_on)
+        self._field.textChanged.connect(self._look)
+        self._field.installEventFilter(self)
+        self.hide()
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether there may be more than what is shown."""
+        return self._timer.isActive()
+
+    def open_at(
+        self, place: QPoint, sources: Sequence[Source], at_first: Sequence[Source], typed: str
+    ) -> None:
+        """Come into sight below a place, and show ``at_first`` until something is typed."""
+        self._place, self._sources, self._at_first = place, sources, at_first
+        self._field.blockSignals(True)
+        self._field.setText(typed)
+        self._field.blockSignals(False)
+        self._look()
+        self.show()
+        self.raise_()
+        self._field.setFocus(Qt.FocusReason.PopupFocusReason)
+        for watched in (self._window, self._window.windowHandle()):
+            if watched is not None:
+                watched.installEventFilter(self)
+
+    def leave(self, *, gives_back: bool = True) -> None:
+        """Go out of sight; what was found is forgotten."""
+        if self.isHidden():
+            return
+        for watched in (self._window, self._window.windowHandle()):
+            if watched is not None:
+                watched.removeEventFilter(self)
+        self._timer.stop()
+        self.hide()
+        self._search, self._sources, self._at_first = None, (), ()
+        self._hits.show_groups(())
+        self.left.emit(gives_back)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take the field's keys; leave when a person turns to something else. Qt calls it."""
+        if watched is self._field:
+            if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+                return self._take(event.key())
+            if isinstance(event, QFocusEvent) and _is_gone(event):
+                self.leave(gives_back=False)
+        elif watched is self._window:
+            if event.type() == QEvent.Type.Resize:
+                self._fit()
+        elif self._is_press_elsewhere(event):
+            self.leave(gives_back=False)
+        return False
+
+    def _is_press_elsewhere(self, event: QEvent) -> bool:
+        if not isinstance(event, QMouseEvent) or event.type() != QEvent.Type.MouseButtonPress:
+            return False
+        return not self.rect().contains(self.mapFromGlobal(event.globalPosition().toPoint()))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw a card; Qt calls it."""
+        del event
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self.palette().color(QPalette.ColorRole.Mid), 1))
+        painter.setBrush(self.palette().color(QPalette.ColorRole.Base))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
+        painter.end()
+
+    def _make_list(self) -> QListView:
+        view = QListView()
+        view.setObjectName("paletteHits")
+        view.setAccessibleName(self.tr("What was found"))
+        view.setModel(self._hits)
+        view.setItemDelegate(HitDelegate(view))
+        view.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the keys stay with the field
+        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        view.setMouseTracking(True)
+        view.entered.connect(self._point)
+        view.clicked.connect(self._choose)
+        return view
+
+    def _take(self, key: int) -> bool:
+        """Carry out what a key does here; return whether it does anything."""
+        if key == Qt.Key.Key_Escape:
+            self.leave()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._choose(self._list.currentIndex())
+        elif key in _STEPS:
+            self._step(_STEPS[key])
+        else:
+            return False
+        return True
+
+    def _step(self, by: int) -> None:
+        number = self._list.currentIndex().row()
+        for _ in range(abs(by)):
+            number = self._hits.next(number, 1 if by > 0 else -1)
+        self._point(self._hits.index(number))
+        # With the first one its heading comes into sight too.
+        above = self._hits.row(number - 1)
+        if above is not None and above.hit is None:
+            self._list.scrollTo(self._hits.index(number - 1))
+        self._list.scrollTo(self._hits.index(number))
+
+    def _point(self, index: QModelIndex) -> None:
+        row = self._hits.row(index.row())
+        if row is not None and row.hit is not None:
+            self._list.setCurrentIndex(index)
+            self._field.setAccessibleDescription(str(index.data()))
+
+    def _choose(self, index: QModelIndex) -> None:
+        row = self._hits.row(index.row())
+        if row is None or row.item is None or row.item.why_not:
+            return
+        self.leave()
+        self.chosen.emit(row.item)
+
+    def _look(self) -> None:
+        """Begin to look for what stands in the field."""
+        query = self._field.text()
+        self._search = Search(query, self._sources if query.strip() else self._at_first)
+        self._search.work(FIRST)
+        self._show()
+        if not self._search.is_done:
+            self._timer.start(0)
+
+    def _go_on(self) -> None:
+        search = self._search
+        if search is not None:
+            search.work(PIECE)
+        if search is None or search.is_done:
+            self._timer.stop()
+            self._show()
+
+    def _show(self) -> None:
+        """Show what was found, and point at the first of it, or at what was pointed at."""
+        search = self._search
+        if search is None:
+            return
+        row = self._hits.row(self._list.currentIndex().row())
+        self._hits.show_groups(search.groups())
+        is_later = self._timer.isActive() or not self._field.text()
+        places = range(self._hits.rowCount())
+        same = (n for n in places if is_later and row is not None and self._hits.row(n) == row)
+        self._list.scrollToTop()
+        self._point(self._hits.index(next(same, self._hits.next(-1, 1))))
+        self._nothing.setVisible(search.is_done and not self._hits.rowCount())
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as high as what was found, as far as the window goes."""
+        width = min(WIDTH, self._window.width() - 4 * GRID)
+        lines = min(self._hits.rowCount(), LINES)
+        height = self._list.sizeHintForRow(0) * lines if lines else 0
+        layout = self.layout()
+        assert layout is not None
+        self._list.setVisible(lines > 0)
+        around = layout.sizeHint().height() - (self._list.sizeHint().height() if lines else 0)
+        room = self._window.height() - self._place.y() - 2 * GRID - around
+        self._list.setFixedHeight(max(0, min(height, room)))
+        most = self._window.width() - width - 2 * GRID
+        left = max(2 * GRID, min(self._place.x() - width // 2, most))
+        self.setGeometry(left, self._place.y(), width, layout.sizeHint().height())
+
+
+def _is_gone(event: QFocusEvent) -> bool:
+    """Tell whether the keys went elsewhere, not to the field's own menu, which gives them back."""
+    return event.lostFocus() and event.reason() != Qt.FocusReason.PopupFocusReason

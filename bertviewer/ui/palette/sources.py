@@ -1,0 +1,163 @@
+"""What can be found: modules, tensors, tokens, commands, settings and models."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from bertviewer.charts.naming import visible
+from bertviewer.charts.place import Place
+from bertviewer.core.activations.activation_run import Token
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.source.presets import PRESETS
+from bertviewer.ui.action import (
+    Action,
+    Choice,
+    Commands,
+    Entry,
+    Option,
+    keys_of,
+    plain_title,
+    why_not,
+)
+from bertviewer.ui.links import show_tensor
+from bertviewer.ui.palette.haystack import Haystack
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.workspace import Workspace
+
+BETWEEN = "   "
+"""Between what a thing is called and what is said of it."""
+
+RECENT = 5
+"""Modules that are offered again."""
+
+_RECENT = QT_TRANSLATE_NOOP("palette", "Where you were")
+_MODULES = QT_TRANSLATE_NOOP("palette", "Modules")
+_TENSORS = QT_TRANSLATE_NOOP("palette", "Tensors")
+_TOKENS = QT_TRANSLATE_NOOP("palette", "Tokens")
+_COMMANDS = QT_TRANSLATE_NOOP("palette", "Commands")
+_SETTINGS = QT_TRANSLATE_NOOP("palette", "Settings")
+_MODELS = QT_TRANSLATE_NOOP("palette", "Models")
+_DESCRIPTIONS = {preset.name: preset.description for preset in PRESETS}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that can be found.
+
+    Attributes:
+        choose: what choosing it does.
+        keys: by which keys the same is done.
+        why_not: why it cannot be chosen, "" if it can.
+        is_chosen: whether it is what is chosen already, of several.
+    """
+
+    choose: Callable[[], object]
+    keys: str = ""
+    why_not: str = ""
+    is_chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Things of one kind.
+
+    Attributes:
+        title: what they are, above them.
+        prefix: the sign that finds them alone; "" for none.
+        haystack: their texts; what is said of each after ``BETWEEN`` is found too.
+        item: what there is to know of the one of that number.
+    """
+
+    title: str
+    prefix: str
+    haystack: Haystack
+    item: Callable[[int], Item]
+
+
+def sources_of(entries: Sequence[Entry], commands: Commands) -> tuple[Source, ...]:
+    """Return what can be found in the window as it is now."""
+    workspace = commands.workspace
+    architecture, run = workspace.architecture, workspace.runs.run
+    found: list[Source] = []
+    if architecture is not None:
+        found += _of_architecture(architecture, workspace)
+    if run is not None:
+        found.append(_of_tokens(run.tokens, workspace))
+    return (*found, *_of_entries(entries, commands))
+
+
+def first_sources(entries: Sequence[Entry], commands: Commands) -> tuple[Source, ...]:
+    """Return what is offered before anything is typed: where one was, and what can be done."""
+    workspace = commands.workspace
+    select, keys = workspace.selection.select, workspace.history.recent(RECENT)
+    tree = workspace.selection.tree
+    recent = [key or ("" if tree is None else tree.node.class_name) for key in keys]
+    done = [
+        (
+            _described(plain_title(entry), entry.tip),
+            Item(partial(entry.call, commands), keys_of(entry)),
+        )
+        for entry in sorted(entries, key=lambda each: not each.needs)
+        if isinstance(entry, Action) and entry.keys and not why_not(entry, workspace)
+    ]
+    return (
+        Source(_RECENT, "", Haystack(recent), lambda n: Item(partial(select, keys[n]))),
+        Source(_COMMANDS, "", Haystack([text for text, _ in done]), lambda n: done[n][1]),
+    )
+
+
+def _of_tokens(tokens: Sequence[Token], workspace: Workspace) -> Source:
+    says, go = translate("palette", "token {0}"), workspace.selection.go
+    texts = [f"{visible(each.text)}{BETWEEN}{says.format(n)}" for n, each in enumerate(tokens)]
+    return Source(_TOKENS, "@", Haystack(texts), lambda n: Item(partial(go, Place(token=n))))
+
+
+def _of_architecture(architecture: Architecture, workspace: Workspace) -> tuple[Source, ...]:
+    modules, tensors = architecture.modules, architecture.parameters
+    select = workspace.selection.select
+    paths = [f"{m.path}{BETWEEN}{m.class_name}" if m.path else m.class_name for m in modules]
+    names = [f"{t.name}{BETWEEN}{'×'.join(map(str, t.shape))}" for t in tensors]
+    return (
+        Source(_MODULES, "", Haystack(paths), lambda n: Item(partial(select, modules[n].path))),
+        Source(
+            _TENSORS,
+            "#",
+            Haystack(names),
+            lambda n: Item(partial(show_tensor, workspace, tensors[n].name)),
+        ),
+    )
+
+
+def _of_entries(entries: Sequence[Entry], commands: Commands) -> Sequence[Source]:
+    """Return the sources of the table of actions: commands, settings and models."""
+    found: dict[str, tuple[list[str], list[Item]]] = {
+        title: ([], []) for title in (_COMMANDS, _SETTINGS, _MODELS)
+    }
+    for entry in entries:
+        reason = why_not(entry, commands.workspace)
+        if isinstance(entry, Action):
+            texts, items = found[_COMMANDS]
+            texts.append(_described(plain_title(entry), entry.tip))
+            items.append(Item(partial(entry.call, commands), keys_of(entry), reason))
+            continue
+        texts, items = found[_MODELS if entry.opens else _SETTINGS]
+        chosen = None if entry.chosen is None else entry.chosen(commands)
+        for option in entry.options(commands):
+            texts.append(_option_text(entry, option))
+            choose = partial(entry.choose, commands, option.name)
+            items.append(Item(choose, "", reason, option.name == chosen))
+    return [
+        Source(title, ">" if title == _COMMANDS else "", Haystack(texts), items.__getitem__)
+        for title, (texts, items) in found.items()
+    ]
+
+
+def _option_text(choice: Choice, option: Option) -> str:
+    """Return what an option is called where its menu is not around it."""
+    if choice.opens:
+        return _described(option.title, _DESCRIPTIONS.get(option.name, ""))
+    return f"{plain_title(choice)}: {option.title}"
+
+
+def _described(title: str, description: str) -> str:
+    return f"{title}{BETWEEN}{translate('actions', description)}" if description else title

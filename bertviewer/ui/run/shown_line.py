@@ -1,0 +1,120 @@
+"""Says at all times what the views are of, and when that is no longer what is typed or chosen."""
+
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+
+from bertviewer.charts.theme import GRID, NORMAL
+from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.text.text_direction import isolated
+from bertviewer.plots.fonts import sized
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.run.compare_bar import CompareBar
+from bertviewer.ui.run.notes import run_notes
+from bertviewer.ui.run.staleness import why_stale
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
+
+LONGEST_TIP = 1000
+
+
+class ShownLine(QFrame):
+    """The sentence, the model and its weights; what one has to know of them; run A; Run again."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.setObjectName("shownLine")
+        self._stale = ElidedLabel()
+        self._stale.setObjectName("staleResults")
+        self._shown = ElidedLabel()
+        self._shown.setObjectName("shownSentence")
+        self._shown.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._notes = ElidedLabel()
+        self._notes.setObjectName("runWarning")
+        self._notes.setForegroundRole(WARNING)
+        for label in (self._stale, self._shown, self._notes):
+            label.setFont(sized(label.font(), NORMAL))
+        self._compare = CompareBar(workspace)
+        self._again = flat_button("runAgainButton", self.tr("Run again"), "")
+        self._again.setAccessibleName(self.tr("Run again"))
+        self._again.setStyleSheet("color: palette(link); padding: 1px 6px;")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(3 * GRID, 0, 3 * GRID, 0)
+        layout.setSpacing(2 * GRID)
+        layout.addWidget(self._stale)
+        layout.addWidget(self._shown)
+        layout.addWidget(self._notes)
+        layout.addStretch(1)
+        layout.addWidget(self._compare)
+        layout.addWidget(self._again)
+        self._again.clicked.connect(workspace.run_next)
+        workspace.next_run.changed.connect(self._update)
+        workspace.device_chosen.connect(self._update)
+        workspace.devices_changed.connect(self._update)
+        workspace.scheduler.activity_changed.connect(self._update)
+        workspace.runs.run_changed.connect(self._update)
+        workspace.runs.comparison_changed.connect(self._update)
+        self._update()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it needs a line of its own: there is more than the sentence."""
+        return bool(self._notes.text()) or self._workspace.runs.watched_a is not None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether something has changed since the run."""
+        return bool(self._stale.text())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Set stale results off by a field; Qt calls it."""
+        super().paintEvent(event)
+        if self.is_stale:
+            painter = QPainter(self)
+            painter.fillRect(self.rect(), self.palette().color(QPalette.ColorRole.AlternateBase))
+            painter.end()
+
+    def _update(self) -> None:
+        workspace = self._workspace
+        run, architecture = workspace.runs.run, workspace.architecture
+        if run is None or architecture is None:
+            return
+        stale = why_stale(run, workspace.next_run, workspace.device)
+        self._stale.setText(stale)
+        self._stale.setVisible(bool(stale))
+        self._stale.setMinimumWidth(self._stale.sizeHint().width() if stale else 0)
+        self._shown.setText(self._described(run))
+        self._shown.setToolTip(plain_tip(_sentence(run)[:LONGEST_TIP]))
+        self._shown.setAccessibleName(" ".join(filter(None, (stale, self._shown.text()))))
+        notes = " ".join(run_notes(run, architecture))
+        self._notes.setText(notes)
+        self._notes.setToolTip(plain_tip(notes))
+        self._notes.setVisible(bool(notes))
+        lacking = workspace.next_run.lacking
+        self._again.setVisible(bool(stale))
+        self._again.setEnabled(not lacking and not workspace.scheduler.activity)
+        self._again.setToolTip(
+            lacking or self.tr("Run what is typed now, as it is chosen now (Ctrl+R)")
+        )
+        self.update()
+
+    def _described(self, run: ActivationRun) -> str:
+        source = run.source
+        weights = {
+            "none": self.tr("no weights"),
+            "pretrained": self.tr("trained weights"),
+            "random": self.tr("random weights"),
+        }[source.weights]
+        parts = [f"“{isolated(' '.join(_sentence(run).split()))}”", source.name]
+        if source.task != "base":
+            parts.append(source.task)
+        parts.append(weights)
+        if run.device != "cpu":
+            parts.append(run.device)
+        return " · ".join(parts)
+
+
+def _sentence(run: ActivationRun) -> str:
+    return " / ".join(filter(None, (run.sentence.text, run.sentence.pair)))

@@ -1,0 +1,123 @@
+"""The tokens of the last run as chips in a row, coloured by a figure of each."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
+from PySide6.QtGui import QAction, QFocusEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView, QWidget
+
+from bertviewer.charts.place import Place
+from bertviewer.charts.theme import GRID, ROW, Theme
+from bertviewer.charts.token_measures import TokenMeasure, no_measure
+from bertviewer.core.analysis.token_classes import text_starts
+from bertviewer.ui.run.chip_delegate import ChipDelegate
+from bertviewer.ui.tables import Index
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.token_rows import TOKEN, TokenRows
+from bertviewer.ui.workspace import Workspace
+
+SCROLL_BAR = 10
+
+
+class ChipRows(TokenRows):
+    """Tokens whose tips tell their figures too."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.measure: TokenMeasure = no_measure()
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return what a chip shows; Qt calls it."""
+        is_tip = role == Qt.ItemDataRole.ToolTipRole
+        if not is_tip and role != Qt.ItemDataRole.AccessibleTextRole:
+            return super().data(index, role)
+        if not index.isValid():
+            return None
+        parts = (self.tip(index.row()), self.measure.text(index.row()))
+        text = "\n".join(filter(None, parts))
+        return plain_tip(text) if is_tip else text
+
+
+class TokenChips(QListView):
+    """One row, which scrolls sideways; a click or the arrow keys select a token for all views."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._rows = ChipRows(self)
+        self._delegate = ChipDelegate(self)
+        self.setObjectName("tokenChips")
+        self.setAccessibleName(self.tr("Tokens of the sentence"))
+        self.setModel(self._rows)
+        self.setModelColumn(TOKEN)
+        self.setItemDelegate(self._delegate)
+        self.setFlow(QListView.Flow.LeftToRight)
+        self.setWrapping(False)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setTabKeyNavigation(False)
+        self.setMouseTracking(True)
+        self.setFixedHeight(ROW + SCROLL_BAR + GRID)
+        self._add_action(self.tr("Copy token"), QKeySequence(QKeySequence.StandardKey.Copy), False)
+        self._add_action(self.tr("Copy all tokens"), QKeySequence("Ctrl+Shift+C"), True)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.selectionModel().currentChanged.connect(self._on_current)
+        workspace.selection.token_changed.connect(self.follow)
+
+    def show_run(self) -> None:
+        """Show the tokens of the last run, in place of those before."""
+        run = self._workspace.runs.run
+        self._delegate.starts = frozenset(() if run is None else text_starts(run.tokens))
+        self._rows.set_run(run)
+        self.scrollToTop()
+        self.horizontalScrollBar().setValue(0)
+        self.follow()
+
+    def show_measure(self, measure: TokenMeasure) -> None:
+        """Colour the chips by other figures."""
+        self._rows.measure = self._delegate.measure = measure
+        self.viewport().update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._delegate.theme = theme
+        self.viewport().update()
+
+    def follow(self) -> None:
+        """Mark the selected token, and bring it into sight."""
+        token = self._workspace.selection.token
+        if token is None or not 0 <= token < self._rows.rowCount():
+            self.setCurrentIndex(QModelIndex())
+        elif self.currentIndex().row() != token:
+            self.setCurrentIndex(self._rows.index(token, TOKEN))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show where the focus is; Qt calls it."""
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Measure the chips anew in another font; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self.scheduleDelayedItemsLayout()
+
+    def _add_action(self, text: str, keys: QKeySequence, is_all: bool) -> None:
+        action = QAction(text, self)
+        action.setShortcut(keys)
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(lambda: self._copy(is_all))
+        self.addAction(action)
+
+    def _copy(self, is_all: bool) -> None:
+        current = self.currentIndex()
+        rows: Iterable[int] = range(self._rows.rowCount())
+        if not is_all:
+            rows = (current.row(),) if current.isValid() else ()
+        QApplication.clipboard().setText("\n".join(map(self._rows.text, rows)))
+
+    def _on_current(self, current: QModelIndex) -> None:
+        if current.isValid() and current.row() != self._workspace.selection.token:
+            self._workspace.selection.go(Place(token=current.row()))

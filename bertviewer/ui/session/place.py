@@ -1,0 +1,39 @@
+"""Where a window can stand: on a screen that there is, and no larger than that."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRect, QSize
+
+GRIP = QSize(120, 40)
+"""As much of a window has to be on a screen for a person to take hold of it."""
+FRAME = QSize(0, 32)
+"""What the desktop draws around a window, as far as that can be known before it does."""
+
+
+def mended_place(place: QRect, screens: Sequence[QRect]) -> QRect:
+    """Return a place like this one in one of the screens' available areas.
+
+    One that no screen has any more is moved into the first, in the middle.
+    """
+    if not screens:
+        return place
+    shared = [place.intersected(screen) for screen in screens]
+    best = max(range(len(screens)), key=lambda n: _area(shared[n]))
+    screen = screens[best]
+    title = QRect(place.x(), place.y(), place.width(), GRIP.height()).intersected(screen)
+    is_there = title.width() >= min(GRIP.width(), place.width()) and title.height() > 0
+    room = screen.size() - FRAME
+    made = QRect(place.topLeft(), place.size().boundedTo(room))
+    if not is_there:
+        screen = screens[0]
+        made.setSize(place.size().boundedTo(screen.size() - FRAME))
+        made.moveCenter(screen.center())
+    made.moveRight(min(made.right(), screen.right()))
+    made.moveBottom(min(made.bottom(), screen.bottom()))
+    made.moveLeft(max(made.left(), screen.left()))
+    made.moveTop(max(made.top(), screen.top()))
+    return made
+
+
+def _area(box: QRect) -> int:
+    return 0 if box.isEmpty() else box.width() * box.height()

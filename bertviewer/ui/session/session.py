@@ -1,0 +1,139 @@
+"""Remembers what a person left, when the window closes, and puts it back when it opens."""
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSettings, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLineEdit, QMainWindow, QTreeView
+
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.pages import PageTabs
+from bertviewer.ui.recent import opened_name
+from bertviewer.ui.session.place import mended_place
+from bertviewer.ui.session.state import ModelState, SessionState, WindowState
+from bertviewer.ui.session.tree import open_again, open_rows
+from bertviewer.ui.workspace import Workspace
+
+SETTING = "session"
+OPENS_LAST = "openLastModel"
+"""Whether a start without a model's name opens the one that was open last."""
+
+LAYOUT_VERSION = 1
+"""To be raised when the window has other docks: an old layout is left out then."""
+
+
+class Session(QObject):
+    """What was there last time, for as long as it is still to be put back."""
+
+    def __init__(self, window: QMainWindow, workspace: Workspace) -> None:
+        super().__init__(window)
+        self._window = window
+        self._workspace = workspace
+        self.last = SessionState.from_text(QSettings().value(SETTING))
+        self._is_model_back = self._are_views_back = False
+        window.installEventFilter(self)
+        self._workspace.architecture_changed.connect(self._on_architecture)
+        self._workspace.views_wanted.connect(self._on_views)
+
+    @property
+    def source(self) -> ModelSource | None:
+        """The model that was open last, ``None`` without one, or where it is not to be opened.
+
+        Raises:
+            UserError: it is not there any more.
+        """
+        model = self.last.model
+        if model is None or not opens_last():
+            return None
+        return parse_source(model.name, model.task)
+
+    def restore(self) -> None:
+        """Put the window back to where it was; the rest follows with a model."""
+        place = self.last.window.place
+        if place is not None:
+            screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
+            self._window.setGeometry(mended_place(QRect(*place), screens))
+        if self.last.window.is_maximised:
+            self._window.setWindowState(Qt.WindowState.WindowMaximized)
+
+    def save(self) -> None:
+        """Write down how everything is now."""
+        settings = QSettings()
+        settings.setValue(SETTING, self._state().to_text())
+        settings.sync()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Remember everything when the window is about to close; Qt calls it."""
+        if event.type() == QEvent.Type.Close and watched is self._window:
+            self.save()
+        return super().eventFilter(watched, event)
+
+    def _state(self) -> SessionState:
+        window = self._window
+        normal = window.normalGeometry() if window.isMaximized() else window.geometry()
+        has_model = self._workspace.architecture is not None
+        # Without a model there are no docks to be seen, and no pages.
+        layout = window.saveState(LAYOUT_VERSION).data() if has_model else self.last.window.layout
+        pages = {tabs.objectName(): tabs.shown for tabs in window.findChildren(PageTabs)}
+        return SessionState(
+            WindowState(
+                (normal.x(), normal.y(), normal.width(), normal.height()),
+                window.isMaximized(),
+                bytes(layout),
+            ),
+            self._model_state() if has_model else self.last.model,
+            {**self.last.pages, **(pages if has_model else {})},
+            Sentence(self._text("sentenceEdit"), self._text("pairEdit") or None),
+        )
+
+    def _model_state(self) -> ModelState | None:
+        source, row = self._workspace.source, self._workspace.selection.row
+        if source is None:
+            return None
+        tree = self._window.findChild(QTreeView, "moduleTree")
+        return ModelState(
+            opened_name(source),
+            source.task.name,
+            "" if row is None else row.key,
+            None if tree is None else open_rows(tree),
+        )
+
+    def _text(self, name: str) -> str:
+        edit = self._window.findChild(QLineEdit, name)
+        return "" if edit is None else edit.text()
+
+    def _on_architecture(self) -> None:
+        """Put back what belongs to the first model; a later one begins anew."""
+        if self._is_model_back:
+            return
+        self._is_model_back = True
+        if layout := self.last.window.layout:
+            self._window.restoreState(QByteArray(layout), LAYOUT_VERSION)
+        self._bring("detailTabs")
+        model, source = self.last.model, self._workspace.source
+        if model is None or source is None or model.name != opened_name(source):
+            return
+        tree = self._window.findChild(QTreeView, "moduleTree")
+        if tree is not None and model.expanded is not None:
+            open_again(tree, model.expanded)
+        self._workspace.selection.select(model.row)
+
+    def _on_views(self) -> None:
+        if not self._are_views_back:
+            self._are_views_back = True
+            self._bring("runViews")
+
+    def _bring(self, name: str) -> None:
+        tabs = self._window.findChild(PageTabs, name)
+        if tabs is not None and name in self.last.pages:
+            tabs.bring(self.last.pages[name])
+
+
+def opens_last() -> bool:
+    """Whether a start without a model's name opens the one that was open last."""
+    return str(QSettings().value(OPENS_LAST, "true")).lower() != "false"
+
+
+def set_opens_last(is_wanted: bool) -> None:
+    """Have the model that was open last opened at the next start, or the page of what there is."""
+    QSettings().setValue(OPENS_LAST, is_wanted)

@@ -1,0 +1,167 @@
+"""What is remembered from one session to the next: plain data, written as one text.
+
+Settings may have been written by another version, by hand, or in part: what is not as it should be
+is left out, and the rest is taken.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from bertviewer.core.activations.activation_run import Sentence
+
+LONGEST = 10_000
+"""Characters of a sentence that is remembered."""
+MOST_SENTENCES = 50
+MOST_ROWS = 2_000
+MOST_PIXELS = 2**20
+MOST_BYTES = 100_000
+"""Of Qt's own description of a layout; it takes a few hundred."""
+
+
+NO_SENTENCE = Sentence("")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """Where the window was.
+
+    Attributes:
+        place: left, top, width and height while it is not maximised.
+        is_maximised: whether it filled its screen.
+        layout: Qt's description of docks and bars.
+    """
+
+    place: tuple[int, int, int, int] | None = None
+    is_maximised: bool = False
+    layout: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """What was looked at in a model.
+
+    Attributes:
+        name: by which it is opened again.
+        task: its head.
+        row: the key of the selected row of the tree.
+        expanded: the keys of the open rows, ``None`` where there were too many.
+    """
+
+    name: str
+    task: str
+    row: str = ""
+    expanded: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """All of it. ``pages`` has the title of the page in sight by the tabs' object name."""
+
+    window: WindowState = WindowState()
+    model: ModelState | None = None
+    pages: Mapping[str, str] = field(default_factory=dict)
+    sentence: Sentence = NO_SENTENCE
+    history: tuple[Sentence, ...] = ()
+
+    def to_text(self) -> str:
+        """Return it as one line."""
+        layout = base64.b64encode(self.window.layout).decode()
+        return json.dumps(
+            {
+                "window": {**asdict(self.window), "layout": layout},
+                "model": None if self.model is None else asdict(self.model),
+                "pages": dict(self.pages),
+                "sentence": _pair(self.sentence),
+                "history": [_pair(sentence) for sentence in self.history[-MOST_SENTENCES:]],
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: object) -> "SessionState":
+        """Read what ``to_text`` gave, as far as it is sound; nothing it holds is an error."""
+        try:
+            data = json.loads(text) if isinstance(text, str) else {}
+        except (ValueError, RecursionError):
+            return cls()
+        if not isinstance(data, dict):
+            return cls()
+        history = data.get("history")
+        found = [_sentence(pair) for pair in (history if isinstance(history, list) else [])]
+        return cls(
+            window=_window(data.get("window")),
+            model=_model(data.get("model")),
+            pages=_pages(data.get("pages")),
+            sentence=_sentence(data.get("sentence")) or NO_SENTENCE,
+            history=tuple(one for one in found if one is not None)[-MOST_SENTENCES:],
+        )
+
+
+def kept(sentence: Sentence) -> bool:
+    """Tell whether a sentence is short enough to be remembered, and can be written."""
+    texts = (sentence.text, sentence.pair or "")
+    return all(len(text) <= LONGEST and _is_text(text) for text in texts)
+
+
+def _pair(sentence: Sentence) -> list[str | None]:
+    plain = sentence if kept(sentence) else replace(sentence, text="", pair=None)
+    return [plain.text, plain.pair]
+
+
+def _sentence(pair: Any) -> Sentence | None:
+    match pair:
+        case [str(text), (str() | None) as second] if kept(Sentence(text, second)):
+            return Sentence(text, second)
+    return None
+
+
+def _window(data: Any) -> WindowState:
+    if not isinstance(data, dict):
+        return WindowState()
+    return WindowState(
+        _place(data.get("place")), data.get("is_maximised") is True, _bytes(data.get("layout"))
+    )
+
+
+def _place(data: Any) -> tuple[int, int, int, int] | None:
+    match data:
+        case [int(left), int(top), int(width), int(height)]:
+            place = left, top, width, height
+            is_sound = width > 0 and height > 0 and all(abs(n) < MOST_PIXELS for n in place)
+            return place if is_sound else None
+    return None
+
+
+def _bytes(text: Any) -> bytes:
+    try:
+        found = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except (binascii.Error, ValueError):
+        return b""
+    return found if len(found) <= MOST_BYTES else b""
+
+
+def _model(data: Any) -> ModelState | None:
+    match data:
+        case {"name": str(name), "task": str(task)} if name and _is_text(name):
+            row, expanded = data.get("row"), data.get("expanded")
+            is_list = isinstance(expanded, list) and len(expanded) <= MOST_ROWS
+            keys = tuple(key for key in expanded if isinstance(key, str)) if is_list else None
+            return ModelState(name, task, row if isinstance(row, str) else "", keys)
+    return None
+
+
+def _pages(data: Any) -> dict[str, str]:
+    pairs = data.items() if isinstance(data, dict) else ()
+    return {name: title for name, title in pairs if isinstance(title, str)}
+
+
+def _is_text(text: str) -> bool:
+    """Whether it is one that Qt and files take: no half of a pair of surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

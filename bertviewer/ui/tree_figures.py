@@ -1,0 +1,138 @@
+"""What a model's costs and its last run say about the rows of its tree. Without Qt."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.activations.letter_values import letter_values
+from bertviewer.core.activations.statistics import figure
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.cost_values import macs
+from bertviewer.core.architecture.count_steps import readable
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.architecture.forward_costs import ModuleCosts
+from bertviewer.core.architecture.module_node import ModuleNode
+from bertviewer.core.expressions.evaluation import FormulaError, evaluate
+
+BATCH = "B"
+
+
+class TreeFigures:
+    """Shapes, multiply-adds and statistics by row; each is worked out when it is asked for."""
+
+    def __init__(
+        self, architecture: Architecture | None = None, run: ActivationRun | None = None
+    ) -> None:
+        self._architecture = architecture
+        self._run = run
+        self._macs: dict[str, int | None] = {}
+        self._written: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def activation(self, row: TreeRow) -> ModuleActivation | None:
+        """Return what the last run measured of a module; of a folded row nothing."""
+        return None if row.is_folded else self._activations.get(row.node.path)
+
+    def output(self, row: TreeRow) -> tuple[str, ...] | None:
+        """Return the sizes of what a module gives for one sentence.
+
+        They are the last run's; without one those of the sentence are letters: ``S``, ``384``.
+        """
+        if (activation := self._activations.get(row.node.path)) is not None:
+            return _of_sentence(activation.output_shape)
+        costs = self._costs.get(row.node.path)
+        return None if costs is None else self._in_letters(costs.output_shape)
+
+    def outputs(self) -> set[tuple[str, ...]]:
+        """Return the sizes of all outputs, each once."""
+        given = {_of_sentence(each.output_shape) for each in self._activations.values()}
+        letters = {costs.output_shape for costs in self._costs.values()}
+        return given | {sizes for each in letters if (sizes := self._in_letters(each))}
+
+    def output_shape(self, row: TreeRow) -> tuple[int, ...] | None:
+        """Return the shape of what a row, or its first member, gave in the last run."""
+        activation = self._activations.get(row.node.path)
+        return None if activation is None else activation.output_shape
+
+    def macs(self, row: TreeRow) -> int | None:
+        """Return a row's multiply-adds, of all members together; for the last run's sentence."""
+        if not row.is_folded:
+            return self._macs_of(row.node)
+        found = [self._macs_of(member.node) for member in row.members]
+        known = [count for count in found if count is not None]
+        return sum(known) if len(known) == len(found) else None
+
+    def statistic(self, row: TreeRow, name: str) -> float | None:
+        """Return a statistic of what a module gave in the last run."""
+        activation = self.activation(row)
+        if activation is None or activation.left_out:
+            return None
+        return figure(activation.statistics, name)
+
+    def is_trained(self, node: ModuleNode) -> bool | None:
+        """Return whether a module's own tensors are a checkpoint's, ``None`` if it has none."""
+        if self._architecture is None or node.path not in self._owners:
+            return None
+        return self._architecture.source.weights == "pretrained" and not self._owners[node.path]
+
+    @cached_property
+    def _activations(self) -> Mapping[str, ModuleActivation]:
+        return {} if self._run is None else {module.path: module for module in self._run.modules}
+
+    @property
+    def _costs(self) -> Mapping[str, ModuleCosts]:
+        costs = None if self._architecture is None else self._architecture.costs
+        return {} if costs is None else costs.modules
+
+    @cached_property
+    def _values(self) -> Mapping[str, int]:
+        """A value for each letter, the sentence's too."""
+        return {} if self._architecture is None else letter_values(self._architecture, self._run)
+
+    @cached_property
+    def _sizes(self) -> Mapping[str, int]:
+        """A value for each letter of the configuration."""
+        if self._architecture is None:
+            return {}
+        return {symbol.letter: symbol.value for symbol in self._architecture.symbols}
+
+    @cached_property
+    def _owners(self) -> Mapping[str, bool]:
+        """The modules with tensors of their own, and whether one of these is random."""
+        if self._architecture is None:
+            return {}
+        random = set(self._architecture.source.random_tensors)
+        owners: dict[str, bool] = {}
+        for tensor in self._architecture.parameters:
+            owners[tensor.owner] = owners.get(tensor.owner, False) or tensor.name in random
+        return owners
+
+    def _in_letters(self, shape: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if shape is None:
+            return None
+        if shape not in self._written:
+            sizes = shape[1:] if shape[:1] == (BATCH,) else shape
+            self._written[shape] = tuple(map(self._size, sizes))
+        return self._written[shape]
+
+    def _size(self, formula: str) -> str:
+        try:
+            return str(evaluate(formula, self._sizes))
+        except FormulaError:  # it hangs on the sentence
+            return readable(formula)
+
+    def _macs_of(self, node: ModuleNode) -> int | None:
+        costs, activation = self._costs.get(node.path), self._activations.get(node.path)
+        if activation is not None and activation.macs is not None:
+            return activation.macs
+        if costs is None or costs.macs is None or self._architecture is None:
+            return None
+        if costs.macs not in self._macs:
+            of_all = self._architecture.costs
+            assert of_all is not None  # these costs are of it
+            self._macs[costs.macs] = macs(of_all, node.path, self._values)
+        return self._macs[costs.macs]
+
+
+def _of_sentence(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Return a shape's sizes without the first one if that counts sentences."""
+    return tuple(map(str, shape[1:] if len(shape) > 1 and shape[0] == 1 else shape))

@@ -1,0 +1,143 @@
+"""Reads what a person types into the tree's filter: words, ``class:Linear``, ``params>1M``.
+
+Without Qt. Any text gives a filter; what is not understood of it is said in one line.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bertviewer.charts.translation import Translate, english
+from bertviewer.core.text.plain_text import printable
+from bertviewer.ui.tree_terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A word that a term may begin with, and an example of the term."""
+
+    name: str
+    read: Callable[[str, str, str], Term | None]
+    example: str
+
+
+def parse_filter(text: str, translate: Translate = english) -> TreeFilter:
+    """Return the filter that a text asks for, an empty one for an empty text."""
+    terms: list[Term] = []
+    unclear = ""
+    for token in _TOKEN.findall(_COMPARISON.sub(r"\1\2", text)):
+        try:
+            terms.append(_term(token, translate))
+        except _NotUnderstoodError as error:
+            unclear = unclear or printable(str(error))
+    return TreeFilter(tuple(terms), unclear)
+
+
+class _NotUnderstoodError(ValueError):
+    """A term means nothing; the text says why."""
+
+
+def _term(token: str, translate: Translate) -> Term:
+    if token.startswith("-") and len(token) > 1:
+        return Not(_term(token[1:], translate))
+    found = _KEYED.fullmatch(token)
+    if found is None:
+        return Words(_bare(token))
+    name, sign, value = found[1].lower(), _SIGNS.get(found[2], found[2]), _bare(found[3])
+    key = _KEYS.get(name)
+    if key is None:
+        keys = ", ".join(each.name for each in KEYS)
+        line = translate("filter", "{0} is not known; these are: {1}")
+        raise _NotUnderstoodError(line.format(found[1], keys))
+    term = key.read(name, sign, value) if value else None
+    if term is None:
+        line = translate("filter", "{0} is not understood; write for example {1}")
+        raise _NotUnderstoodError(line.format(token, key.example))
+    return term
+
+
+def _bare(text: str) -> str:
+    return text.replace('"', "").strip().casefold()
+
+
+def _written(key: str, sign: str, value: str) -> Term | None:
+    return Written(key, value, is_whole=sign == "=") if sign in (":", "=") else None
+
+
+def _sizes(key: str, sign: str, value: str) -> Term | None:
+    sizes = tuple(re.split(r"[x×,\s]+", value.strip("[]() \t")))
+    return Sizes(key, sizes) if sign in (":", "=") and all(sizes) else None
+
+
+def _truth(key: str, sign: str, value: str) -> Term | None:
+    is_so = _TRUTHS.get(value)
+    return None if is_so is None or sign not in (":", "=") else Truth(key, is_so)
+
+
+def _number(key: str, sign: str, value: str) -> Term | None:
+    if sign in (":", "=") and (between := _BETWEEN.fullmatch(value)):
+        ends = [_value(between[1]), _value(between[2])]
+        low, high = ends[0][0] - ends[0][1], ends[1][0] + ends[1][1]
+        return Within(key, low, high)
+    if not _NUMBER.fullmatch(value):
+        return None
+    number, slack = _value(value)
+    match sign:
+        case ">":
+            return Within(key, number, math.inf, is_open=True)
+        case "<":
+            return Within(key, -math.inf, number, is_open=True)
+        case ">=":
+            return Within(key, number, math.inf)
+        case "<=":
+            return Within(key, -math.inf, number)
+    return Within(key, number - slack, number + slack)
+
+
+def _value(text: str) -> tuple[float, float]:
+    """Return a number, and how far off one may be that is rounded to it: 1.77M has two digits."""
+    found = _NUMBER.fullmatch(text)
+    assert found is not None  # whoever asks has looked
+    digits, letter = found[1].replace(",", "").replace("_", "").replace("−", "-"), found[2]
+    factor = _FACTORS[letter]
+    behind = len(digits.partition(".")[2])
+    return float(digits) * factor, 0.5 * factor / 10**behind if letter else 0.0
+
+
+KEYS = (
+    Key("class", _written, "class:Linear"),
+    Key("name", _written, "name=query"),
+    Key("path", _written, "path:encoder.layer"),
+    Key("part", _written, "part:attention"),
+    Key("layer", _number, "layer:3-5"),
+    Key("params", _number, "params>1M"),
+    Key("macs", _number, "macs>1G"),
+    Key("shape", _sizes, "shape:768x3072"),
+    Key("output", _sizes, "output:768"),
+    Key("trained", _truth, "trained:no"),
+    Key("trainable", _truth, "trainable:no"),
+    Key("mean", _number, "mean<0"),
+    Key("std", _number, "std>0.5"),
+    Key("min", _number, "min<-10"),
+    Key("max", _number, "max>10"),
+    Key("rms", _number, "rms>1"),
+    Key("zeros", _number, "zeros>0.5"),
+    Key("nan", _number, "nan>0"),
+    Key("inf", _number, "inf>0"),
+)
+"""All that a term may begin with."""
+
+_KEYS: Mapping[str, Key] = {key.name: key for key in KEYS}
+_TOKEN = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"])+')
+"""Quotes hold words together, up to the text's end where they are not closed."""
+_KEYED = re.compile(r"([A-Za-z]+)(>=|<=|[≥≤<>=:])(.*)", re.DOTALL)
+_COMPARISON = re.compile(
+    rf"(?<!\S)(-?(?:{'|'.join(_KEYS)}))\s*(>=|<=|[≥≤<>])\s*(?=[\d.+−-])", re.IGNORECASE
+)
+_SIGNS = {"≥": ">=", "≤": "<="}
+_DIGITS = r"[+−-]?(?:[0-9][0-9,_]{0,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:e[+-]?[0-9]{1,3})?"
+_NUMBER = re.compile(rf"({_DIGITS})([kmgt]?)")
+_BETWEEN = re.compile(rf"({_DIGITS}[kmgt]?)(?:-|–|\.\.)({_DIGITS}[kmgt]?)")
+_FACTORS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}

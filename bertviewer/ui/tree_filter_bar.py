@@ -1,0 +1,191 @@
+"""The tree's filter: the field, what it finds in numbers, and the way from hit to hit."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QVBoxLayout, QWidget
+
+from bertviewer.core.text.numerals import count_text
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+
+DELAY = 150  # milliseconds
+
+EXAMPLES = (
+    ("query", QT_TRANSLATE_NOOP("filter", "a word of the path or the class")),
+    ("-dropout", QT_TRANSLATE_NOOP("filter", "without that word; - goes before any of these")),
+    ("class:Linear", QT_TRANSLATE_NOOP("filter", "modules of a class")),
+    ("name=query", QT_TRANSLATE_NOOP("filter", "modules of exactly that name")),
+    ("path:encoder.layer", QT_TRANSLATE_NOOP("filter", "what has that in its path")),
+    ("part:attention", QT_TRANSLATE_NOOP("filter", "embeddings, feed-forward, norm, head too")),
+    ("layer:3-5", QT_TRANSLATE_NOOP("filter", "in the layers of these numbers")),
+    ("params>1M", QT_TRANSLATE_NOOP("filter", "by parameters: > >= < <= = and K, M, G")),
+    ("macs>1G", QT_TRANSLATE_NOOP("filter", "by multiply-adds")),
+    ("shape:768x3072", QT_TRANSLATE_NOOP("filter", "sizes in the weight's shape")),
+    ("output:768", QT_TRANSLATE_NOOP("filter", "sizes in the output's shape")),
+    ("trained:no", QT_TRANSLATE_NOOP("filter", "with weights that no checkpoint has")),
+    ("trainable:no", QT_TRANSLATE_NOOP("filter", "with weights that are frozen")),
+    ("std>0.5", QT_TRANSLATE_NOOP("filter", "by the last run: mean, min, max, rms, zeros too")),
+    ("nan>0", QT_TRANSLATE_NOOP("filter", "outputs with NaN in the last run; inf likewise")),
+)
+"""What may be typed, and what it finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterResult:
+    """What a filter found.
+
+    Attributes:
+        hits: how many modules fit, ``None`` where nothing was asked for.
+        modules: how many there are.
+        current: which of the hits is selected.
+        unclear: what was not understood.
+    """
+
+    hits: int | None = None
+    modules: int = 0
+    current: int | None = None
+    unclear: str = ""
+
+
+class TreeFilterBar(QWidget):
+    """What somebody types goes out as ``changed`` when the fingers rest.
+
+    Enter and F3 ask for the next hit, with Shift for the one before (``stepped``); Escape clears
+    the field and gives the keys back (``left``); the arrow down goes on into the tree
+    (``entered``).
+    """
+
+    changed = Signal(str)
+    stepped = Signal(int)
+    left = Signal()
+    entered = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.field = QLineEdit()
+        self.field.setObjectName("treeFilter")
+        self.field.setClearButtonEnabled(True)
+        self.field.setPlaceholderText(self.tr("Filter: words, class:Linear, params>1M"))
+        self.field.setAccessibleName(self.tr("Filter the module tree"))
+        self.field.setToolTip(
+            self.tr(
+                "Words of a path or class, and class:Linear layer:3 params>1M shape:768 (Ctrl+F)"
+            )
+        )
+        self.field.installEventFilter(self)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(DELAY)
+        self._timer.timeout.connect(self._tell)
+        self.field.textChanged.connect(self._timer.start)
+        help_button = flat_button("treeFilterHelp", "?", self.tr("What the filter understands"))
+        help_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        help_button.setMenu(self._make_examples(help_button))
+        line = QHBoxLayout()
+        line.setSpacing(2)
+        line.addWidget(self.field, 1)
+        line.addWidget(help_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        layout.addLayout(line)
+        layout.addWidget(self._make_result())
+
+    def show_result(self, found: FilterResult) -> None:
+        """Say how many modules fit, which hit one is at, and what was not understood."""
+        texts = [self._found_text(found)] if found.hits is not None else []
+        if found.unclear:
+            texts.append(found.unclear)
+        self._result.setVisible(bool(texts))
+        self._count.setText(" · ".join(reversed(texts)))
+        self._count.setToolTip(plain_tip(found.unclear))
+        self._count.setForegroundRole(
+            WARNING if found.unclear else QPalette.ColorRole.PlaceholderText
+        )
+        for button in (self._before, self._next):
+            button.setEnabled(bool(found.hits))
+
+    def _found_text(self, found: FilterResult) -> str:
+        if not found.hits:
+            return self.tr("Nothing fits")
+        if found.current is not None:
+            hit = self.tr("Hit {0} of {1}")
+            return hit.format(f"{found.current + 1:,}", f"{found.hits:,}")
+        modules = count_text(found.modules, self.tr("1 module"), self.tr("{0} modules"))
+        return self.tr("{0} of {1}").format(f"{found.hits:,}", modules)
+
+    def clear(self) -> None:
+        """Empty the field; the tree is told at once."""
+        self.field.clear()
+        self._timer.stop()
+        self._tell()
+
+    def forget(self) -> None:
+        """Empty the field for a tree that is not filtered yet."""
+        self.field.clear()
+        self._timer.stop()
+        self.show_result(FilterResult())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take the keys that are not the field's own; Qt calls it."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            return self._on_key(event)
+        return super().eventFilter(watched, event)
+
+    def _on_key(self, event: QKeyEvent) -> bool:
+        match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                if self._timer.isActive():  # what was typed just now counts
+                    self._timer.stop()
+                    self._tell()
+                is_back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+                self.stepped.emit(-1 if is_back else 1)
+            case Qt.Key.Key_Escape:
+                self.clear()
+                self.left.emit()
+            case Qt.Key.Key_Down:
+                self.entered.emit()
+            case _:
+                return False
+        return True
+
+    def _tell(self) -> None:
+        self.changed.emit(self.field.text().strip())
+
+    def _make_result(self) -> QWidget:
+        self._result = QWidget()
+        self._count = ElidedLabel()
+        self._count.setObjectName("treeFilterCount")
+        self._count.setAccessibleName(self.tr("What the filter finds"))
+        self._before = flat_button("hitBefore", "↑", self.tr("The hit before (Shift+F3)"))
+        self._next = flat_button("hitNext", "↓", self.tr("The next hit (F3)"))
+        self._before.clicked.connect(lambda: self.stepped.emit(-1))
+        self._next.clicked.connect(lambda: self.stepped.emit(1))
+        line = QHBoxLayout(self._result)
+        line.setContentsMargins(4, 0, 0, 0)
+        line.setSpacing(0)
+        line.addWidget(self._count, 1)
+        line.addWidget(self._before)
+        line.addWidget(self._next)
+        self._result.hide()
+        return self._result
+
+    def _make_examples(self, parent: QWidget) -> QMenu:
+        menu = QMenu(parent)
+        menu.setObjectName("treeFilterExamples")
+        for example, meaning in EXAMPLES:
+            menu.addAction(
+                f"{example}\t{translate('filter', meaning)}", partial(self._add, example)
+            )
+        return menu
+
+    def _add(self, example: str) -> None:
+        text = self.field.text().strip()
+        self.field.setText(f"{text} {example}" if text else example)
+        self.field.setFocus(Qt.FocusReason.OtherFocusReason)

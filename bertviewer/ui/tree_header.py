@@ -1,0 +1,101 @@
+"""The header of the module tree: a click orders siblings, its menu chooses columns."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, QPoint, QSettings, Qt
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QMenu, QWidget
+
+from bertviewer.core.activations.statistics import STATISTIC_NAMES
+from bertviewer.ui.module_tree import ModuleTreeModel
+from bertviewer.ui.tree_cells import NUMBERS, OUTPUT_SHAPE, PARAMETERS, SHAPE, STATISTIC, title
+from bertviewer.ui.tree_columns import NAMES, STATISTIC_SETTING, TreeColumns
+from bertviewer.ui.tree_view import ModuleTreeView
+
+FALLING = (*NUMBERS, SHAPE, OUTPUT_SHAPE)
+"""Columns that a first click orders from the largest on."""
+
+
+class TreeHeader(QObject):
+    """Orders the rows below each row: up, down, and with the third click as in the model."""
+
+    def __init__(self, view: ModuleTreeView, model: ModuleTreeModel, columns: TreeColumns) -> None:
+        super().__init__(view)
+        self._model = model
+        self._columns = columns
+        self._header = header = view.header()
+        header.setObjectName("treeHeader")
+        header.setSectionsClickable(True)
+        header.setHighlightSections(False)
+        header.sectionClicked.connect(self._on_click)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(self._show_menu)
+        stored = QSettings().value(STATISTIC_SETTING)
+        if stored in STATISTIC_NAMES:
+            model.set_statistic(str(stored))
+
+    def menu(self, parent: QWidget) -> QMenu:
+        """Return a menu of all columns, those in sight marked."""
+        menu = QMenu(self.tr("Columns"), parent)
+        menu.setObjectName("treeColumns")
+        for column, name in NAMES.items():
+            if column == STATISTIC:
+                continue
+            action = menu.addAction(title(column, ""))
+            action.setObjectName(f"column-{name}")
+            action.setCheckable(True)
+            action.setChecked(column in self._columns.chosen)
+            action.toggled.connect(partial(self._columns.choose, column))
+            if column == PARAMETERS:
+                exact = menu.addAction(self.tr("Parameters in all digits"))
+                exact.setObjectName("column-exact")
+                exact.setCheckable(True)
+                exact.setChecked(self._columns.is_exact)
+                exact.toggled.connect(self._columns.set_exact)
+        menu.addMenu(self._statistics(menu))
+        menu.addSeparator()
+        menu.addAction(self.tr("The usual columns"), self._columns.reset)
+        return menu
+
+    def _statistics(self, parent: QWidget) -> QMenu:
+        menu = QMenu(self.tr("Statistic of the run"), parent)
+        group = QActionGroup(menu)
+        is_shown = STATISTIC in self._columns.chosen
+        none = menu.addAction(self.tr("None"), partial(self._columns.choose, STATISTIC, False))
+        none.setCheckable(True)
+        none.setChecked(not is_shown)
+        group.addAction(none)
+        for name in STATISTIC_NAMES:
+            action = menu.addAction(name, partial(self._show_statistic, name))
+            action.setObjectName(f"column-{name}")
+            action.setCheckable(True)
+            action.setChecked(is_shown and self._model.statistic == name)
+            group.addAction(action)
+        return menu
+
+    def _show_statistic(self, name: str) -> None:
+        QSettings().setValue(STATISTIC_SETTING, name)
+        self._model.set_statistic(name)
+        self._columns.choose(STATISTIC, True)
+
+    def _show_menu(self, place: QPoint) -> None:
+        menu = self.menu(self._header)
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(self._header.mapToGlobal(place))
+
+    def _on_click(self, column: int) -> None:
+        first = column in FALLING
+        order = self._model.order
+        if order is None or order[0] != column:
+            self._order(column, first)
+        elif order[1] == first:
+            self._order(column, not first)
+        else:
+            self._model.set_order(None)
+            self._header.setSortIndicatorShown(False)
+
+    def _order(self, column: int, is_falling: bool) -> None:
+        self._model.set_order(column, is_falling)
+        order = Qt.SortOrder.DescendingOrder if is_falling else Qt.SortOrder.AscendingOrder
+        self._header.setSortIndicator(column, order)
+        self._header.setSortIndicatorShown(True)

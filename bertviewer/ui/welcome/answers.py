@@ -1,0 +1,105 @@
+"""Finds the answers of the questions, each in a run: in the worker's thread, and never beforehand.
+
+What they need is imported inside them: nothing of it has to be there for the window to come.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bertviewer.charts.place import Place
+from bertviewer.core.errors import UserError
+from bertviewer.ui.translation import translate
+from bertviewer.ui.welcome.answer import Answer
+
+if TYPE_CHECKING:
+    from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.progress import Progress
+    from bertviewer.ui.watched_run import WatchedRun
+
+
+def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -> Answer:
+    """Find the head that gives most of its attention to the token before each."""
+    from bertviewer.core.analysis.attention_layers import attention_layers
+    from bertviewer.core.analysis.head_figures import head_figures, ranked
+    from bertviewer.core.closer_look.attention import attention_of
+
+    run = watched.run
+    figures = {}
+    for layer in attention_layers(model.architecture, run):
+        maps = attention_of(model, run, watched.capture, layer.path, progress, call=layer.call)
+        figures[layer] = head_figures(maps, run)
+    best, *others = ranked(figures, "previous")
+    text = translate(
+        "questions",
+        "Head {0} of {1}: on average a token gives {2} of its attention to the one before it. "
+        "The next best of the {3} heads is head {4} of {5} with {6}.",
+    )
+    second = others[0]
+    return Answer(
+        Place(path=best.layer.path, head=best.head),
+        text.format(
+            best.head,
+            best.layer.name,
+            f"{best.value:.1%}",
+            len(others) + 1,
+            second.head,
+            second.layer.name,
+            f"{second.value:.1%}",
+        ),
+    )
+
+
+def two_senses(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> Answer:
+    """Find the hidden state in which the longest word that both sentences have differs most."""
+    from bertviewer.charts.naming import state_names
+    from bertviewer.core.analysis.similarity import same_words, word_path
+
+    run = watched.run
+    pair = max(same_words(run), key=lambda one: len(one.text))
+    path = [(value, state) for state, value in enumerate(word_path(run, pair)) if value is not None]
+    names = state_names(len(run.hidden_states), translate)
+    least, state = min(path)
+    token = pair.first.tokens[0]
+    text = translate(
+        "questions",
+        "The two vectors of “{0}” are most unlike after {1}: cosine {2}, from {3} in the "
+        "embeddings, and {4} at the end.",
+    )
+    shown = f"{least:.3f}", f"{path[0][0]:.3f}", f"{path[-1][0]:.3f}"
+    return Answer(
+        Place(path=run.state_path(state, token), token=token),
+        text.format(pair.text, names[state], *shown),
+    )
+
+
+def outlier(_model: LoadedModel, watched: WatchedRun, _progress: Progress) -> Answer:
+    """Find the feature that is farthest from the rest in most hidden states."""
+    from bertviewer.charts.naming import state_names, token_name
+    from bertviewer.core.analysis.outliers import outlier_features
+
+    run = watched.run
+    found = outlier_features(run)
+    if not found:
+        raise UserError("no feature of this run is an outlier")
+    feature = found[0]
+    where = feature.largest
+    states = len(run.hidden_states)
+    text = translate(
+        "questions",
+        "Feature {0}: {1} standard deviations from the mean after {2}, at {3}. "
+        "It is an outlier of {4} of the {5} hidden states.",
+    )
+    return Answer(
+        Place(
+            path=run.state_path(where.state, where.token), token=where.token, feature=feature.index
+        ),
+        text.format(
+            feature.index,
+            f"{abs(where.deviation):.1f}",
+            state_names(states, translate)[where.state],
+            token_name(run, where.token),
+            len(feature.states),
+            states,
+        ),
+    )

@@ -1,0 +1,157 @@
+"""What there is to open: questions, what was opened last, a place to drop, and presets."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bertviewer.charts.theme import GRID, LARGE, NORMAL, TITLE
+from bertviewer.core.errors import UserError
+from bertviewer.core.source.demo import demo_folder
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.welcome.asking import Asking
+from bertviewer.ui.welcome.card import CardGrid
+from bertviewer.ui.welcome.drop_place import DropPlace
+from bertviewer.ui.welcome.legend import Legend
+from bertviewer.ui.welcome.model_card import model_cards
+from bertviewer.ui.welcome.opens import Opens
+from bertviewer.ui.welcome.question_cards import question_cards
+from bertviewer.ui.welcome.recent_list import RecentList
+
+WIDEST = 1280
+QUESTION_WIDTH, MODEL_WIDTH = 280, 168
+ICON = 40
+
+
+class Choices(QScrollArea):
+    """Everything on one page, which is scrolled where it has no room."""
+
+    def __init__(
+        self, opening: Opens, asking: Asking, icon: QIcon, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("welcomeChoices")
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        lacking = _why_no_demo()
+        self._note = plain_label("")
+        self._note.setObjectName("welcomeNote")
+        self._note.setForegroundRole(WARNING)
+        self._note.hide()
+        self._recent = RecentList(opening)
+        self._recent.setObjectName("welcomeRecent")
+        self._drop = DropPlace(opening)
+        opening.dragged.connect(self._drop.set_over)
+
+        page = QWidget()
+        page.setMaximumWidth(WIDEST)
+        lines = QVBoxLayout(page)
+        lines.setContentsMargins(6 * GRID, 6 * GRID, 6 * GRID, 6 * GRID)
+        lines.setSpacing(2 * GRID)
+        lines.addLayout(_title(icon, self))
+        lines.addWidget(self._note)
+        lines.addWidget(_heading(self.tr("Ask the demo")))
+        if lacking:
+            lines.addWidget(_wrapped(lacking))
+        lines.addWidget(CardGrid(question_cards(asking, lacking), QUESTION_WIDTH))
+        lines.addLayout(self._columns())
+        lines.addLayout(
+            _heading_line(_heading(self.tr("Models that come with the program")), Legend())
+        )
+        cards = model_cards(opening.open_named, not lacking)
+        lines.addWidget(CardGrid(cards, MODEL_WIDTH))
+        lines.addStretch(1)
+        room = QWidget()
+        middle = QHBoxLayout(room)
+        middle.setContentsMargins(0, 0, 0, 0)
+        middle.addStretch(1)
+        middle.addWidget(page, 1000)
+        middle.addStretch(1)
+        self.setWidget(room)
+
+    def show_recent(self) -> None:
+        """Show what is remembered now."""
+        self._recent.show_names()
+
+    def say(self, text: str) -> None:
+        """Say something above all else; nothing for an empty text."""
+        self._note.setText(text)
+        self._note.setVisible(bool(text))
+
+    def _columns(self) -> QHBoxLayout:
+        columns = QHBoxLayout()
+        columns.setSpacing(4 * GRID)
+        recent = _under(self.tr("Opened last"), self._recent)
+        self._recent.emptied.connect(recent.hide)
+        columns.addWidget(recent, 3)
+        columns.addWidget(_under(self.tr("Open a model"), self._drop), 2)
+        return columns
+
+
+def _under(title: str, widget: QWidget) -> QWidget:
+    made = QWidget()
+    lines = QVBoxLayout(made)
+    lines.setContentsMargins(0, 0, 0, 0)
+    lines.setSpacing(2 * GRID)
+    lines.addWidget(_heading(title))
+    lines.addWidget(widget, 1)
+    return made
+
+
+def _heading(text: str) -> QLabel:
+    label = muted(plain_label(text))
+    label.setFont(weighted(sized(label.font(), NORMAL)))
+    label.setContentsMargins(0, 3 * GRID, 0, 0)
+    return label
+
+
+def _heading_line(heading: QLabel, beside: QWidget) -> QHBoxLayout:
+    line = QHBoxLayout()
+    line.addWidget(heading, 1)
+    line.addWidget(beside, 0, Qt.AlignmentFlag.AlignBottom)
+    return line
+
+
+def _wrapped(text: str) -> QLabel:
+    """Return a quieter text that wraps."""
+    label = muted(plain_label(text))
+    label.setWordWrap(True)
+    return label
+
+
+def _title(icon: QIcon, widget: QWidget) -> QHBoxLayout:
+    picture = QLabel()
+    picture.setPixmap(icon.pixmap(ICON, ICON))
+    name = QLabel(widget.tr("bertviewer"))
+    name.setFont(weighted(sized(name.font(), TITLE)))
+    says = muted(
+        QLabel(widget.tr("Open a BERT-family transformer and understand every number in it."))
+    )
+    says.setFont(sized(says.font(), LARGE))
+    words = QVBoxLayout()
+    words.setSpacing(0)
+    words.addWidget(name)
+    words.addWidget(says)
+    line = QHBoxLayout()
+    line.setSpacing(3 * GRID)
+    line.addWidget(picture)
+    line.addLayout(words, 1)
+    return line
+
+
+def _why_no_demo() -> str:
+    """Return why the demo cannot be opened, empty if it can."""
+    try:
+        demo_folder()
+    except UserError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,82 @@
+"""Where a folder or a file is dropped, with a button for each way to choose one."""
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from bertviewer.charts.theme import GRID, ROUND
+from bertviewer.ui.labels import muted, plain_label
+from bertviewer.ui.look.shown_theme import shown_theme
+from bertviewer.ui.welcome.opens import Opens
+
+
+class DropPlace(QWidget):
+    """A dashed frame; the whole window takes what is dropped, wherever that is."""
+
+    def __init__(self, opening: Opens, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("dropPlace")
+        self._is_over = False
+        text = plain_label(self.tr("Drop a model’s folder or file here"))
+        text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        hint = muted(
+            plain_label(self.tr("config.json · .safetensors · .bin — nothing of it is run"))
+        )
+        hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(2 * GRID)
+        buttons.addStretch(1)
+        for name, title, tip, choose in (
+            (
+                "chooseFolder",
+                self.tr("Open folder…"),
+                self.tr("Open a model’s folder (Ctrl+O)"),
+                opening.choose_folder,
+            ),
+            (
+                "chooseFile",
+                self.tr("Open file…"),
+                self.tr("Open a configuration or weights (Ctrl+Alt+O)"),
+                opening.choose_file,
+            ),
+            (
+                "chooseHub",
+                self.tr("From the hub…"),
+                self.tr("Open a model of the Hugging Face hub (Ctrl+Shift+O)"),
+                opening.choose_hub,
+            ),
+        ):
+            button = QPushButton(title)
+            button.setObjectName(name)
+            button.setToolTip(tip)
+            button.setAccessibleDescription(tip)
+            button.clicked.connect(lambda _=False, choose=choose: choose())
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(4 * GRID, 4 * GRID, 4 * GRID, 4 * GRID)
+        layout.setSpacing(2 * GRID)
+        layout.addStretch(1)
+        layout.addWidget(text)
+        layout.addWidget(hint)
+        layout.addSpacing(GRID)
+        layout.addLayout(buttons)
+        layout.addStretch(1)
+
+    def set_over(self, is_over: bool) -> None:
+        """Show whether something is being dragged over the window."""
+        self._is_over = is_over
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the frame; Qt calls it."""
+        del event
+        theme = shown_theme(self.palette())
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        pen = QPen(QColor(theme.accent if self._is_over else theme.faint), 1.25)
+        pen.setDashPattern([4, 3])
+        painter.setPen(pen)
+        painter.setBrush(QColor(theme.selection if self._is_over else theme.background))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), ROUND, ROUND)
+        painter.end()

@@ -1,0 +1,66 @@
+"""What is going on while a model is opened: which one, how far it is, and a way to stop it."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+
+from bertviewer.charts.theme import GRID, TITLE
+from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.background.scheduler import Scheduler
+from bertviewer.ui.busy_bar import BusyBar
+from bertviewer.ui.elided_label import ElidedLabel
+
+WIDTH = 320
+
+
+class LoadingPage(QWidget):
+    """The model's name, a bar that moves, what is done just now, and Cancel."""
+
+    def __init__(self, scheduler: Scheduler, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._scheduler = scheduler
+        self._title = ElidedLabel()
+        self._title.setObjectName("loadingTitle")
+        self._title.setFont(weighted(sized(self._title.font(), TITLE)))
+        self._title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._text = QLabel()
+        self._text.setObjectName("loadingLabel")
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._bar = BusyBar()
+        self._bar.setObjectName("loadingBar")
+        self._bar.setAccessibleName(self.tr("How far the model is opened"))
+        self._bar.setFixedSize(WIDTH, GRID)
+        self._cancel = QPushButton(self.tr("Cancel"))
+        self._cancel.setObjectName("loadingCancel")
+        self._cancel.setToolTip(self.tr("Stop opening it (Ctrl+.)"))
+        self._cancel.clicked.connect(scheduler.cancel)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(3 * GRID)
+        layout.addStretch(2)
+        layout.addWidget(self._title)
+        layout.addWidget(self._bar, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._text)
+        layout.addWidget(self._cancel, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addStretch(3)
+        scheduler.activity_changed.connect(self._on_activity)
+        scheduler.progressed.connect(self._on_progress)
+        self.set_name("")
+        self._on_activity()
+
+    def set_name(self, name: str) -> None:
+        """Say which model it is."""
+        text = self.tr("Opening {0}").format(name) if name else self.tr("Opening a model")
+        self._title.setText(text)
+
+    def _on_activity(self) -> None:
+        self._bar.setRange(0, 0)
+        self._text.setText(self.tr("Loading …"))
+        self._cancel.setEnabled(bool(self._scheduler.activity))
+
+    def _on_progress(self, done: int, total: int, label: str) -> None:
+        if self._scheduler.activity:
+            self._bar.setRange(0, total)
+            self._bar.setValue(done)
+            self._text.setText(f"{label} …")

@@ -1,0 +1,72 @@
+"""Questions that the demo answers by itself: what each runs, where it looks, and what finds out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.progress import Progress
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
+from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.welcome import answers
+from bertviewer.ui.welcome.answer import Answer
+
+if TYPE_CHECKING:
+    from bertviewer.core.loading.loaded_model import LoadedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and what it takes to answer it.
+
+    Attributes:
+        name: its object name.
+        title: the question.
+        hint: what is looked at to answer it.
+        model: what is opened.
+        sentence: what is run.
+        view: the title of the view that shows it.
+        presses: the object names of buttons in the view that show what is meant.
+        find: finds the answer in the run, in the worker's thread.
+    """
+
+    name: str
+    title: str
+    hint: str
+    model: str
+    sentence: Sentence
+    view: str
+    find: "Callable[[LoadedModel, WatchedRun, Progress], Answer]"
+    presses: tuple[str, ...] = ()
+
+
+QUESTIONS = (
+    Question(
+        "questionPreviousWord",
+        QT_TRANSLATE_NOOP("questions", "Which head finds the previous word?"),
+        QT_TRANSLATE_NOOP("questions", "All heads of all layers, by how much they look one back"),
+        "demo",
+        Sentence("The bank by the river was closed, so she walked to the other bank."),
+        "Attention",
+        answers.previous_head,
+    ),
+    Question(
+        "questionTwoSenses",
+        QT_TRANSLATE_NOOP("questions", "Where do two senses of “bank” part?"),
+        QT_TRANSLATE_NOOP("questions", "The same word in two sentences, layer by layer"),
+        "demo",
+        Sentence("She sat on the bank of the river.", "He took the money to the bank."),
+        "Similarity",
+        answers.two_senses,
+        ("sameWord",),
+    ),
+    Question(
+        "questionOutlier",
+        QT_TRANSLATE_NOOP("questions", "Which feature is larger than all others?"),
+        QT_TRANSLATE_NOOP("questions", "One of 384 numbers that stands out in every layer"),
+        "demo",
+        Sentence("The cat sat on the mat and looked at the old dog by the door."),
+        "Layers",
+        answers.outlier,
+    ),
+)

@@ -1,0 +1,79 @@
+"""Every module has the hue of the part that it belongs to."""
+
+import pytest
+
+from bertviewer.charts.parts import part_of, parts_of
+from bertviewer.charts.theme import Part
+from tests.core.opened import plain
+
+
+@pytest.mark.parametrize(
+    ("model", "parts"),
+    [
+        (
+            "bert-base-uncased",
+            {
+                "": "plain",
+                "embeddings": "embeddings",
+                "embeddings.word_embeddings": "embeddings",
+                "embeddings.LayerNorm": "norm",
+                "encoder": "plain",
+                "encoder.layer.3": "plain",
+                "encoder.layer.3.attention": "attention",
+                "encoder.layer.3.attention.self.query": "attention",
+                "encoder.layer.3.attention.output.dense": "attention",
+                "encoder.layer.3.attention.output.LayerNorm": "norm",
+                "encoder.layer.3.intermediate.dense": "feed-forward",
+                "encoder.layer.3.output.dense": "feed-forward",
+                "pooler.dense": "head",
+            },
+        ),
+        (
+            "gpt2",
+            {
+                "wte": "embeddings",
+                "h.0": "plain",
+                "h.0.ln_1": "norm",
+                "h.0.attn.c_proj": "attention",
+                "h.0.mlp.c_proj": "feed-forward",
+                "ln_f": "norm",
+            },
+        ),
+        (
+            "transformer-base",
+            {
+                "transformer.encoder.layers.0.self_attn": "attention",
+                "transformer.encoder.layers.0.linear1": "feed-forward",
+                "transformer.decoder.layers.5.linear2": "feed-forward",
+            },
+        ),
+    ],
+)
+def test_modules_are_of_the_part_that_they_are_in(model: str, parts: dict[str, Part]) -> None:
+    found = parts_of(plain(model).modules)
+    assert {path: found[path] for path in parts} == parts
+
+
+@pytest.mark.parametrize(
+    ("name", "class_name", "above", "around", "part"),
+    [
+        # Nobody describes these classes.
+        ("self_attn", "NewAttention", "NewDecoderLayer", "plain", "attention"),
+        ("post_attention_layernorm", "NewRMSNorm", "NewDecoderLayer", "plain", "norm"),
+        ("block_sparse_moe", "NewBlock", "NewDecoderLayer", "plain", "feed-forward"),
+        ("layers", "Qwen2MoeDecoderLayer", "ModuleList", "plain", "plain"),
+        ("rotary_emb", "NewRotaryEmbedding", "NewModel", "plain", "attention"),
+        ("wte", "Embedding", "NewModel", "plain", "embeddings"),
+        ("score", "Linear", "NewForSequenceClassification", "plain", "head"),
+        ("model", "NewModel", "NewForSequenceClassification", "plain", "plain"),
+        # Where a module stands tells more than what it is called.
+        ("relative_attention_bias", "Embedding", "T5Attention", "attention", "attention"),
+        ("embedding_norm", "LayerNorm", "NewMLP", "feed-forward", "norm"),
+        ("intermediate", "Linear", "NewAttention", "attention", "attention"),
+        ("", "NewAttentionModel", "", "plain", "plain"),
+    ],
+)
+def test_what_no_family_describes_is_told_by_names(
+    name: str, class_name: str, above: str, around: Part, part: Part
+) -> None:
+    assert part_of(name, class_name, above, around) == part

@@ -1,0 +1,112 @@
+"""The panes around the middle: closed, torn off, enlarged, and arranged for any size of window."""
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication, QDockWidget, QTabWidget, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import find
+
+
+def dock(window: MainWindow, name: str) -> QDockWidget:
+    return find(window, QDockWidget, f"{name}Pane")
+
+
+def choose(window: MainWindow, action: str) -> None:
+    find(window, QAction, action).trigger()
+    QApplication.processEvents()
+
+
+def resize(window: MainWindow, width: int, height: int) -> None:
+    window.resize(width, height)
+    QApplication.processEvents()
+
+
+def in_window(widget: QWidget, window: MainWindow) -> QRect:
+    return QRect(widget.mapTo(window, QPoint(0, 0)), widget.size())
+
+
+def test_there_are_no_panes_before_there_is_a_model(window: MainWindow) -> None:
+    assert not any(pane.isVisible() for pane in window.findChildren(QDockWidget))
+
+
+def test_a_pane_is_closed_and_opened_again(demo_window: MainWindow) -> None:
+    structure = dock(demo_window, "structure")
+    assert structure.isVisible()
+    choose(demo_window, "toggleStructure")
+    assert not structure.isVisible()
+    choose(demo_window, "toggleStructure")
+    assert structure.isVisible()
+    find(structure, QToolButton, "structureClose").click()
+    assert not structure.isVisible()
+
+
+def test_a_pane_is_torn_off_and_put_back(demo_window: MainWindow) -> None:
+    module = dock(demo_window, "module")
+    choose(demo_window, "tearOffModule")
+    assert module.isFloating()
+    choose(demo_window, "tearOffModule")
+    assert not module.isFloating()
+    assert module.isVisible()
+
+
+@pytest.mark.parametrize("action", ["enlargeViews", "maximiseMiddle"])
+def test_one_has_all_the_room_until_all_are_there_again(
+    demo_window: MainWindow, action: str
+) -> None:
+    find(demo_window, QAction, action).setEnabled(True)  # the first needs a run
+    tabs = find(demo_window, QTabWidget, "detailTabs")
+    panes = [dock(demo_window, name) for name in ("structure", "module", "run")]
+    before = [widget.isVisible() for widget in (tabs, *panes)]
+    choose(demo_window, action)
+    shown = [widget for widget in (tabs, *panes) if widget.isVisible()]
+    assert shown == [panes[2] if action == "enlargeViews" else tabs]
+    assert shown[0].width() == demo_window.width()
+    choose(demo_window, action)
+    assert [widget.isVisible() for widget in (tabs, *panes)] == before
+
+
+def test_the_modules_pane_is_a_drawer_in_a_narrow_window(demo_window: MainWindow) -> None:
+    module = dock(demo_window, "module")
+    resize(demo_window, 1024, 700)
+    assert not module.isVisible()
+    resize(demo_window, 1366, 768)
+    assert module.isVisible()
+    # What a person chose stays.
+    choose(demo_window, "toggleModule")
+    resize(demo_window, 1024, 700)
+    choose(demo_window, "toggleModule")
+    assert module.isVisible()
+    resize(demo_window, 1366, 768)
+    resize(demo_window, 1024, 700)
+    assert module.isVisible()
+
+
+def test_a_run_stands_beside_the_middle_in_a_wide_window(demo_window: MainWindow) -> None:
+    resize(demo_window, 2200, 1200)
+    right = Qt.DockWidgetArea.RightDockWidgetArea
+    assert demo_window.dockWidgetArea(dock(demo_window, "run")) == right
+    resize(demo_window, 1366, 768)
+    bottom = Qt.DockWidgetArea.BottomDockWidgetArea
+    assert demo_window.dockWidgetArea(dock(demo_window, "run")) == bottom
+
+
+def test_panes_that_were_moved_are_put_back(demo_window: MainWindow) -> None:
+    choose(demo_window, "tearOffStructure")
+    choose(demo_window, "toggleModule")
+    choose(demo_window, "resetPanes")
+    panes = [dock(demo_window, name) for name in ("structure", "module", "run")]
+    assert all(pane.isVisible() and not pane.isFloating() for pane in panes)
+
+
+@pytest.mark.parametrize("size", [(1024, 700), (1280, 720), (1366, 768), (2560, 1440)])
+def test_the_sentence_and_its_button_are_always_in_sight(
+    demo_window: MainWindow, size: tuple[int, int], qtbot: QtBot
+) -> None:
+    resize(demo_window, *size)
+    for name in ("sentenceEdit", "runButton"):
+        widget = find(demo_window, QWidget, name)
+        qtbot.waitUntil(widget.isVisible)
+        assert demo_window.rect().contains(in_window(widget, demo_window)), (name, size)

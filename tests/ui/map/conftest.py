@@ -1,0 +1,48 @@
+"""The map alone, over a workspace with a small model."""
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import fold
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.look.appearance import apply_appearance
+from bertviewer.ui.map import motion
+from bertviewer.ui.map.tab import MapTab
+from bertviewer.ui.workspace import Workspace
+
+ShowMap = Callable[[Architecture], MapTab]
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing move: what is opened is there at once."""
+    monkeypatch.setattr(motion, "has_motion", lambda: False)
+
+
+@pytest.fixture
+def workspace(worker: Worker, qapp: QApplication) -> Workspace:
+    """Return a workspace without a model."""
+    apply_appearance(qapp, "light")
+    return Workspace(worker)
+
+
+@pytest.fixture
+def show_map(workspace: Workspace, qtbot: QtBot) -> ShowMap:
+    """Return what shows a model's map."""
+    tab = MapTab(workspace)
+    qtbot.addWidget(tab)
+    tab.resize(820, 620)
+
+    def show(architecture: Architecture) -> MapTab:
+        workspace.architecture = architecture
+        workspace.selection.set_tree(fold(architecture))
+        workspace.selection.row_changed.connect(tab.refresh)
+        tab.show()
+        tab.refresh()
+        return tab
+
+    return show

@@ -1,0 +1,100 @@
+"""The strip of a model's blocks."""
+
+from PySide6.QtCore import QPoint, Qt
+from pytestqt.qtbot import QtBot
+
+from bertviewer.charts.map.blocks import Block
+from bertviewer.charts.map.part import Part
+from bertviewer.ui.map.strip import ModelStrip
+from bertviewer.ui.map.strip_layout import seats_of
+from bertviewer.ui.workspace import Workspace
+from tests.core.walk.walked import flowing, small
+from tests.ui.map.conftest import ShowMap
+from tests.ui.map.map_hands import canvas_of, strip_of
+
+
+def place(strip: ModelStrip, name: str) -> QPoint:
+    rect = next(seat.rect for seat in strip.seats() if seat.block.name == name)
+    return QPoint(round(rect.x + rect.width / 2), round(rect.y + rect.height / 2))
+
+
+def test_a_click_on_a_block_opens_and_selects_it(
+    show_map: ShowMap, workspace: Workspace, qtbot: QtBot
+) -> None:
+    tab = show_map(small("bert"))
+    strip = strip_of(tab)
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 1"))
+    assert canvas_of(tab).part == Part("encoder.layer.1")
+    assert workspace.selection.place.path == "encoder.layer.1"
+    assert strip.current is not None
+    assert strip.current.name == "layer 1"
+
+
+def test_what_is_opened_otherwise_is_marked(show_map: ShowMap, workspace: Workspace) -> None:
+    tab = show_map(small("bert"))
+    strip = strip_of(tab)
+    assert strip.accessibleDescription() == ""
+    workspace.selection.select("encoder.layer.1.attention.self.query")
+    assert strip.current is not None
+    assert strip.current.name == "layer 1"
+    assert "layer 1" in strip.accessibleDescription()
+
+
+def test_keys_go_from_block_to_block_and_across(show_map: ShowMap, qtbot: QtBot) -> None:
+    tab = show_map(small("t5"))
+    strip = strip_of(tab)
+    for _ in range(2):
+        qtbot.keyClick(strip, Qt.Key.Key_Right)
+    assert canvas_of(tab).part == Part("encoder.block.0")
+    qtbot.keyClick(strip, Qt.Key.Key_Down)
+    assert canvas_of(tab).part.path.startswith("decoder.")
+    qtbot.keyClick(strip, Qt.Key.Key_End)
+    assert canvas_of(tab).part == Part("decoder.final_layer_norm")
+    qtbot.keyClick(strip, Qt.Key.Key_Home)
+    assert canvas_of(tab).part == Part("encoder.embed_tokens")
+
+
+def test_each_block_has_its_share_of_the_parameters(show_map: ShowMap) -> None:
+    strip = strip_of(show_map(small("bert")))
+    figures = [strip.tints[block].figure for block in strip.blocks]
+    assert all(figure.endswith(" %") for figure in figures)
+    shares = [float(figure.removesuffix(" %")) for figure in figures]
+    assert 98 < sum(shares) < 102
+
+
+def test_many_layers_are_a_deck_through_which_one_goes(show_map: ShowMap, qtbot: QtBot) -> None:
+    tab = show_map(flowing("bert-large-uncased"))
+    strip = strip_of(tab)
+    cards = [seat for seat in strip.seats() if seat.is_card]
+    assert len(cards) == 24
+    rights = [seat.rect.right for seat in strip.seats()]
+    assert rights == sorted(rights)
+    assert rights[-1] <= strip.width()
+    qtbot.mousePress(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 5"))
+    assert canvas_of(tab).part == Part("encoder.layer.5")
+    qtbot.mouseMove(strip, place(strip, "layer 9"))
+    assert canvas_of(tab).part == Part("encoder.layer.9")
+    opened = next(seat for seat in strip.seats() if seat.block == strip.current)
+    assert not opened.is_card
+    qtbot.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=place(strip, "layer 9"))
+    qtbot.mouseMove(strip, place(strip, "layer 12"))
+    assert canvas_of(tab).part == Part("encoder.layer.9")
+
+
+def test_blocks_never_stand_beside_the_row() -> None:
+    from bertviewer.charts.flow.drawing import Rect
+
+    ends = [Block(f"{name} of a very long name indeed", Part(name), "plain", name) for name in "ab"]
+    for count in (1, 6, 12, 13, 24, 100, 1000):
+        layers = [
+            Block(f"layer {number}", Part(f"layer.{number}"), "plain", "n", True)
+            for number in range(count)
+        ]
+        for width in (240.0, 420.0, 760.0, 1400.0):
+            blocks = (ends[0], *layers, ends[1])
+            seats = seats_of(
+                blocks, Rect(0, 0, width, 40), lambda text: 7.0 * len(text), layers[:1]
+            )
+            assert [seat.block for seat in seats] == list(blocks)
+            if count <= 100:
+                assert seats[-1].rect.right <= width + 0.5, (count, width)

@@ -1,0 +1,91 @@
+"""Many texts, and those that fit: what a plain look at each of them would find."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bertviewer.ui.palette.haystack import LONGEST, MOST, Haystack, Hit
+from bertviewer.ui.palette.matching import match, words_of
+
+
+def found(haystack: Haystack, query: str) -> list[Hit]:
+    hits: list[Hit] = []
+    exhaust(haystack.find(words_of(query), hits))
+    return sorted(hits, key=lambda hit: hit.rank)
+
+
+def exhaust(pieces: Iterator[None]) -> int:
+    return sum(1 for _ in pieces)
+
+
+def layers(count: int) -> list[str]:
+    parts = ("attention.self.query", "attention.self.key", "output.dense", "output.LayerNorm")
+    return [f"encoder.layer.{n}.{part}.weight" for n in range(count) for part in parts]
+
+
+TEXTS = st.lists(st.text("aBc1.2_", max_size=8), max_size=20)
+QUERIES = st.text("abc12 .", min_size=1, max_size=5).filter(str.strip)
+
+
+@given(TEXTS, QUERIES)
+def test_it_finds_what_fits(texts: list[str], query: str) -> None:
+    hits = found(Haystack(texts), query)
+    fits = {n: match(words_of(query), text) for n, text in enumerate(texts)}
+    expected = {n: each for n, each in fits.items() if each is not None}
+    digits = [word for word in words_of(query) if any(letter.isdigit() for letter in word)]
+    small = [text.lower() for text in texts]
+    whole = {n for n in expected if all(word in small[n] for word in digits)}
+    # Words with a number in them are taken as they are where anything has them so.
+    assert {hit.number for hit in hits} <= (whole or set(expected))
+    assert bool(hits) == bool(expected)
+    if not digits:
+        assert {hit.number for hit in hits} == set(expected)
+    assert all(hit.match == expected[hit.number] and hit.text == texts[hit.number] for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("query", "encoder.layer.0.attention.self.query.weight"),
+        ("layer 37 norm", "encoder.layer.37.output.LayerNorm.weight"),
+        ("key 999", "encoder.layer.999.attention.self.key.weight"),
+        ("7 dense", "encoder.layer.7.output.dense.weight"),
+        ("el12n", "encoder.layer.12.output.LayerNorm.weight"),
+    ],
+)
+def test_the_best_one_is_found_among_thousands(query: str, first: str) -> None:
+    hits = found(Haystack(layers(1000)), query)
+    assert hits[0].text == first
+    assert len(hits) <= MOST
+
+
+def test_a_layer_is_not_another_one_with_its_number_in_it() -> None:
+    haystack = Haystack(["layer.3  384", "layer.13  384", "layer.30  384", "layer.1  384"])
+    assert [hit.number for hit in found(haystack, "layer 3")] == [0]
+    assert [hit.number for hit in found(haystack, "layer 38")] == [0, 3, 1, 2]
+
+
+def test_without_words_the_first_ones_are_offered() -> None:
+    hits: list[Hit] = []
+    exhaust(Haystack(layers(1000)).find((), hits))
+    assert [hit.number for hit in hits] == list(range(MOST))
+
+
+def test_work_is_done_in_pieces() -> None:
+    haystack = Haystack(layers(10_000))
+    assert exhaust(haystack.prepare()) > 5
+    assert exhaust(haystack.prepare()) == 0
+    assert exhaust(haystack.find(words_of("layer 3"), [])) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a\0b\nc", r"a\x00b\nc"), ("x" * 10_000, "x" * (LONGEST - 1) + "…"), ("<b>שלום</b>", None)],
+)
+def test_names_of_strangers(text: str, shown: str | None) -> None:
+    haystack = Haystack([text])
+    (hit,) = found(haystack, "")
+    assert hit.text == (text if shown is None else shown)
+    assert found(haystack, text[0])

@@ -1,0 +1,112 @@
+"""What is shown says what it is of, and when that is no longer what is typed or chosen."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QToolButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.run.device import Device
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.run.shown_line import ShownLine
+from bertviewer.ui.watched_run import WatchedRun
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, last_run
+from tests.ui.run.layers_window import TEXT
+
+Settle = Callable[[], None]
+
+
+def said(window: MainWindow) -> tuple[str, str]:
+    """Return what is said of a change, "" if nothing is, and what the results are of."""
+    line = find(window, ShownLine)
+    stale = find(line, QLabel, "staleResults")
+    button = find(line, QToolButton, "runAgainButton")
+    assert stale.isVisible() == button.isVisible() == bool(stale.text())
+    return stale.text(), find(line, QLabel, "shownSentence").text()
+
+
+def test_it_names_sentence_model_and_weights(ran: MainWindow) -> None:
+    assert said(ran) == ("", f"“{TEXT}” · demo · trained weights")
+
+
+def test_another_text_makes_it_stale_until_it_is_typed_again(ran: MainWindow) -> None:
+    edit = find(ran, QLineEdit, "sentenceEdit")
+    edit.setText(f"{TEXT}!")
+    stale, shown = said(ran)
+    assert stale == "These results are of another sentence:"
+    assert shown.startswith(f"“{TEXT}”")
+    edit.setText(TEXT)
+    assert said(ran)[0] == ""
+    find(ran, QLineEdit, "pairEdit").setText("and another")
+    assert said(ran)[0] == "These results are of another sentence:"
+
+
+def test_run_again_runs_what_is_typed(ran: MainWindow, settle: Settle, qtbot: QtBot) -> None:
+    before = last_run(ran)
+    ran.set_sentence("another one", None)
+    button = find(ran, QToolButton, "runAgainButton")
+    assert button.isEnabled()
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: ran.workspace.runs.run is not before, timeout=OPEN_TIMEOUT)
+    settle()
+    assert last_run(ran).sentence.text == "another one"
+    assert said(ran)[0] == ""
+
+
+def test_a_cleared_field_is_no_other_sentence(ran: MainWindow) -> None:
+    find(ran, QLineEdit, "sentenceEdit").clear()
+    assert said(ran)[0] == "The sentence was cleared. These results are of"
+    button = find(ran, QToolButton, "runAgainButton")
+    assert not button.isEnabled()
+    assert button.toolTip() == "Type a sentence first."
+
+
+def test_another_device_makes_it_stale(ran: MainWindow) -> None:
+    workspace = ran.workspace
+    workspace.devices = (*workspace.devices, Device("cuda:0", "A GPU"))
+    ran.set_device("cuda:0")
+    assert said(ran)[0] == "These results were computed on cpu, cuda:0 is chosen now:"
+    ran.set_device("cpu")
+    assert said(ran)[0] == ""
+
+
+def test_random_weights_that_are_not_chosen_any_more(
+    window: MainWindow, settle: Settle, tiny_bert_folder: Path, qtbot: QtBot
+) -> None:
+    workspace = window.workspace
+    window.open_source(parse_source(str(tiny_bert_folder / "config.json")))
+    qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    box = find(window, QCheckBox, "randomWeightsCheck")
+    assert box.isVisible()
+    box.setChecked(True)
+    window.set_sentence("the cat sat", None)
+    window.run()
+    qtbot.waitUntil(lambda: workspace.runs.run is not None, timeout=OPEN_TIMEOUT)
+    settle()
+    assert said(window)[1].endswith("random weights")
+    assert "RANDOM" in find(window, QLabel, "runWarning").text()
+    # The box is ticked as long as results of random weights are shown, and says so if it is not.
+    assert box.isChecked()
+    box.setChecked(False)
+    assert said(window)[0].startswith("These results are of random weights")
+    box.setChecked(True)
+    assert said(window)[0] == ""
+
+
+def test_sentences_of_strangers_are_one_line_of_plain_text(ran: MainWindow) -> None:
+    watched = ran.workspace.runs.watched
+    assert watched is not None
+    text = "<b>שלום</b>\n" + "x" * 10_000
+    sentence = replace(watched.run.sentence, text=text)
+    ran.workspace.runs.set_run(WatchedRun(replace(watched.run, sentence=sentence), watched.capture))
+    ran.workspace.runs.run_changed.emit()
+    label = find(ran, QLabel, "shownSentence")
+    assert label.textFormat() == Qt.TextFormat.PlainText
+    assert "\n" not in label.text()
+    assert "&lt;b&gt;" in label.toolTip()
+    assert label.width() < ran.width()
+    assert len(label.toolTip()) < 2000

@@ -1,0 +1,1 @@
+"""What a person left is there again."""

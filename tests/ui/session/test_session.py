@@ -1,0 +1,162 @@
+"""A window that is closed and opened again is as it was left."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QLineEdit, QTabWidget, QTreeView
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.errors import UserError
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.application import make_window
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.module_tree import ModuleTreeModel
+from bertviewer.ui.session.session import LAYOUT_VERSION, SETTING, Session, set_opens_last
+from bertviewer.ui.session.state import SessionState
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, show_tab
+
+LAYER = "encoder.layer.3"
+
+
+def opened(window: MainWindow, worker: Worker, name: str, qtbot: QtBot) -> None:
+    window.open_source(parse_source(name))
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+def another(worker: Worker, qtbot: QtBot) -> tuple[MainWindow, Session]:
+    """Return the window of the next start."""
+    window = make_window(worker)
+    qtbot.addWidget(window)
+    session = Session(window, window.workspace)
+    session.restore()
+    window.show()
+    return window, session
+
+
+def is_open(window: MainWindow, key: str) -> bool:
+    tree = find(window, QTreeView, "moduleTree")
+    model = tree.model()
+    assert isinstance(model, ModuleTreeModel)
+    return tree.isExpanded(model.index_of(key))
+
+
+def tab(window: MainWindow) -> str:
+    tabs = find(window, QTabWidget, "detailTabs")
+    return tabs.tabText(tabs.currentIndex())
+
+
+@pytest.fixture
+def left(window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
+    """Return a window that was looked around in and closed."""
+    Session(window, window.workspace)
+    opened(window, worker, "bert-base-uncased", qtbot)
+    tree = find(window, QTreeView, "moduleTree")
+    model = tree.model()
+    assert isinstance(model, ModuleTreeModel)
+    tree.collapse(model.index_of("embeddings"))
+    window.workspace.selection.select(LAYER)
+    show_tab(window, "Configuration")
+    window.set_sentence("the cat", "the dog")
+    window.setGeometry(30, 40, 700, 500)
+    window.close()
+    return window
+
+
+@pytest.mark.usefixtures("left")
+def test_window_model_tab_row_tree_and_sentence_are_there_again(
+    worker: Worker, qtbot: QtBot
+) -> None:
+    window, session = another(worker, qtbot)
+    assert window.geometry().getRect() == (30, 40, 700, 500)
+    assert session.source == parse_source("bert-base-uncased")
+    assert (session.last.sentence.text, session.last.sentence.pair) == ("the cat", "the dog")
+    opened(window, worker, "bert-base-uncased", qtbot)
+    assert tab(window) == "Configuration"
+    assert window.workspace.selection.row is not None
+    assert window.workspace.selection.row.key == LAYER
+    assert not is_open(window, "embeddings")
+    assert is_open(window, "encoder")
+
+
+@pytest.mark.usefixtures("left")
+def test_another_model_begins_anew(worker: Worker, qtbot: QtBot) -> None:
+    window, _ = another(worker, qtbot)
+    opened(window, worker, "distilbert-base-uncased", qtbot)
+    assert window.workspace.selection.row is not None
+    assert window.workspace.selection.row.key == ""
+    assert is_open(window, "embeddings")
+
+
+@pytest.mark.usefixtures("left")
+def test_a_window_that_is_closed_without_a_model_forgets_none(worker: Worker, qtbot: QtBot) -> None:
+    window, session = another(worker, qtbot)
+    before = session.last
+    window.close()
+    after = SessionState.from_text(QSettings().value(SETTING))
+    assert after.model == before.model
+    assert after.pages == before.pages
+    assert after.window.layout == before.window.layout
+
+
+def test_the_layout_of_the_docks_is_there_again(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    Session(window, window.workspace)
+    opened(window, worker, "bert-base-uncased", qtbot)
+    window.toggle_pane("structure")
+    before = window.saveState(LAYOUT_VERSION)
+    window.close()
+    other, _ = another(worker, qtbot)
+    opened(other, worker, "bert-base-uncased", qtbot)
+    assert not find(other, QTreeView, "moduleTree").isVisible()
+    assert other.saveState(LAYOUT_VERSION).size() == before.size()
+
+
+def test_a_layout_of_another_version_is_left_out(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    Session(window, window.workspace)
+    opened(window, worker, "bert-base-uncased", qtbot)
+    window.toggle_pane("structure")
+    state = SessionState.from_text(QSettings().value(SETTING))
+    assert state == SessionState()
+    window.close()
+    text = str(QSettings().value(SETTING))
+    QSettings().setValue(SETTING, text.replace('"layout": "', '"layout": "AAAA'))
+    other, _ = another(worker, qtbot)
+    opened(other, worker, "bert-base-uncased", qtbot)
+    assert find(other, QTreeView, "moduleTree").isVisible()
+
+
+def test_a_model_that_is_gone_is_told(
+    tiny_bert_folder: Path, tmp_path: Path, qtbot: QtBot, window: MainWindow, worker: Worker
+) -> None:
+    folder = tmp_path / "model"
+    folder.symlink_to(tiny_bert_folder)
+    session = Session(window, window.workspace)
+    opened(window, worker, str(folder), qtbot)
+    session.save()
+    folder.unlink()
+    _, session = another(worker, qtbot)
+    with pytest.raises(UserError):
+        _ = session.source
+
+
+@pytest.mark.usefixtures("left")
+def test_a_person_may_want_to_choose_anew_each_time(worker: Worker, qtbot: QtBot) -> None:
+    set_opens_last(False)
+    _, session = another(worker, qtbot)
+    assert session.source is None
+    assert session.last.model is not None
+    set_opens_last(True)
+    assert session.source is not None
+
+
+def test_the_first_start_has_nothing(worker: Worker, qtbot: QtBot) -> None:
+    window, session = another(worker, qtbot)
+    assert session.source is None
+    assert find(window, QLineEdit, "sentenceEdit").text() == ""
