@@ -95,6 +95,7 @@ class GridPlot(Plot):
         scale = ColorScale(levels, table, chart.is_signed, chart.is_root)
         title = self._common_title if self.neighbour == "left" else chart.value_title
         shown = title if self.shows_titles else ""
+        self.color_bar.getAxis("right").set_small(not self.shows_titles)
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
         item.addItem(Cells(chart.values, scale, theme.surface))

@@ -73,6 +73,10 @@ class Values:
                 call = block.part.call if calls > 1 else None
                 return self.of_path(measure, block.path, call)
 
+    def of_module(self, measure: Measure, path: str) -> float | None:
+        """Return the measure of a module, wherever in the model it is."""
+        return self.of_block(measure, Block("", Part(path), "plain", ""))
+
     def of_path(self, measure: Measure, path: str, call: int | None = None) -> float | None:
         """Return what a module's output has of a statistic; in one of its calls, or in all."""
         mine = _figure(self._b.get(path), measure.statistic, call)

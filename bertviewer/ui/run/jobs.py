@@ -35,7 +35,7 @@ def measure_tokens_job(
         if (measured := state_statistics(watched.run, path)) is not None:
             found[path] = measured
     others = [path for path in paths if path not in found]
-    return found | call_statistics(model, watched.run, watched.capture, others, progress)
+    return found | call_statistics(model, watched.run, watched.kept, others, progress)
 
 
 def find_outliers_job(
@@ -64,7 +64,7 @@ def probabilities_job(
     """Calculate what probability the head gives each token in its place."""
     from bertviewer.core.closer_look.token_probabilities import token_probabilities
 
-    return token_probabilities(model, watched.run, watched.capture, progress)
+    return token_probabilities(model, watched.run, watched.kept, progress)
 
 
 def histogram_job(
@@ -79,7 +79,7 @@ def histogram_job(
 
     if watched.run.activation(path) is None:
         return None
-    return histogram_of(model, watched.run, watched.capture, path, progress, range=bounds)
+    return histogram_of(model, watched.run, watched.kept, path, progress, range=bounds)
 
 
 def predictions_job(
@@ -93,4 +93,4 @@ def predictions_job(
 
     if watched not in positions:
         return None
-    return predictions_at(model, watched.run, watched.capture, positions[watched], progress)
+    return predictions_at(model, watched.run, watched.kept, positions[watched], progress)

@@ -50,7 +50,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     text, pair = "He sat on the bank of the river.", "The bank lent money."
     window.set_sentence(text, pair)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     bring_view(window, "Similarity")
     window.workspace.selection.go(Place("encoder.layer.2.attention", token=5))
     qtbot.waitUntil(lambda: is_drawn(window))
