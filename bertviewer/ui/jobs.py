@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 OVERVIEW = (
+    "bertviewer.ui.map.tab",
     "bertviewer.core.formulas.catalogue",
     "bertviewer.core.loading.rebuilding",
     "bertviewer.report.costs",
@@ -68,7 +69,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
     from bertviewer.core.loading.opening import open_model
 
     model = open_model(source, progress, keep=False)  # the tree comes first
-    # What its overview is written with, so that the window's thread has it already.
+    # What its map and overview are made with, so that the window's thread has it already.
     for name in OVERVIEW:
         import_module(name)
     return Opened(model, _tree(model.architecture))

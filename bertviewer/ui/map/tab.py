@@ -107,6 +107,7 @@ class MapTab(QWidget):
         self._strip.moved.connect(self.update)
         self._canvas.opened.connect(self._on_opened)
         self._canvas.picked.connect(self._on_picked)
+        self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)
         self._head.measure.chosen.connect(lambda _measure: self._color())
@@ -119,7 +120,6 @@ class MapTab(QWidget):
         self._treemap.view.picked.connect(self._select)
         self._treemap.view.flow_wanted.connect(lambda: self._head.flow.setChecked(True))
         self._workspace.runs.check_changed.connect(self._on_figures)
-        self._workspace.runs.comparison_changed.connect(self._on_figures)
 
     def _set_architecture(self, architecture: Architecture) -> None:
         before, self._architecture = self._architecture, architecture
