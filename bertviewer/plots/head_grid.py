@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPen,
+    QResizeEvent,
 )
 from PySide6.QtWidgets import QWidget
 
@@ -38,13 +39,17 @@ class HeadGrid(PaintedPlot):
     """The heads [S, S'] of a layer as heatmaps of one range of colours, query 0 at the top.
 
     Where a cell is smaller than a pixel, a pixel shows the largest of its cells, so that thin
-    lines of attention stay visible. A click tells the head.
+    lines of attention stay visible. A click tells the head. ``captions_changed`` says that
+    there is room for captions now, or none any more.
     """
+
+    captions_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.chart: HeadsChart | None = None
         self.levels: Levels = (0.0, 1.0)
+        self.has_captions = False
         self._images: dict[tuple[int, int], list[QImage]] = {}
         self._bar = HeadBar(sized(self.font(), SMALL))
         self.setMinimumSize(120, 120)
@@ -65,7 +70,13 @@ class HeadGrid(PaintedPlot):
         self._images = {}
         if self.chart is not None:
             self.levels = _levels(self.chart)
+        self._note_captions()
         self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """See whether there is room for captions; Qt calls it."""
+        super().resizeEvent(event)
+        self._note_captions()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
@@ -142,6 +153,12 @@ class HeadGrid(PaintedPlot):
         """The head that is framed, ``None`` before one is."""
         head = self.selection.head
         return None if head is None or self.chart is None else min(head, len(self.chart.values) - 1)
+
+    def _note_captions(self) -> None:
+        has_captions = bool(self._layout().captions)
+        if has_captions != self.has_captions:
+            self.has_captions = has_captions
+            self.captions_changed.emit()
 
     def _layout(self) -> HeadLayout:
         """Return where the heatmaps are: in as many columns as make them largest."""

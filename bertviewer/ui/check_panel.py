@@ -21,7 +21,7 @@ from bertviewer.report.summaries import by_flow_note, check_verdict
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.labels import heading_label, plain_label
 from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.tables import make_table
+from bertviewer.ui.tables import follow_links, make_sortable, make_table
 from bertviewer.ui.workspace import Workspace
 
 MOST_ROWS = 14  # rows in sight; more of them scroll
@@ -42,6 +42,7 @@ class CheckPanel(QWidget):
         self._verdict = plain_label("")
         self._verdict.setObjectName("checkVerdict")
         self._steps, self._table = _make_steps("checkTable", self.tr("Steps of the check"))
+        follow_links(self._table, workspace.selection.select)
         self._heads, self._head_table = _make_steps("checkHeads", self.tr("Single heads"))
         self._fold = QToolButton()
         self._fold.setObjectName("checkHeadsButton")
@@ -136,6 +137,7 @@ def _make_steps(name: str, accessible_name: str) -> tuple[CheckTableModel, QTabl
     model = CheckTableModel()
     table = make_table(model, name, accessible_name)
     model.setParent(table)
+    make_sortable(table)
     table.setFrameShape(QFrame.Shape.StyledPanel)
     return model, table
 

@@ -40,6 +40,7 @@ class CheckTableModel(TableModel):
                     ),
                     hint=step.path,
                     is_bold=not step.ok,
+                    path=None if step.path == path else step.path,
                 )
                 for step in steps
             ]
@@ -47,7 +48,7 @@ class CheckTableModel(TableModel):
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows; Qt calls it."""
-        if role == Qt.ItemDataRole.ForegroundRole and not self._steps[index.row()].ok:
+        if role == Qt.ItemDataRole.ForegroundRole and not self._steps[self.given(index.row())].ok:
             return QApplication.palette().color(WARNING)
         return super().data(index, role)
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.core.expressions.symbols import Symbol
 from bertviewer.core.formulas.catalogue import formula_of
-from bertviewer.ui.tables import Column, Row, TableModel, make_table
+from bertviewer.ui.tables import Column, Row, TableModel, make_sortable, make_table
 from bertviewer.ui.workspace import Workspace
 
 SHORT, WIDE, MOST_LINES = 10, 100, 20  # characters of a value and of a line of its tip; lines
@@ -29,6 +29,7 @@ class ConfigurationTab(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         table = make_table(self._model, "configurationTable", self.tr("Configuration"))
+        make_sortable(table)
         layout.addWidget(table)
 
     def refresh(self) -> None:

@@ -1,6 +1,6 @@
 """The sentence to run, and the way to run and to stop it, in one line."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -228,6 +228,7 @@ class SentenceBar(QWidget):
 def _progress_bar() -> QProgressBar:
     bar = QProgressBar()
     bar.setObjectName("runProgress")
+    bar.setAccessibleName(QCoreApplication.translate("SentenceBar", "How far the work is"))
     bar.setTextVisible(False)
     bar.setFixedHeight(PROGRESS)
     # It keeps its place while it is hidden, so that nothing jumps.

@@ -1,6 +1,6 @@
 """The one kind of table in the window: texts in rows, calm to look at."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,18 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     Qt,
 )
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QPalette
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from bertviewer.plots.fonts import tabular, weighted
+from bertviewer.ui.sorting import sorted_order
+from bertviewer.ui.table_copies import COPY_ROLE, offer_copies
 from bertviewer.ui.tips import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
+
+PATH_ROLE = Qt.ItemDataRole.UserRole + 3
+"""The path of the module that a row is about, ``None`` for none: a link, in its first column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +37,63 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row's cells, one text a column; ``hint`` is shown over all of them."""
+    """A row's cells, one text a column; ``hint`` is shown over all of them.
+
+    ``path`` is that of the module that it is about, if there is one to go to.
+    """
 
     cells: tuple[str, ...]
     hint: str = ""
     is_bold: bool = False
+    path: str | None = None
 
 
 class TableModel(QAbstractTableModel):
-    """Rows of texts under fixed columns."""
+    """Rows of texts under fixed columns, as they were given or sorted by one of them."""
 
     def __init__(self, columns: Sequence[Column], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._columns = tuple(columns)
         self._rows: tuple[Row, ...] = ()
+        self._order: list[int] = []  # which of the given rows each one is
+        self._sorted = -1, Qt.SortOrder.AscendingOrder
 
     def set_rows(self, rows: Sequence[Row]) -> None:
-        """Show other rows."""
+        """Show other rows, sorted as those before."""
         self.beginResetModel()
-        self._rows = tuple(rows)
+        self._order = self._sort(rows)
+        self._rows = tuple(rows[number] for number in self._order)
         self.endResetModel()
+
+    def given(self, row: int) -> int:
+        """Return which of the given rows stands in a row."""
+        return self._order[row]
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column, by none as the rows were given; Qt calls it."""
+        self._sorted = column, order
+        self.layoutAboutToBeChanged.emit()
+        # What is selected stays so, wherever it goes.
+        before = self.persistentIndexList()
+        rows: dict[int, Row] = dict(zip(self._order, self._rows, strict=True))
+        numbers = [self._order[index.row()] for index in before]
+        self._order = self._sort([rows[number] for number in range(len(rows))])
+        self._rows = tuple(rows[number] for number in self._order)
+        places = {number: row for row, number in enumerate(self._order)}
+        moved = [
+            self.index(places[number], index.column())
+            for number, index in zip(numbers, before, strict=True)
+        ]
+        self.changePersistentIndexList(before, moved)
+        self.layoutChanged.emit()
+
+    def _sort(self, rows: Sequence[Row]) -> list[int]:
+        column, order = self._sorted
+        if column < 0:
+            return list(range(len(rows)))
+        texts = [row.cells[column] for row in rows]
+        is_down = order == Qt.SortOrder.DescendingOrder
+        return sorted_order(texts, self._columns[column].is_number, is_down=is_down)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         """Return the number of rows; Qt calls it."""
@@ -78,8 +120,12 @@ class TableModel(QAbstractTableModel):
         if not index.isValid():
             return None
         row = self._rows[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
+        if role in (Qt.ItemDataRole.DisplayRole, COPY_ROLE):
             return row.cells[index.column()]
+        if role == PATH_ROLE:
+            return row.path
+        if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0 and row.path is not None:
+            return QGuiApplication.palette().color(QPalette.ColorRole.Link)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return alignment(self._columns[index.column()].is_number)
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -95,8 +141,13 @@ def alignment(is_number: bool) -> Qt.AlignmentFlag:
     return side | Qt.AlignmentFlag.AlignVCenter
 
 
-def make_table(model: QAbstractItemModel, name: str, accessible_name: str) -> QTableView:
-    """Return a read-only view: whole rows selected, no grid, columns as wide as needed."""
+def make_table(
+    model: QAbstractItemModel, name: str, accessible_name: str, *, copies: bool = True
+) -> QTableView:
+    """Return a read-only view: whole rows selected, no grid, columns as wide as needed.
+
+    ``copies``: whether its rows can be copied by its own menu, and not by one that is made for it.
+    """
     table = QTableView()
     table.setObjectName(name)
     table.setAccessibleName(accessible_name)
@@ -116,4 +167,25 @@ def make_table(model: QAbstractItemModel, name: str, accessible_name: str) -> QT
     # Widths come from the rows in sight, not from thousands below them.
     header.setResizeContentsPrecision(0)
     header.setStretchLastSection(True)
+    if copies:
+        offer_copies(table)
     return table
+
+
+def make_sortable(table: QTableView) -> None:
+    """Let a click on a title sort the rows: up, down, and as they were given."""
+    header = table.horizontalHeader()
+    header.setSortIndicatorClearable(True)
+    header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+    table.setSortingEnabled(True)
+
+
+def follow_links(table: QTableView, go: Callable[[str], object]) -> None:
+    """Have a double click on a row, or Enter, go to the module that it is about."""
+
+    def activate(index: QModelIndex) -> None:
+        path = index.data(PATH_ROLE)
+        if path is not None:
+            go(path)
+
+    table.activated.connect(activate)

@@ -82,10 +82,6 @@ class TokenRows(TableModel):
         columns = (NUMBER, ID, SEGMENT)
         return {c: max((len(row.cells[c]) for row in self._rows), default=1) for c in columns}
 
-    def line(self, row: int) -> str:
-        """Return a row's cells for a spreadsheet, tabs between them."""
-        return "\t".join(self._rows[row].cells)
-
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows; Qt calls it."""
         if not index.isValid():
@@ -134,6 +130,11 @@ class TokenRows(TableModel):
                 _in_tip(token.written), token.text
             )
         return f"{tip}\n{lack}"
+
+
+def joined(tokens: tuple[Token, ...]) -> list[bool]:
+    """Return which tokens go on the word before them."""
+    return [place > 0 for group in _words(tokens) for place in range(len(group))]
 
 
 def _in_tip(text: str) -> str:

@@ -1,9 +1,7 @@
 """The tokens of a run as a table, which follows the selection and moves it."""
 
-from collections.abc import Callable, Iterable
-
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
-from PySide6.QtGui import QAction, QKeySequence, QPainter, QPalette, QPen
+from PySide6.QtGui import QPainter, QPalette, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -50,9 +48,6 @@ class TokenTable(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(TOKEN, QHeaderView.ResizeMode.Stretch)
-        self._add_action(self.tr("Copy"), QKeySequence.StandardKey.Copy, self._copy)
-        self._add_action(self.tr("Copy all tokens"), "Ctrl+Shift+C", self._copy_all)
-        self._table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._summary)
@@ -60,15 +55,6 @@ class TokenTable(QWidget):
 
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
         selection.token_changed.connect(self._follow)
-
-    def _add_action(
-        self, text: str, keys: QKeySequence.StandardKey | str, slot: Callable[[], None]
-    ) -> None:
-        action = QAction(text, self._table)
-        action.setShortcut(QKeySequence(keys))
-        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        action.triggered.connect(slot)
-        self._table.addAction(action)
 
     def show_run(self, run: ActivationRun | None) -> None:
         """Show the tokens of a run, unless they are shown."""
@@ -102,16 +88,6 @@ class TokenTable(QWidget):
         self._table.scrollTo(current)
         if current.isValid() and current.row() != self._selection.token:
             self._selection.go(Place(token=current.row()))
-
-    def _copy(self) -> None:
-        selected = [index.row() for index in self._table.selectionModel().selectedRows()]
-        self._put(selected or range(self._rows.rowCount()))
-
-    def _copy_all(self) -> None:
-        self._put(range(self._rows.rowCount()))
-
-    def _put(self, rows: Iterable[int]) -> None:
-        QApplication.clipboard().setText("\n".join(map(self._rows.line, rows)))
 
 
 class _TokenDelegate(QStyledItemDelegate):

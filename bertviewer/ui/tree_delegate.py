@@ -17,7 +17,7 @@ from bertviewer.charts.theme import LARGE, MEDIUM, NORMAL, SMALL, STRONG, mixed
 from bertviewer.core.text.numerals import count_text, short_count
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import monospaced, sized, tabular, weighted
-from bertviewer.ui.look.shown_theme import shown_theme
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.module_tree import ModuleTreeModel
 from bertviewer.ui.tree_cells import (
     CLASS,
@@ -60,7 +60,7 @@ class TreeDelegate(QStyledItemDelegate):
     def follow_look(self) -> None:
         """Take over the view's colours and type; to be called when they change."""
         font = sized(self._view.font(), LARGE)
-        self._theme = shown_theme(self._view.palette())
+        self._theme = theme_of(self._view)
         self.name_font, self._strong = font, weighted(font, STRONG)
         self.count_font = tabular(weighted(sized(font, NORMAL), MEDIUM))
         self.shape_font = monospaced(sized(font, SMALL))

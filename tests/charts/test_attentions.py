@@ -7,7 +7,6 @@ import pytest
 
 from bertviewer.charts.attentions import (
     Attended,
-    HeadFigures,
     figures_chart,
     head_chart,
     heads_chart,
@@ -21,6 +20,7 @@ from bertviewer.core.analysis.attention_maps import (
     head_distances,
     head_entropies,
 )
+from bertviewer.core.analysis.head_figures import HeadFigures
 from tests.core.analysis.runs import run_of, tokens_of
 
 TEXTS = ("[CLS]", "a", "b", "[SEP]", "x", "y")
@@ -142,8 +142,8 @@ def test_one_head_of_two_texts() -> None:
 def test_figures_of_all_heads() -> None:
     layers = (AttentionLayer("a", 0, 0), AttentionLayer("b", 0, 1), AttentionLayer("c", 0, 2))
     figures = {
-        layers[0]: HeadFigures(np.array([1.0, 2.0]), np.array([3.0, 4.0])),
-        layers[2]: HeadFigures(np.array([5.0]), None),
+        layers[0]: HeadFigures({"entropy": np.array([1.0, 2.0]), "distance": np.array([3.0, 4.0])}),
+        layers[2]: HeadFigures({"entropy": np.array([5.0])}),
     }
     chart = figures_chart(layers, figures, "entropy")
     assert str(chart.values.tolist()) == "[[1.0, 2.0], [nan, nan], [5.0, nan]]"

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.figures import FigureTable
 from bertviewer.charts.place import Place
 from bertviewer.charts.table import Cell, csv_text, written
+from bertviewer.core.text.markdown import markdown_table
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.charts.figure_rows import FigureRows
 from bertviewer.ui.module_tree import SHARE_ROLE
@@ -49,7 +50,7 @@ class FigureView(QWidget):
         super().__init__(parent)
         self._workspace = workspace
         self._rows = FigureRows(self)
-        self._table = table = make_table(self._rows, name, accessible_name)
+        self._table = table = make_table(self._rows, name, accessible_name, copies=False)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setAutoScroll(False)
         table.horizontalHeader().setStretchLastSection(False)
@@ -63,6 +64,7 @@ class FigureView(QWidget):
             (self.tr("Copy"), QKeySequence(QKeySequence.StandardKey.Copy), self._copy),
             (self.tr("Copy all"), QKeySequence("Ctrl+Shift+C"), self._copy_all),
             (self.tr("Copy data as CSV"), QKeySequence(), self._copy_csv),
+            (self.tr("Copy data as Markdown"), QKeySequence(), self._copy_markdown),
             (self.tr("Save data as CSV…"), QKeySequence(), self._save),
         ):
             self._add_action(title, keys, slot)
@@ -189,6 +191,11 @@ class FigureView(QWidget):
 
     def _copy_csv(self) -> None:
         QApplication.clipboard().setText(csv_text(self.shown))
+
+    def _copy_markdown(self) -> None:
+        header, rows = self.shown.table()
+        texts = [[written(cell) for cell in row] for row in rows]
+        QApplication.clipboard().setText("\n".join(markdown_table(header, texts)))
 
     def _save(self) -> None:
         # Called as it is in the program: predictionTable.

@@ -80,4 +80,4 @@ class RandomBanner(QFrame):
         if self._workspace.keys is not None:
             from bertviewer.ui.checkpoint.dialog import show_key_report
 
-            show_key_report(self._workspace.keys, self.window())
+            show_key_report(self._workspace.keys, self._workspace, self.window())

@@ -1,8 +1,10 @@
 """The key report: every tensor of a checkpoint or a model that is not simply there."""
 
 from collections.abc import Iterable
+from functools import partial
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -20,14 +22,21 @@ from bertviewer.core.weights.keys import KeyReport
 from bertviewer.plots.fonts import weighted
 from bertviewer.report.key_report import key_lines
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.links import show_tensor
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
 
 SIZE = (820, 560)
 
 
 class KeyReportDialog(QDialog):
-    """Lists of names, one group below the other: the model's name, and the checkpoint's."""
+    """Lists of names, one group below the other: the model's name, and the checkpoint's.
+
+    ``chosen`` carries the name of a tensor of the model that a person goes to.
+    """
+
+    chosen = Signal(str)
 
     def __init__(self, keys: KeyReport, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,6 +75,8 @@ class KeyReportDialog(QDialog):
         tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         tree.header().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        tree.setToolTip(self.tr("A double click, or Enter, goes to the tensor"))
+        tree.itemActivated.connect(self._go)
         return tree
 
     def _fill(self) -> None:
@@ -85,15 +96,12 @@ class KeyReportDialog(QDialog):
         )
         self._add(
             self.tr("The same tensor as another one"),
-            (
-                (self.tr("{0} is {1}").format(name, first), keys.stored.get(name, ""))
-                for name, first in keys.tied.items()
-            ),
+            ((name, keys.stored.get(name, "")) for name in keys.tied),
         )
         self._tree.expand(self._tree.model().index(0, 0))
 
     def _add(self, title: str, rows: Iterable[tuple[str, str]], warns: bool = False) -> None:
-        items = [QTreeWidgetItem([name, key]) for name, key in rows]
+        items = [self._item(name, key) for name, key in rows]
         if not items:
             return
         group = QTreeWidgetItem([f"{title} ({len(items):,})"])
@@ -104,12 +112,28 @@ class KeyReportDialog(QDialog):
         if warns:
             group.setForeground(0, self.palette().color(WARNING))
 
+    def _item(self, name: str, key: str) -> QTreeWidgetItem:
+        """Return a line; the name of a tensor of the model is a link."""
+        first = self._keys.tied.get(name)
+        shown = name if first is None else self.tr("{0} is {1}").format(name, first)
+        item = QTreeWidgetItem([shown, key])
+        if name:
+            item.setData(0, Qt.ItemDataRole.UserRole, first or name)
+            item.setForeground(0, self.palette().color(QPalette.ColorRole.Link))
+        return item
+
+    def _go(self, item: QTreeWidgetItem) -> None:
+        if name := item.data(0, Qt.ItemDataRole.UserRole):
+            self.accept()
+            self.chosen.emit(name)
+
     def _copy(self) -> None:
         QApplication.clipboard().setText("\n".join(key_lines(self._keys, None)))
 
 
-def show_key_report(keys: KeyReport, window: QWidget, *_: object) -> None:
-    """Open the dialog over a window."""
+def show_key_report(keys: KeyReport, workspace: Workspace, window: QWidget, *_: object) -> None:
+    """Open the dialog over a window; what is chosen in it is looked into there."""
     dialog = KeyReportDialog(keys, window)
+    dialog.chosen.connect(partial(show_tensor, workspace))
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.open()

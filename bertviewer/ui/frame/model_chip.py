@@ -15,7 +15,7 @@ from bertviewer.ui.pill import Pill
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
-MOST_WIDTH = 320
+MOST_WIDTH, LEAST_NAME = 320, 64
 
 
 class ModelChip(QToolButton):
@@ -59,8 +59,11 @@ class ModelChip(QToolButton):
         return layout.sizeHint().boundedTo(QSize(MOST_WIDTH, self.height()))
 
     def minimumSizeHint(self) -> QSize:
-        """Return the room of a short name; Qt calls it."""
-        return QSize(120, self.height())
+        """Return the room of a short name with its marks; Qt calls it."""
+        marks = (self._facts, self._weights, self._arrow)
+        beside = sum(mark.sizeHint().width() + 2 * GRID for mark in marks if not mark.isHidden())
+        name = min(self._name.sizeHint().width(), LEAST_NAME)
+        return QSize(min(beside + name + 5 * GRID, MOST_WIDTH), self.height())
 
     def changeEvent(self, event: QEvent) -> None:
         """Draw the arrow in the new colours; Qt calls it."""

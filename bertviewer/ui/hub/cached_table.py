@@ -33,7 +33,7 @@ class CachedTableModel(TableModel):
 
     def name(self, row: int) -> HubName:
         """Return the name of the model in a row, pinned to its commit."""
-        return self._models[row].name
+        return self._models[self.given(row)].name
 
     def _row(self, model: CachedModel) -> Row:
         commit = model.name.revision[:SHORT]

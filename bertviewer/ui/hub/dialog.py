@@ -20,7 +20,7 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.hub.cached_table import CachedTableModel
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.tables import make_table
+from bertviewer.ui.tables import make_sortable, make_table
 
 
 class HubDialog(QDialog):
@@ -50,6 +50,7 @@ class HubDialog(QDialog):
         self._message.setWordWrap(True)
         self._models = CachedTableModel(self)
         self._table = make_table(self._models, "hubModels", self.tr("Models on this disk"))
+        make_sortable(self._table)
         # What stands above it stays in its place while there are none.
         policy = self._table.sizePolicy()
         policy.setRetainSizeWhenHidden(True)

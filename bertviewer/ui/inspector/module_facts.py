@@ -18,6 +18,7 @@ from bertviewer.ui.checkpoint.facts import checkpoint_facts
 from bertviewer.ui.count_facts import CountFacts
 from bertviewer.ui.facts import Fact, FactGroup
 from bertviewer.ui.labels import at_the_left
+from bertviewer.ui.links import Link, links
 from bertviewer.ui.workspace import Workspace
 
 
@@ -67,11 +68,12 @@ class ModuleFacts(QObject):
             )
         if node.parent is not None:
             above = next(m for m in architecture.modules if m.path == node.parent)
-            facts.append(
-                (self.tr("Inside"), f"{above.path or above.class_name} ({above.class_name})")
-            )
+            inside = [Link(above.path or above.class_name, above.path)]
+            said = f"({above.class_name})" if above.path else ""
+            facts.append((self.tr("Inside"), links(inside, self._workspace, said)))
         if row.children:
-            facts.append((self.tr("Made of"), ", ".join(child.label for child in row.children)))
+            parts = [Link(child.label, child.key) for child in row.children]
+            facts.append((self.tr("Made of"), links(parts, self._workspace)))
         return facts
 
     def _counts(self, row: TreeRow, architecture: Architecture) -> list[Fact]:
@@ -82,15 +84,17 @@ class ModuleFacts(QObject):
         if node.own_parameters not in (0, node.parameters):
             facts.append((self.tr("In its own tensors"), self._elements(node.own_parameters)))
         prefix = f"{node.path}." if node.path else ""
+        says = self.tr("{0} is {1}, counted there")
         tied = [
-            self.tr("{0} is {1}, counted there").format(
-                tensor.name.removeprefix(prefix), tensor.tied_to
+            Link(
+                says.format(tensor.name.removeprefix(prefix), tensor.tied_to),
+                tensor.tied_to.rpartition(".")[0],
             )
             for tensor in architecture.tensors_below(node.path)
             if tensor.tied_to is not None and not tensor.tied_to.startswith(prefix)
         ]
         if tied:
-            facts.append((self.tr("Tied"), "\n".join(tied)))
+            facts.append((self.tr("Tied"), links(tied, self._workspace)))
         facts.append((self.tr("Trainable"), f"{row.trainable:,}"))
         facts.append((self.tr("Share of the model"), f"{row.share:.4%}"))
         return facts
@@ -104,7 +108,7 @@ class ModuleFacts(QObject):
             return []
         button = QPushButton(self.tr("Show all names…"))
         button.setObjectName("showKeyReport")
-        button.clicked.connect(partial(show_key_report, keys, self._page.window()))
+        button.clicked.connect(partial(show_key_report, keys, self._workspace, self._page.window()))
         facts = checkpoint_facts(keys)
         return [*facts, (" ", at_the_left(button))] if keys.has_lists else facts
 

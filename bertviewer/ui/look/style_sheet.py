@@ -137,9 +137,7 @@ QMenu::item:selected {{ background: {theme.selection}; color: {theme.text}; }}
 QMenu::item:disabled {{ color: {disabled}; }}
 QMenu::separator {{ height: 1px; background: {theme.line}; margin: 4px 6px; }}
 
-QStatusBar {{
-    background: {theme.surface}; border-top: 1px solid {theme.line}; padding-right: 12px;
-}}
+QStatusBar {{ background: {theme.surface}; border-top: 1px solid {theme.line}; }}
 QStatusBar::item {{ border: none; }}
 QGroupBox {{ border: none; margin-top: 18px; }}
 QGroupBox::title {{ subcontrol-origin: margin; left: 0; color: {theme.muted}; }}

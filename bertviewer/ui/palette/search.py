@@ -10,6 +10,8 @@ from bertviewer.ui.palette.sources import Source
 
 FEW = 7
 """Hits of each kind where several kinds are looked through."""
+LEAST = 0.6
+"""What fits so much worse than the best is left out: letters are scattered over every text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,12 @@ class Search:
     def groups(self) -> list[Group]:
         """Return what was found, the kind with the best hit first."""
         groups = []
+        best = max((hit.match.score for _, hits in self._found for hit in hits), default=0)
         for source, hits in self._found:
             if self._words:
                 hits.sort(key=lambda hit: hit.rank)
-            few = hits if self._is_of_one_kind else hits[:FEW]
+            fit = [hit for hit in hits if hit.match.score >= LEAST * best]
+            few = fit if self._is_of_one_kind else fit[:FEW]
             if few:
                 groups.append(Group(source, tuple(few)))
         return sorted(groups, key=lambda group: -group.hits[0].match.score)

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QAbstractItemView, QLabel, QSplitter, QVBoxLayout,
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.tables import make_table
+from bertviewer.ui.tables import make_sortable, make_table
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.tensor_table import TensorTableModel
 from bertviewer.ui.workspace import Workspace
@@ -32,6 +32,7 @@ class TensorsTab(QWidget):
         self._summary.setContentsMargins(16, 10, 16, 4)
         self._table = make_table(self._model, "tensorTable", self.tr("Tensors of the module"))
         self._table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        make_sortable(self._table)
         self._inspector = Inspector(workspace)
         self._inspector.hide()
         listed = QWidget()

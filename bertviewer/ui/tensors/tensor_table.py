@@ -41,12 +41,15 @@ class TensorTableModel(TableModel):
 
     def tensor(self, row: int) -> TensorInfo | None:
         """Return the tensor of a row, ``None`` if there is no such row."""
-        return self._tensors[row] if 0 <= row < len(self._tensors) else None
+        return self._tensors[self.given(row)] if 0 <= row < len(self._tensors) else None
 
     def place(self, name: str) -> int | None:
         """Return the row of the tensor of that name, ``None`` if it is not shown."""
-        names = (row for row, tensor in enumerate(self._tensors) if tensor.name == name)
-        return next(names, None)
+        rows = (row for row in range(len(self._tensors)) if self._name(row) == name)
+        return next(rows, None)
+
+    def _name(self, row: int) -> str:
+        return self._tensors[self.given(row)].name
 
     def _cells(self, tensor: TensorInfo, prefix: str, is_random: bool) -> tuple[str, ...]:
         return (

@@ -1,5 +1,9 @@
 """A tensor's values in a table: what is under the mouse is told with all its digits."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
@@ -11,7 +15,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from bertviewer.charts.table import Cell, Table, csv_text, written
 from bertviewer.core.errors import UserError
+from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import count_text
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import make_table
@@ -34,7 +40,9 @@ class ValuesPage(TensorPage):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._model = ValuesModel(self)
-        self._table = table = make_table(self._model, "valuesTable", self.tr("Values"))
+        self._table = table = make_table(
+            self._model, "valuesTable", self.tr("Values"), copies=False
+        )
         self._dress_table()
         self._go_to = GoTo()
         self._go_to.setFixedWidth(GO_TO)
@@ -51,12 +59,18 @@ class ValuesPage(TensorPage):
         layout.setSpacing(0)
         layout.addLayout(line)
         layout.addWidget(table, 1)
-        copy = QAction(self.tr("Copy"), table)
-        copy.setObjectName("copyValues")
-        copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
-        copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        copy.triggered.connect(self.copy)
-        table.addAction(copy)
+        for name, title, way in (
+            ("copyValues", self.tr("Copy"), _lines),
+            ("copyValuesCsv", self.tr("Copy as CSV"), _csv),
+            ("copyValuesMarkdown", self.tr("Copy as Markdown"), _markdown),
+        ):
+            copy = QAction(title, table)
+            copy.setObjectName(name)
+            if way is _lines:
+                copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
+                copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            copy.triggered.connect(partial(self.copy, way))
+            table.addAction(copy)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.entered.connect(self._tell)
         table.selectionModel().currentChanged.connect(self._tell)
@@ -113,8 +127,8 @@ class ValuesPage(TensorPage):
         self._table.setCurrentIndex(index)
         self._table.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
 
-    def copy(self) -> None:
-        """Copy the selected cells as lines with tabs between the values, all digits of them."""
+    def copy(self, way: "Callable[[_Cells], str]") -> None:
+        """Copy the selected cells, all digits of their values, as ``way`` writes them."""
         ranges = self._table.selectionModel().selection()
         part = self._model.part
         if part is None or ranges.isEmpty():
@@ -133,8 +147,9 @@ class ValuesPage(TensorPage):
         except UserError as error:
             self._described.setText(str(error))
             return
-        text = "\n".join("\t".join(map(repr, row)) for row in block)
-        QApplication.clipboard().setText(text)
+        first_row, first_column = part.matrix.row_span[0], part.matrix.column_span[0]
+        cells = _Cells(block, first_row + rows[0], first_column + columns[0])
+        QApplication.clipboard().setText(way(cells))
         told = count_text(count, self.tr("Copied 1 value"), self.tr("Copied {0} values"))
         self._described.setText(told)
 
@@ -179,3 +194,31 @@ class ValuesPage(TensorPage):
             self.tr("No token begins with {0}") if has_tokens else self.tr("There is no row {0}")
         )
         self._described.setText(words.format(text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Values that are next to one another, and the row and the column of the first."""
+
+    values: list[list[Cell]]
+    row: int
+    column: int
+
+    def table(self) -> Table:
+        """Return them with the numbers of their columns and rows."""
+        header = ("", *(str(self.column + number) for number in range(len(self.values[0]))))
+        return header, [(self.row + number, *row) for number, row in enumerate(self.values)]
+
+
+def _lines(cells: _Cells) -> str:
+    """Return lines with tabs between the values."""
+    return "\n".join("\t".join(map(written, row)) for row in cells.values)
+
+
+def _csv(cells: _Cells) -> str:
+    return csv_text(cells)
+
+
+def _markdown(cells: _Cells) -> str:
+    header, rows = cells.table()
+    return "\n".join(markdown_table(header, [list(map(written, row)) for row in rows]))

@@ -1,0 +1,53 @@
+"""What is found in several kinds of things at once."""
+
+from bertviewer.ui.palette.haystack import Haystack
+from bertviewer.ui.palette.search import FEW, Search
+from bertviewer.ui.palette.sources import Item, Source
+
+
+def source(title: str, prefix: str, *texts: str) -> Source:
+    return Source(title, prefix, Haystack(texts), lambda _: Item(list))
+
+
+SOURCES = (
+    source("Modules", "", "encoder.layer.0.attention", "pooler", "embeddings"),
+    source("Tensors", "#", *(f"encoder.layer.{n}.attention.weight" for n in range(20))),
+    source("Commands", ">", "Appearance: Dark", "Cancel", "Open folder", "Pool of attention"),
+)
+
+
+def found(query: str) -> dict[str, list[str]]:
+    search = Search(query, SOURCES)
+    while not search.is_done:
+        search.work(0.001)
+    return {group.source.title: [hit.text for hit in group.hits] for group in search.groups()}
+
+
+def test_the_kind_with_the_best_hit_comes_first() -> None:
+    assert list(found("attention")) == ["Modules", "Tensors", "Commands"]
+    assert list(found("pool")) == ["Commands", "Modules"], "a whole word is better"
+    assert list(found("dark")) == ["Commands"]
+
+
+def test_of_each_kind_there_are_few() -> None:
+    assert len(found("attention")["Tensors"]) == FEW
+    assert len(found("#attention")["Tensors"]) == 20
+
+
+def test_a_sign_finds_one_kind_alone() -> None:
+    assert list(found("#pool")) == []
+    assert found("> pool") == {"Commands": ["Pool of attention"]}
+    assert found(">") == {"Commands": list(SOURCES[2].haystack.texts)}
+    assert found("@pool") == {}, "no source has that sign: it is looked for"
+
+
+def test_what_fits_much_worse_is_left_out() -> None:
+    assert found("encoder.layer.7") == {"Tensors": ["encoder.layer.7.attention.weight"]}
+    assert "Commands" not in found("encoder layer attention")
+
+
+def test_no_work_is_done_before_it_is_asked_for() -> None:
+    search = Search("pool", SOURCES)
+    search.work(0)
+    assert not search.is_done
+    assert search.groups() == []
