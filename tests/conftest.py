@@ -218,11 +218,14 @@ def _nothing_left_behind() -> Iterator[None]:
     before = _threads() + _qt_things()
     yield
     deadline = time.monotonic() + GRACE_SECONDS
+    pause = 0.0  # most end at once
     while left := _new(_threads() + _qt_things(), before):
         if time.monotonic() > deadline:
             pytest.fail(f"the test left behind: {', '.join(map(repr, left))}")
         left.clear()
+        time.sleep(pause)
         _let_things_end()
+        pause = 0.02
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -306,4 +309,3 @@ def _let_things_end() -> None:
         # Outside of an event loop nobody else carries out deleteLater().
         application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         application.processEvents()
-    time.sleep(0.02)

@@ -1,13 +1,16 @@
 """A grid as lines from its rows to its columns: which of its cells are drawn, and what they say."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.levels import Values
 from bertviewer.core.text.numerals import number_text
 
+LEAST = 0.005
+"""A weight from which on a line is drawn, if columns are few."""
 MOST = 1200
 """So many lines are drawn at most, if each row is to have one."""
 NAMED = 5
@@ -27,11 +30,19 @@ class Arc:
 class Arcs:
     """Lines, the weakest first, so that strong ones are drawn over them.
 
-    ``each`` is how many of a row's weights are drawn, ``None`` where all of them are.
+    ``each`` is how many of a row's weights are drawn at most, ``None`` where all of them are that
+    are at least ``least``.
     """
 
     lines: tuple[Arc, ...]
     each: int | None
+    least: float
+
+
+def least_weight(chart: GridChart) -> float:
+    """Return the least weight that has a line: half of what each column had if all were alike."""
+    columns: int = chart.values.shape[1]
+    return min(LEAST, 0.5 / max(1, columns))
 
 
 def arcs_of(chart: GridChart, most: int = MOST) -> Arcs:
@@ -41,22 +52,29 @@ def arcs_of(chart: GridChart, most: int = MOST) -> Arcs:
     """
     rows, columns = chart.values.shape
     each = max(1, min(columns, most // max(1, rows)))
-    weights = _weights(chart)
-    largest = np.argsort(-np.abs(weights), axis=1, kind="stable")[:, :each]
-    row_of, column_of = np.repeat(np.arange(rows), each), largest.ravel()
-    return Arcs(_in_order(weights, row_of, column_of), None if each == columns else each)
+    weights = _weights(chart, np.s_[:, :])
+    sizes = np.abs(weights)
+    largest = np.argpartition(-sizes, each - 1, axis=1)[:, :each]
+    found = _in_order(chart, weights, np.repeat(np.arange(rows), each), largest.ravel())
+    return Arcs(found, None if each == columns else each, least_weight(chart))
 
 
 def arcs_from(chart: GridChart, row: int) -> tuple[Arc, ...]:
     """Return all lines of a row, the weakest first."""
-    columns = np.arange(chart.values.shape[1])
-    return _in_order(_weights(chart), np.full(len(columns), row), columns)
+    weights = _weights(chart, np.s_[row : row + 1, :])
+    found = _in_order(
+        chart, weights, np.zeros(weights.size, dtype=np.intp), np.arange(weights.size)
+    )
+    return tuple(replace(arc, row=row) for arc in found)
 
 
 def arcs_to(chart: GridChart, column: int) -> tuple[Arc, ...]:
     """Return all lines to a column, the weakest first."""
-    rows = np.arange(chart.values.shape[0])
-    return _in_order(_weights(chart), rows, np.full(len(rows), column))
+    weights = _weights(chart, np.s_[:, column : column + 1])
+    found = _in_order(
+        chart, weights, np.arange(weights.size), np.zeros(weights.size, dtype=np.intp)
+    )
+    return tuple(replace(arc, column=column) for arc in found)
 
 
 def arcs_text(chart: GridChart, arcs: tuple[Arc, ...], of_row: bool) -> str:
@@ -72,15 +90,22 @@ def arcs_text(chart: GridChart, arcs: tuple[Arc, ...], of_row: bool) -> str:
     return f"{'  ·  '.join(told)}{chart.joint}{columns[strongest[0].column]}"
 
 
-def _weights(chart: GridChart) -> Values:
-    """Return the weights, 0 where there is no line."""
-    measured = chart.measured
-    weights: Values = np.where(np.isfinite(measured), measured, 0)
+def _weights(chart: GridChart, part: tuple[slice, slice]) -> Values:
+    """Return some of the weights, 0 where there is no line."""
+    values = chart.values[part]
+    is_there = np.isfinite(values)
+    if chart.masked is not None:
+        is_there &= ~chart.masked[part]
+    weights: Values = np.where(is_there, values, 0)
     return weights
 
 
-def _in_order(weights: Values, rows: np.ndarray, columns: np.ndarray) -> tuple[Arc, ...]:
+def _in_order(
+    chart: GridChart, weights: Values, rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> tuple[Arc, ...]:
+    """Return lines for these cells, the weakest first, without those that are too weak."""
     found = weights[rows, columns]
-    order = np.argsort(np.abs(found), kind="stable")
-    order = order[found[order] != 0]
+    sizes = np.abs(found)
+    order = np.argsort(sizes, kind="stable")
+    order = order[sizes[order] >= least_weight(chart)]
     return tuple(map(Arc, rows[order].tolist(), columns[order].tolist(), found[order].tolist()))

@@ -3,23 +3,20 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bertviewer.charts.chart import GridChart, HeadsChart
 from bertviewer.charts.comparison import Pairs
 from bertviewer.charts.levels import Levels, Values, levels_of
-from bertviewer.charts.naming import token_names, visible
+from bertviewer.charts.naming import LONGEST, shortened, token_names, visible
 from bertviewer.charts.place import Place
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
-from bertviewer.core.analysis.token_classes import second_start
-
-Measure = Literal["entropy", "distance"]
+from bertviewer.core.analysis.head_figures import HeadFigures, Measure
+from bertviewer.core.analysis.token_classes import text_starts, token_classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,15 +29,10 @@ class Attended:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeadFigures:
-    """A figure for each head of one attention: what is left of it when nobody looks at it."""
+class AllHeadsChart(GridChart):
+    """A figure of each head, and if wanted what it looks at, as a small picture by its cell."""
 
-    entropies: NDArray[np.float64]
-    distances: NDArray[np.float64] | None
-
-    def of(self, measure: Measure) -> NDArray[np.float64] | None:
-        """Return one figure for each head, ``None`` where it has no meaning."""
-        return self.entropies if measure == "entropy" else self.distances
+    pictures: Mapping[tuple[int, int], Values] | None = None
 
 
 def heads_chart(
@@ -61,8 +53,8 @@ def heads_chart(
         cell_text=translate("charts", "head {0}, query {1} → key {2}: {3}"),
         is_root=is_root,
         levels=_levels(maps.probabilities),
-        second_query=_second(attended.run, maps.query_tokens),
-        second_key=_second(attended.run, maps.key_tokens),
+        query_starts=_starts(attended.run, maps.query_tokens),
+        key_starts=_starts(attended.run, maps.key_tokens),
         masked=maps.masked,
         masked_word=translate("charts", "masked"),
     )
@@ -99,8 +91,8 @@ def head_chart(
         levels=_levels(values),
         row_names=tuple(query.format(names[token]) for token in queries),
         column_names=tuple(key.format(names[token]) for token in keys),
-        second_row=_second(run, queries),
-        second_column=_second(run, keys),
+        row_starts=_starts(run, queries),
+        column_starts=_starts(run, keys),
         masked=None if maps.masked is None else maps.masked[head],
         masked_word=translate("charts", "masked"),
         joint=" → ",
@@ -111,31 +103,66 @@ def figures_chart(
     layers: Sequence[AttentionLayer],
     figures: Mapping[AttentionLayer, HeadFigures],
     measure: Measure,
+    *,
+    name: str = "",
+    pictures: Mapping[AttentionLayer, Values] | None = None,
     translate: Translate = english,
-) -> GridChart:
+) -> AllHeadsChart:
     """Return a figure of each head (columns) in each attention (rows), the first one below.
 
     An attention without figures has an empty row. Columns stand for heads; rows for nothing,
-    because the calls of a shared layer are one module.
+    because the calls of a shared layer are one module. ``name`` is the measure's.
     """
     rows = [figures[layer].of(measure) if layer in figures else None for layer in layers]
-    count = max((len(row) for row in rows if row is not None), default=0)
+    count = max((each.count for each in figures.values()), default=0)
     values = np.full((len(layers), count), np.nan)
     for number, row in enumerate(rows):
         if row is not None:
             values[number, : len(row)] = row
-    name = translate("charts", "head {0}")
-    return GridChart(
+    head = translate("charts", "head {0}")
+    return AllHeadsChart(
         values=values,
         rows=tuple(layer.label for layer in layers),
         columns=tuple(map(str, range(count))),
-        column_places=tuple(Place(head=head) for head in range(count)),
+        column_places=tuple(Place(head=number) for number in range(count)),
         x_title=translate("charts", "Head"),
         y_title=translate("charts", "Layer"),
-        value_title=_measured(measure, translate),
+        value_title=_measured(measure, name, translate),
         row_names=tuple(layer.name for layer in layers),
-        column_names=tuple(name.format(head) for head in range(count)),
+        column_names=tuple(map(head.format, range(count))),
+        # Shares begin at nothing: heads that differ by little look alike.
+        levels=None if measure in ("entropy", "distance") else _levels(values),
+        pictures=None if pictures is None else _by_cell(layers, pictures),
     )
+
+
+def measure_names(run: ActivationRun, translate: Translate = english) -> dict[Measure, str]:
+    """Return the measures that heads have in a run, each with a short name, as for a list."""
+    labels = {one.name: one.label for one in token_classes(run)}
+    names: dict[Measure, str] = {
+        "entropy": translate("charts", "entropy"),
+        "distance": translate("charts", "distance"),
+        "previous": translate("charts", "previous token"),
+        "next": translate("charts", "next token"),
+        "same": translate("charts", "same token"),
+    }
+    if "cls" in labels:
+        names["cls"] = shortened(labels["cls"], LONGEST)
+    if "sep" in labels:
+        names["sep"] = shortened(labels["sep"], LONGEST)
+    if run.tokens and run.tokens[0].text not in labels.get("cls", "").split():
+        names["first"] = translate("charts", "first token")
+    return names
+
+
+def _measured(measure: Measure, name: str, translate: Translate) -> str:
+    """Return what a figure is in full."""
+    units = {
+        "entropy": translate("charts", "Entropy, nats"),
+        "distance": translate("charts", "Distance, tokens"),
+    }
+    share = translate("charts", "Share on: {0}")
+    return units.get(measure) or share.format(name or measure)
 
 
 def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
@@ -149,11 +176,10 @@ def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
     ]
 
 
-def _second(run: ActivationRun, tokens: Sequence[int]) -> int | None:
-    """Return where a second text begins among some of the tokens, if another one is before it."""
-    start = second_start(run.tokens)
-    place = None if start is None else bisect_left(tokens, start)
-    return place if place and place < len(tokens) else None
+def _starts(run: ActivationRun, tokens: Sequence[int]) -> tuple[int, ...]:
+    """Return where further texts begin among some of the tokens, if another one is before them."""
+    places = (bisect_left(tokens, start) for start in text_starts(run.tokens))
+    return tuple(place for place in dict.fromkeys(places) if 0 < place < len(tokens))
 
 
 def _of_head(attended: Attended, head: int, translate: Translate) -> str:
@@ -161,10 +187,14 @@ def _of_head(attended: Attended, head: int, translate: Translate) -> str:
     return f"{attended.layer.name}, {name}"
 
 
-def _measured(measure: Measure, translate: Translate) -> str:
-    if measure == "entropy":
-        return translate("charts", "Entropy, nats")
-    return translate("charts", "Distance, tokens")
+def _by_cell(
+    layers: Sequence[AttentionLayer], pictures: Mapping[AttentionLayer, Values]
+) -> dict[tuple[int, int], Values]:
+    return {
+        (row, head): picture
+        for row, layer in enumerate(layers)
+        for head, picture in enumerate(pictures.get(layer, ()))
+    }
 
 
 def _caption(maps: AttentionMaps, head: int) -> str:

@@ -15,7 +15,10 @@ from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.token_labels import Names, label_size, named
 
-THINNEST, WIDEST = 0.6, 4.0  # pixels
+THIN, WIDEST = 1.0, 4.0  # pixels; Qt draws lines of just one pixel much faster
+FAINT = 0.1
+"""A part of the most from which on lines are wider."""
+CROWDED = 5.0
 PALEST = 0.06
 LEAST_FIGURE = 0.005
 """No weight below is written: it would be 0.00."""
@@ -36,12 +39,16 @@ class Pens:
     theme: Theme
     most: float
 
-    def pen(self, weight: float) -> QPen:
-        """Return the pen of a weight."""
+    def pen(self, weight: float, room: float) -> QPen:
+        """Return the pen of a weight, where tokens are so many pixels apart.
+
+        Hundreds of wide lines would be one mass, and take long: there all are as thin as can be.
+        """
         part = min(1.0, abs(weight) / self.most)
         signed = self.theme.series[0] if weight >= 0 else self.theme.series[1]
         color = tinted(self.color or signed, PALEST + (1 - PALEST) * part)
-        pen = QPen(color, THINNEST + (WIDEST - THINNEST) * part)
+        is_thin = part < FAINT or room < CROWDED
+        pen = QPen(color, THIN if is_thin else THIN + (WIDEST - THIN) * part)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         return pen
 
@@ -58,7 +65,7 @@ class NamedRow:
 def draw_arcs(painter: QPainter, layout: ArcLayout, arcs: Iterable[Arc], pens: Pens) -> None:
     """Draw lines in their order, as far as one of their ends is in sight."""
     left, right = layout.left, layout.left + layout.width
-    middle = (layout.top + layout.bottom) / 2
+    middle, room = (layout.top + layout.bottom) / 2, min(layout.pixels)
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for arc in arcs:
         start, end = layout.x(arc.row, layout.rows), layout.x(arc.column, layout.columns)
@@ -66,7 +73,7 @@ def draw_arcs(painter: QPainter, layout: ArcLayout, arcs: Iterable[Arc], pens: P
             continue
         path = QPainterPath(QPointF(start, layout.top))
         path.cubicTo(start, middle, end, middle, end, layout.bottom)
-        painter.strokePath(path, pens.pen(arc.weight))
+        painter.strokePath(path, pens.pen(arc.weight, room))
 
 
 def draw_figures(

@@ -18,7 +18,7 @@ from bertviewer.plots.token_labels import Names
 from bertviewer.plots.zoom import STEP, Span
 from bertviewer.plots.zooming import ZoomingPlot
 
-NOTHING = Arcs((), None)
+NOTHING = Arcs((), None, 0.0)
 ALL = Span.all_of(1.0)
 NEAREST = 4
 """So many tokens are seen from nearest."""
@@ -209,13 +209,13 @@ class ArcPlot(ZoomingPlot):
             (chart.x_title, layout.bottom + GAP + LINE),
         ):
             painter.drawText(QRectF(MARGIN, bottom - LINE, layout.left, LINE), _LEFT, title)
-        each = self.arcs.each
-        if each is None:
-            said = self.tr("All weights are drawn; width and depth of a line are its weight.")
-        else:
+        least, each = f"{self.arcs.least:.2g}", self.arcs.each
+        said = self.tr("Weights from {0} on are drawn.").format(least)
+        if each is not None:
             said = self.tr(
-                "The largest {0} of each token are drawn; point at one for all of its weights."
-            ).format(each)
+                "Of each token the {1} largest weights are drawn, from {0} on; point at one for "
+                "all of its own."
+            ).format(least, each)
         line = QRectF(MARGIN, self.height() - LINE, self.width() - 2 * MARGIN, LINE)
         painter.drawText(line, _LEFT, said)
 

@@ -1,9 +1,7 @@
 """A grid of coloured cells with a label for each row and column, and a colour bar."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -16,9 +14,6 @@ from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.frames import Frames
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.plot import Plot, Side
-
-if TYPE_CHECKING:
-    from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent
 
 DIVIDER_Z = 5
 """Above the cells, below what is selected."""
@@ -100,6 +95,7 @@ class GridPlot(Plot):
         scale = ColorScale(levels, table, chart.is_signed, chart.is_root)
         title = self._common_title if self.neighbour == "left" else chart.value_title
         shown = title if self.shows_titles else ""
+        self.color_bar.getAxis("right").set_small(not self.shows_titles)
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
         item.addItem(Cells(chart.values, scale, theme.surface))
@@ -126,10 +122,15 @@ class GridPlot(Plot):
         )
 
     def _draw_dividers(self, chart: GridChart) -> None:
-        """Set a second text off from the first, by a line that is seen on any colour."""
+        """Set texts off from one another, by lines that are seen on any colour."""
         rows, columns = chart.values.shape
-        across = (chart.second_column, columns, 90), (chart.second_row, rows, 0)
-        inside = [(start, angle) for start, count, angle in across if start and start < count]
+        across = (chart.column_starts, columns, 90), (chart.row_starts, rows, 0)
+        inside = [
+            (start, angle)
+            for starts, count, angle in across
+            for start in starts
+            if 0 < start < count
+        ]
         halo = tinted(self.theme.surface, HALO_OPACITY)
         for color, width in ((halo, HALO), (self.theme.muted, 1)):
             for start, angle in inside:
@@ -143,40 +144,3 @@ class GridPlot(Plot):
         column, row = int(np.floor(point.x())), int(np.floor(point.y()))
         rows, columns = self.chart.values.shape
         return (row, column) if 0 <= row < rows and 0 <= column < columns else None
-
-
-class PairGrid(GridPlot):
-    """Tells both of a pair: ``paired`` carries the row and the column of a cell that is clicked.
-
-    The column is the one that the selection means; the row is framed as ``mark_row()`` says.
-    """
-
-    paired = Signal(int, int)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        self._row: int | None = None
-        super().__init__(parent)
-
-    def mark_row(self, row: int | None) -> None:
-        """Frame a row, in place of the one framed before."""
-        self._row = row
-        self.draw_marks()
-
-    def draw_marks(self) -> None:
-        """Frame the selected column, the marked row, and the cell where both meet."""
-        if self.chart is None or self._frames is None:
-            return
-        rows, columns = self.chart.values.shape
-        _, marked = self.chart.chosen(self.selection)
-        row = self._row if self._row is not None and self._row < rows else None
-        bars = [QRectF(column, 0, 1, rows) for column in marked]
-        cells = [] if row is None else [QRectF(column, row, 1, 1) for column in marked]
-        if row is not None:
-            bars.append(QRectF(0, row, columns, 1))
-        self._frames.show_frames(bars, cells)
-
-    def _on_click(self, event: "MouseClickEvent") -> None:
-        cell = self._cell(event.scenePos())
-        if cell is not None and event.button() == Qt.MouseButton.LeftButton:
-            self.paired.emit(*cell)
-        super()._on_click(event)

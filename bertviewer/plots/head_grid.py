@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPen,
+    QResizeEvent,
 )
 from PySide6.QtWidgets import QWidget
 
@@ -38,13 +39,17 @@ class HeadGrid(PaintedPlot):
     """The heads [S, S'] of a layer as heatmaps of one range of colours, query 0 at the top.
 
     Where a cell is smaller than a pixel, a pixel shows the largest of its cells, so that thin
-    lines of attention stay visible. A click tells the head.
+    lines of attention stay visible. A click tells the head. ``captions_changed`` says that
+    there is room for captions now, or none any more.
     """
+
+    captions_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.chart: HeadsChart | None = None
         self.levels: Levels = (0.0, 1.0)
+        self.has_captions = False
         self._images: dict[tuple[int, int], list[QImage]] = {}
         self._bar = HeadBar(sized(self.font(), SMALL))
         self.setMinimumSize(120, 120)
@@ -65,7 +70,13 @@ class HeadGrid(PaintedPlot):
         self._images = {}
         if self.chart is not None:
             self.levels = _levels(self.chart)
+        self._note_captions()
         self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """See whether there is room for captions; Qt calls it."""
+        super().resizeEvent(event)
+        self._note_captions()
 
     def set_theme(self, theme: Theme) -> None:
         """Draw again in other colours."""
@@ -143,6 +154,12 @@ class HeadGrid(PaintedPlot):
         head = self.selection.head
         return None if head is None or self.chart is None else min(head, len(self.chart.values) - 1)
 
+    def _note_captions(self) -> None:
+        has_captions = bool(self._layout().captions)
+        if has_captions != self.has_captions:
+            self.has_captions = has_captions
+            self.captions_changed.emit()
+
     def _layout(self) -> HeadLayout:
         """Return where the heatmaps are: in as many columns as make them largest."""
         if self.chart is None:
@@ -204,14 +221,14 @@ class HeadGrid(PaintedPlot):
 
 
 def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: Theme) -> None:
-    """Set a second text off from the first."""
+    """Set texts off from one another."""
     _, rows, columns = chart.values.shape
     painter.setPen(QPen(tinted(theme.muted, DIVIDER_OPACITY), 1))
-    if chart.second_key is not None:
-        x = rect.x() + rect.width() * chart.second_key / columns
+    for key in chart.key_starts:
+        x = rect.x() + rect.width() * key / columns
         painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
-    if chart.second_query is not None:
-        y = rect.y() + rect.height() * chart.second_query / rows
+    for query in chart.query_starts:
+        y = rect.y() + rect.height() * query / rows
         painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
 
 

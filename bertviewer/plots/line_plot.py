@@ -12,6 +12,7 @@ from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import widened
 from bertviewer.charts.place import Place, closest
 from bertviewer.core.text.numerals import number_text
+from bertviewer.plots.callout import Callout
 from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
@@ -22,6 +23,9 @@ SYMBOLS = ("o", "s", "t1", "d", "p", "h")
 SYMBOL_SIZE, RING_SIZE = 7, 13  # pixels
 MOST_SYMBOLS = 100
 """Longer lines have no symbols: they would hide one another."""
+CALLED_DIGITS = 4
+CALLOUT_Z = 20
+"""Above lines and rings, below the legend."""
 BAND_OPACITY = 0.16
 SINGLE_WIDTH = 0.15
 """How far a band around a single point reaches to either side."""
@@ -140,6 +144,27 @@ class LinePlot(LegendPlot):
             mark.setZValue(10)
             item.addItem(mark, ignoreBounds=True)
             self._marks.append(mark)
+        if self.paper_scale is None and len(points) == 1:
+            self._call_out(*points[0])
+
+    def _call_out(self, line: Line, x: int) -> None:
+        """Write the value of the selected point beside it, where nobody has to point at it."""
+        height, value = _at(self._heights(line.values), x), _at(line.values, x)
+        if self.chart is None or height is None or value is None:
+            return
+        name = f"{self.chart.x_title} {self.chart.names[x]}".strip().lower()
+        low, high = self.y_range()
+        callout = Callout(
+            f"{name}: {number_text(value, CALLED_DIGITS)}",
+            self.font(),
+            self.theme,
+            to_left=x > (len(self.chart.ticks) - 1) / 2,
+            below=height > (low + high) / 2,
+        )
+        callout.setPos(x, height)
+        callout.setZValue(CALLOUT_Z)
+        self.getPlotItem().addItem(callout, ignoreBounds=True)
+        self._marks.append(callout)
 
     def _gap_at(self, position: QPointF) -> str:
         """Say that no line has a value there, "" beside the positions of the chart."""

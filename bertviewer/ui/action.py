@@ -51,6 +51,8 @@ class Commands(Protocol):
     def set_task(self, name: str) -> None: ...  # noqa: D102
     def choose_report(self) -> None: ...  # noqa: D102
     def choose_modules(self) -> None: ...  # noqa: D102
+    def choose_runs_file(self) -> None: ...  # noqa: D102
+    def show_welcome(self) -> None: ...  # noqa: D102
     def set_appearance(self, name: str) -> None: ...  # noqa: D102
     def set_device(self, name: str) -> None: ...  # noqa: D102
     def run(self) -> None: ...  # noqa: D102

@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from bertviewer.core.architecture.folding import TreeRow
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.progress import Progress
-    from bertviewer.core.run.capture import Capture
     from bertviewer.core.run.device import Device
+    from bertviewer.core.run_files.describing import KeptRuns
+    from bertviewer.core.run_files.run_file import RunFile
     from bertviewer.core.source.model_source import ModelSource
     from bertviewer.report.document import DrawnRun
     from bertviewer.ui.watched_run import WatchedRun
 
 
 OVERVIEW = (
+    "bertviewer.ui.map.tab",
     "bertviewer.core.formulas.catalogue",
     "bertviewer.core.loading.rebuilding",
     "bertviewer.report.costs",
@@ -41,10 +43,11 @@ REST = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open model, and its tree."""
+    """An open model, and its tree; and what else there was in a file of runs."""
 
     model: LoadedModel
     tree: TreeRow
+    saved: RunFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,25 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
     """Open a model; the first one that was not seen before waits for torch and transformers."""
     from bertviewer.core.loading.opening import open_model
 
+    saved = _read_runs(source, progress) if source.kind == "runs" else None
     model = open_model(source, progress, keep=False)  # the tree comes first
-    # What its overview is written with, so that the window's thread has it already.
+    if saved is not None:
+        from bertviewer.core.run_files.reading import check_belongs
+
+        check_belongs(source.path, saved, model.architecture)
+    # What its map and overview are made with, so that the window's thread has it already.
     for name in OVERVIEW:
         import_module(name)
-    return Opened(model, _tree(model.architecture))
+    return Opened(model, _tree(model.architecture), saved)
+
+
+def _read_runs(source: ModelSource, progress: Progress) -> RunFile:
+    from bertviewer.core.run_files.reading import read_runs
+
+    progress(0, 0, "Reading the runs")
+    saved = read_runs(source.path)
+    prepare_views()
+    return saved
 
 
 def prepare_views_job(progress: Progress) -> None:
@@ -168,11 +185,32 @@ def run_sentence_job(
     return Ran(WatchedRun(run, capture), _correction(model))
 
 
-def check_module_job(model: LoadedModel, capture: Capture, path: str, progress: Progress) -> Check:
+def check_module_job(
+    model: LoadedModel, watched: WatchedRun, path: str, progress: Progress
+) -> Check:
     """Check what the module at ``path`` gave in a run."""
     from bertviewer.core.checking.check import check_module
 
-    return check_module(model, capture, path, progress)
+    return check_module(model, watched.kept, path, progress)
+
+
+def write_runs_job(
+    path: Path,
+    model: LoadedModel,
+    kept: KeptRuns,
+    models: Iterable[ModelSource],
+    progress: Progress,
+) -> Path:
+    """Write runs of an open model as a file, over no file of ``models``; the path comes back."""
+    from bertviewer.core.run_files.describing import described
+    from bertviewer.core.run_files.writing import content_of
+    from bertviewer.core.saving.files import save
+
+    progress(0, 0, "Writing the runs")
+    data = None if model.blueprint is None else model.blueprint.data
+    file = described(model.source, data, model.checkpoint, kept)
+    save(path, content_of(file, progress), models)
+    return path
 
 
 def write_report_job(

@@ -40,14 +40,16 @@ from bertviewer.ui.look.appearance import (
     stored_appearance,
 )
 from bertviewer.ui.menus import Menus
-from bertviewer.ui.module_menu import add_module_actions
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
 from bertviewer.ui.palette.field import PaletteField
 from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run_area import RunArea
+from bertviewer.ui.run_files.banner import SavedBanner
+from bertviewer.ui.run_files.saving import SavesRuns
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
+from bertviewer.ui.tree_heading import TreeHeading
 from bertviewer.ui.welcome.answer_bar import AnswerBar
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage
@@ -60,6 +62,11 @@ DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
 MODELS = ("openModel", "openRecent", "openFolder", "openFile", "openHub", "", "head")
 """What the chip of the open model offers."""
+OF_A_ROW = (
+    *("showMap", "showTensors", "showSource", "checkModule", ""),
+    *("copyPath", "copyPython", "copyRowCsv", "copyRowMarkdown"),
+)
+"""What a row of the tree offers."""
 _FRAME = QSize(0, 32)
 """What the desktop draws around a window, as far as that can be known before it does."""
 
@@ -85,6 +92,7 @@ class MainWindow(QMainWindow):
         self.opening = Opening(workspace, self)
         self.asking = Asking(workspace, self, self)
         self.welcome = WelcomePage(workspace, self.opening, self.asking, icon)
+        self.welcome.left.connect(self._leave_welcome)
         self._pages.addWidget(self.welcome)
         self._pages.addWidget(self._make_middle())
         self.setCentralWidget(self._pages)
@@ -149,6 +157,15 @@ class MainWindow(QMainWindow):
         )
         if name:
             self.workspace.export_modules(Path(name))
+
+    def choose_runs_file(self) -> None:
+        """Ask for a file and save the last run and run A to it."""
+        SavesRuns(self.workspace, self).choose()
+
+    def show_welcome(self) -> None:
+        """Show what there is to open; what is open stays."""
+        self.panes.set_shown(False)
+        self._pages.setCurrentWidget(self.welcome)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
@@ -259,6 +276,7 @@ class MainWindow(QMainWindow):
         layout.setSpacing(0)
         layout.addWidget(RandomBanner(self.workspace))
         layout.addWidget(AnswerBar(self.asking))
+        layout.addWidget(SavedBanner(self.workspace, self.opening))
         layout.addWidget(DetailTabs(self.workspace), 1)
         return middle
 
@@ -271,9 +289,9 @@ class MainWindow(QMainWindow):
         layout.addWidget(self._run_area, 1)
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
-        tree.menu_opening.connect(lambda menu: add_module_actions(menu, self))
+        tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
         panes = (
-            Pane("structure", self.tr("Structure"), tree, tree.heading),
+            Pane("structure", self.tr("Structure"), tree, TreeHeading(self.workspace)),
             Pane("module", self.tr("Module"), Inspector(self.workspace)),
             Pane("run", self.tr("Run"), lower, has_title=False),
         )
@@ -306,11 +324,14 @@ class MainWindow(QMainWindow):
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture
         assert architecture is not None
-        if self._pages.currentIndex() == 0:
+        self._leave_welcome()
+        self.setWindowTitle(f"{architecture.source.name} — bertviewer")
+
+    def _leave_welcome(self) -> None:
+        if self._pages.currentWidget() is self.welcome:
             self._pages.setCurrentIndex(1)
             self.panes.set_shown(True)
             self._focus_tree()
-        self.setWindowTitle(f"{architecture.source.name} — bertviewer")
 
     def _share_height(self, is_open: bool) -> None:
         """Give a run its room; without one the pane is a line."""

@@ -1,8 +1,8 @@
 """The module tree with its filter field."""
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtGui import QKeySequence, QPalette, QShortcut
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
@@ -11,8 +11,7 @@ from bertviewer.ui.tree_cells import MACS, STATISTIC
 from bertviewer.ui.tree_columns import TreeColumns
 from bertviewer.ui.tree_filter_bar import FilterResult, TreeFilterBar
 from bertviewer.ui.tree_header import TreeHeader
-from bertviewer.ui.tree_heading import TreeHeading
-from bertviewer.ui.tree_menu import tree_menu
+from bertviewer.ui.tree_menu import fill_tree_menu
 from bertviewer.ui.tree_view import ModuleTreeView
 from bertviewer.ui.workspace import Workspace
 
@@ -20,12 +19,12 @@ from bertviewer.ui.workspace import Workspace
 class ModuleTreePanel(QWidget):
     """Selecting a row selects it in the workspace, and the other way round.
 
-    ``opened`` gives the key of a row that is to be looked at closely, ``menu_opening`` the menu of
-    the selected row before it is shown. ``heading`` stands in the line above.
+    ``opened`` gives the key of a row that is to be looked at closely. ``menu_wanted`` gives the
+    menu of the selected row before it comes up, for others to fill as well.
     """
 
     opened = Signal(str)
-    menu_opening = Signal(object)
+    menu_wanted = Signal(QMenu)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,7 +36,8 @@ class ModuleTreePanel(QWidget):
         self._bar = TreeFilterBar()
         self._hits: list[int] = []  # from the top on
         self._open_before: frozenset[str] = frozenset()  # rows that were, when filtering began
-        self.heading = TreeHeading(workspace)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self.setAutoFillBackground(True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 0)
         layout.setSpacing(4)
@@ -164,10 +164,12 @@ class ModuleTreePanel(QWidget):
         index = self._view.indexAt(place)
         item = self._model.item(index)
         if item is not None:
-            menu = tree_menu(self._view, index, item)
+            menu = QMenu(self._view)
+            menu.setObjectName("treeMenu")
+            menu.aboutToHide.connect(menu.deleteLater)
+            self.menu_wanted.emit(menu)
+            fill_tree_menu(menu, self._view, index, item)
             menu.addMenu(self._header.menu(menu))
-            self._view.setCurrentIndex(index)
-            self.menu_opening.emit(menu)
             menu.popup(self._view.viewport().mapToGlobal(place))
 
     def _on_row(self) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.model_source import ModelSource
-from bertviewer.core.source.parsing import parse_source
+from bertviewer.core.source.parsing import RUNS_SUFFIX, parse_source
 from bertviewer.ui.dialogs import MODEL_FILES, show_error
 from bertviewer.ui.recent import forget, is_there, recent_names, remember
 from bertviewer.ui.weights_consent import WeightsConsent
@@ -73,9 +73,9 @@ class Opening(QObject):
         """Ask for a configuration or for weights, and open them."""
         file, _ = QFileDialog.getOpenFileName(
             self._window,
-            self.tr("Open a config.json, a .safetensors or a .bin file"),
+            self.tr("Open a config.json, weights, or saved runs"),
             "",
-            self.tr("Models ({0});;All files (*)").format(MODEL_FILES),
+            self.tr("Models and runs ({0});;All files (*)").format(f"{MODEL_FILES} *{RUNS_SUFFIX}"),
         )
         if file:
             self.open_named(file)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject
 
 from bertviewer.core.progress import Progress
 from bertviewer.ui.background.requests import ModelWork, Request
-from bertviewer.ui.watched_run import RunWork, WatchedRun
+from bertviewer.ui.watched_run import FROM_FILE, RunWork, WatchedRun
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,14 +44,17 @@ class RunRequest(Request[OfRuns[Found]]):
     def a(self) -> Found | None:
         """What was found of run A."""
         result = self.result
-        return None if result is None or result.run_a is None else result.found[result.run_a]
+        return None if result is None or result.run_a is None else result.found.get(result.run_a)
 
     def want_of_runs(self, key: Hashable, work: RunWork[Found]) -> bool:
         """Return whether this is there of the runs of now; if not, it is on its way."""
         watched, run_a = self._workspace.runs.watched, self._workspace.runs.watched_a
         if watched is None:
             return False
-        return self.want((watched, run_a, key), _of_runs(work, watched, run_a))
+        wanted = watched, run_a, key
+        if watched.capture is None:
+            return self.refuse(wanted, FROM_FILE)
+        return self.want(wanted, _of_runs(work, watched, run_a))
 
 
 def _of_runs(
@@ -62,7 +65,8 @@ def _of_runs(
 
     def compute(model: "LoadedModel", progress: Progress) -> OfRuns[Found]:
         for run in (watched, run_a):
-            if run is not None and run not in found:
+            # Of a run A that was read from a file there is nothing but its figures.
+            if run is not None and run.capture is not None and run not in found:
                 found[run] = work(model, run, progress)
         return OfRuns(found, watched, run_a)
 

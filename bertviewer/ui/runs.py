@@ -10,6 +10,8 @@ from bertviewer.ui.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from bertviewer.charts.comparison import ComparisonMode  # and with it numpy
+    from bertviewer.core.run_files.describing import KeptRuns
+    from bertviewer.core.run_files.run_file import RunFile
 
 
 class Runs(QObject):
@@ -28,6 +30,7 @@ class Runs(QObject):
         self.watched_a: WatchedRun | None = None  # run A, to compare the last one with
         self.comparison: ComparisonMode = "overlay"  # how, if there is a run A
         self.checks: dict[str, Check] = {}  # of the last run, by the path that was asked for
+        self.saved: RunFile | None = None  # what the runs were read from
 
     @property
     def run(self) -> ActivationRun | None:
@@ -44,6 +47,29 @@ class Runs(QObject):
         self.watched = watched
         self.checks = {}
 
+    def take_saved(self, saved: "RunFile") -> WatchedRun:
+        """Take run A from a file, and return the last run, which is to be shown then."""
+        self.saved = saved
+        self.watched_a = None if saved.run_a is None else WatchedRun(saved.run_a, None)
+        self.comparison = saved.comparison
+        return WatchedRun(saved.run, None)
+
+    def take_checks(self, saved: "RunFile") -> None:
+        """Take what was checked of the last run."""
+        self.checks = dict(saved.checks)
+        self.check_changed.emit()
+        self.comparison_changed.emit()
+
+    def kept(self) -> "KeptRuns | None":
+        """Return what there is to be saved, ``None`` without a run."""
+        from bertviewer.core.run_files.describing import KeptRuns
+
+        if self.run is None:
+            return None
+        run_a = None if self.watched_a is None else self.watched_a.run
+        origin = None if self.saved is None else self.saved.model
+        return KeptRuns(self.run, run_a, self.comparison, dict(self.checks), origin)
+
     def set_check(self, watched: WatchedRun, path: str, check: Check) -> None:
         """Take what came of the check of a run, unless there is a newer run by now."""
         if self.watched is watched:
@@ -52,7 +78,7 @@ class Runs(QObject):
 
     def clear(self) -> None:
         """Show no run, and keep none: the model is another one."""
-        self.watched = self.watched_a = None
+        self.watched = self.watched_a = self.saved = None
         self.checks = {}
 
     def keep(self) -> None:

@@ -1,4 +1,4 @@
-"""The file of settings: a damaged one is put aside, and the program starts with its defaults."""
+"""The file of settings, mended where it was damaged, and what has no other place in it."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import QSettings
 
 BACKUP = ".damaged"
+OPENS_LAST = "openLastModel"
 
 # All that Qt writes: sections, and a key and a value on each line. It skips whatever else it finds
 # without a word, and writes the rest back over it.
@@ -29,6 +30,16 @@ def mend_settings() -> Path | None:
         return None
     settings.sync()  # Qt remembers what it has read, and has to see that the file is gone
     return backup
+
+
+def opens_last() -> bool:
+    """Whether a start without a model's name opens the one that was open last."""
+    return str(QSettings().value(OPENS_LAST, "true")).lower() != "false"
+
+
+def set_opens_last(is_wanted: bool) -> None:
+    """Have the model that was open last opened at the next start, or the page of what there is."""
+    QSettings().setValue(OPENS_LAST, is_wanted)
 
 
 def _is_sound(content: bytes) -> bool:

@@ -132,6 +132,11 @@ class TokenRows(TableModel):
         return f"{tip}\n{lack}"
 
 
+def joined(tokens: tuple[Token, ...]) -> list[bool]:
+    """Return which tokens go on the word before them."""
+    return [place > 0 for group in _words(tokens) for place in range(len(group))]
+
+
 def _in_tip(text: str) -> str:
     return isolated(shortened(visible(text), LONGEST_IN_TIP))
 

@@ -17,7 +17,7 @@ from bertviewer.charts.theme import LARGE, MEDIUM, NORMAL, SMALL, STRONG, mixed
 from bertviewer.core.text.numerals import count_text, short_count
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import monospaced, sized, tabular, weighted
-from bertviewer.ui.look.shown_theme import shown_theme
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.module_tree import ModuleTreeModel
 from bertviewer.ui.tree_cells import (
     CLASS,
@@ -60,7 +60,7 @@ class TreeDelegate(QStyledItemDelegate):
     def follow_look(self) -> None:
         """Take over the view's colours and type; to be called when they change."""
         font = sized(self._view.font(), LARGE)
-        self._theme = shown_theme(self._view.palette())
+        self._theme = theme_of(self._view)
         self.name_font, self._strong = font, weighted(font, STRONG)
         self.count_font = tabular(weighted(sized(font, NORMAL), MEDIUM))
         self.shape_font = monospaced(sized(font, SMALL))
@@ -109,9 +109,10 @@ class TreeDelegate(QStyledItemDelegate):
             painter, room, name, font, color, self._model.filter.marks("name") if is_hit else ()
         )
         beside = room.adjusted(used + PAD, 0, 0, 0)
-        if (remark := self._remark(item, is_hit, name)) and beside.width() > NAME_LEFT:
+        remark = self._remark(item, is_hit, name)
+        if remark and QFontMetricsF(self._small).horizontalAdvance(remark) <= beside.width():
             marks = self._model.filter.marks("class") if is_hit else ()
-            self._draw_marked(painter, beside, remark, self._small, theme.muted, marks, fits=True)
+            self._draw_marked(painter, beside, remark, self._small, theme.muted, marks)
 
     def _empty_beside(self, item: TreeItem) -> int:
         """Return how far a name may go on where no shape stands behind it."""
@@ -139,17 +140,11 @@ class TreeDelegate(QStyledItemDelegate):
         font: QFont,
         color: str,
         marks: tuple[str, ...],
-        fits: bool = False,
     ) -> float:
-        """Draw a text from the left on, cut in its middle where it has to be; return its width.
-
-        Where it ``fits`` only, what has no room is left out as a whole.
-        """
+        """Draw a text from the left on, cut in its middle where it has to be; return its width."""
         metrics = QFontMetricsF(font)
         width = metrics.horizontalAdvance(text)
         if width > room.width():
-            if fits:
-                return 0.0
             text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room.width())
         painter.setPen(QColor(color))
         painter.setFont(font)

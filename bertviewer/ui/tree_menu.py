@@ -1,4 +1,4 @@
-"""What can be done with a row of the module tree, by right click or the menu key."""
+"""What the tree itself can do with a row, in the row's menu."""
 
 from collections.abc import Callable
 
@@ -11,39 +11,22 @@ from bertviewer.ui.tree_rows import TreeItem
 from bertviewer.ui.tree_view import ModuleTreeView
 
 
-def tree_menu(view: ModuleTreeView, index: QModelIndex, item: TreeItem) -> QMenu:
-    """Return a menu for one row, which goes when it is closed."""
-    menu = QMenu(view)
-    menu.setObjectName("treeMenu")
-    menu.aboutToHide.connect(menu.deleteLater)
-    row = item.row
+def fill_tree_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: TreeItem) -> None:
+    """Add to a row's menu what is done in the tree alone."""
 
     def add(name: str, title: str, call: Callable[[], object], is_enabled: bool = True) -> None:
         action = menu.addAction(translate("tree", title), call)
         action.setObjectName(name)
         action.setEnabled(is_enabled)
 
-    add(
-        "openInMap",
-        QT_TRANSLATE_NOOP("tree", "Open in the map"),
-        lambda: view.opened.emit(item.key),
-    )
+    def copy_count() -> None:
+        QGuiApplication.clipboard().setText(str(item.row.parameters))
+
+    def expand() -> None:
+        view.expandRecursively(index)
+
     menu.addSeparator()
-    add(
-        "copyCount",
-        QT_TRANSLATE_NOOP("tree", "Copy the exact count"),
-        lambda: _copy(str(row.parameters)),
-    )
+    add("copyCount", QT_TRANSLATE_NOOP("tree", "Copy the exact count"), copy_count)
     menu.addSeparator()
-    add(
-        "expandBelow",
-        QT_TRANSLATE_NOOP("tree", "Expand all below"),
-        lambda: view.expandRecursively(index),
-        bool(item.children),
-    )
+    add("expandBelow", QT_TRANSLATE_NOOP("tree", "Expand all below"), expand, bool(item.children))
     add("collapseAll", QT_TRANSLATE_NOOP("tree", "Collapse all"), view.collapse_all)
-    return menu
-
-
-def _copy(text: str) -> None:
-    QGuiApplication.clipboard().setText(text)

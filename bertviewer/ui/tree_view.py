@@ -14,7 +14,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTreeView, QWidget
 
 from bertviewer.charts.theme import mixed
-from bertviewer.ui.look.shown_theme import shown_theme
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.module_tree import MODULE, ModuleTreeModel
 from bertviewer.ui.tree_delegate import TreeDelegate
 
@@ -57,6 +57,7 @@ class ModuleTreeView(QTreeView):
         palette.setColor(QPalette.ColorRole.Highlight, QColor(Qt.GlobalColor.transparent))
         self.setPalette(palette)
         self.entered.connect(self._hover)
+        model.figures_changed.connect(self.viewport().update)
         self._follow_look()
 
     @property
@@ -135,6 +136,6 @@ class ModuleTreeView(QTreeView):
         self.viewport().update()
 
     def _follow_look(self) -> None:
-        self._theme = shown_theme(self.palette())
+        self._theme = theme_of(self)
         if isinstance(delegate := self.itemDelegate(), TreeDelegate):
             delegate.follow_look()

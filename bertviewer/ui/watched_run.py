@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bertviewer.core.activations.activation_run import ActivationRun
+from bertviewer.core.errors import UserError
 from bertviewer.core.progress import Progress
 
 if TYPE_CHECKING:
@@ -12,12 +13,29 @@ if TYPE_CHECKING:
     from bertviewer.core.run.capture import Capture
 
 
+FROM_FILE = "This run was read from a file: a closer look needs its model, and a run of it."
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WatchedRun:
-    """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it."""
+    """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it.
+
+    A run that was read from a file has none: its figures are all that there is.
+    """
 
     run: ActivationRun
-    capture: "Capture"
+    capture: "Capture | None"
+
+    @property
+    def kept(self) -> "Capture":
+        """The capture of a run that was made here.
+
+        Raises:
+            UserError: the run was read from a file.
+        """
+        if self.capture is None:
+            raise UserError(FROM_FILE)
+        return self.capture
 
 
 Found = TypeVar("Found")

@@ -84,6 +84,8 @@ class Workspace(QObject):
 
     def open(self, source: ModelSource) -> None:
         """Open a model in place of the one that is open; that one stays if the new one is bad."""
+        if source.kind == "runs":
+            self._classes.make_all()  # the worker prepares their views
         self.scheduler.start("open", partial(jobs.open_model_job, source), self._on_opened)
 
     def open_head(self, task: str) -> None:
@@ -118,7 +120,7 @@ class Workspace(QObject):
         """Check what the module at ``path`` gave in the last run."""
         if self._model is None or self.runs.watched is None:
             return
-        work = partial(jobs.check_module_job, self._model, self.runs.watched.capture, path)
+        work = partial(jobs.check_module_job, self._model, self.runs.watched, path)
         self.scheduler.start("check", work, partial(self.runs.set_check, self.runs.watched, path))
 
     def export(self, path: Path, drawn: "DrawnRun | None") -> None:
@@ -128,6 +130,13 @@ class Workspace(QObject):
         self._classes.make_all()
         work = partial(jobs.write_report_job, path, self.architecture, drawn, self.models)
         self.scheduler.start("export", work, lambda written: self.exported.emit(str(written)))
+
+    def save_runs(self, path: Path) -> None:
+        """Write the last run, and run A, as a file that can be opened again."""
+        if self._model is None or (kept := self.runs.kept()) is None:
+            return
+        work = partial(jobs.write_runs_job, path, self._model, kept, self.models)
+        self.scheduler.start("save", work, lambda written: self.saved.emit(str(written)))
 
     def export_modules(self, path: Path) -> None:
         """Write every module of the open model as CSV."""
@@ -159,6 +168,9 @@ class Workspace(QObject):
             )
         )
         self._show(opened)
+        if opened.saved is not None:
+            self.show_run(jobs.Ran(self.runs.take_saved(opened.saved), None))
+            self.runs.take_checks(opened.saved)
         self._classes.when_made(self._idle_work.release)
 
     def _show(self, opened: jobs.Opened) -> None:
@@ -201,7 +213,7 @@ class Workspace(QObject):
         self.selection.set_tokens(len(run.tokens), next(iter((*masks, *words)), 0))
         self.runs.set_run(watched)
         self.next_run.take_over(run)
-        if self.architecture is not None:
+        if self.architecture is not None and watched.capture is not None:
             # A first run may have drawn random weights, and everything must say so.
             self.architecture = replace(self.architecture, source=run.source)
         if self.keys is not None:

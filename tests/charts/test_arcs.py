@@ -43,6 +43,18 @@ def test_of_many_each_token_has_its_largest(most: int) -> None:
         assert drawn == sorted(np.argsort(-values[row])[:each].tolist())
 
 
+def test_weights_that_are_next_to_nothing_have_none() -> None:
+    values = np.full((1, 400), 0.001)
+    values[0, 7], values[0, 8] = 0.62, 0.0012
+    names = tuple(map(str, range(400)))
+    arcs = arcs_of(GridChart(values, ("a",), names))
+    assert arcs.least == 0.5 / 400
+    assert [arc.column for arc in arcs.lines] == [7]
+    # Where all are alike, all are drawn.
+    assert len(arcs_of(GridChart(np.full((1, 400), 1 / 400), ("a",), names)).lines) == 400
+    assert arcs_of(CHART).least == 0.005
+
+
 def test_masked_cells_have_none_and_a_difference_may_be_negative() -> None:
     masked = np.triu(np.ones((3, 3), dtype=np.bool_), 1)
     assert {(arc.row, arc.column) for arc in arcs_of(replace(CHART, masked=masked)).lines} == {

@@ -7,7 +7,6 @@ import pytest
 
 from bertviewer.charts.attentions import (
     Attended,
-    HeadFigures,
     figures_chart,
     head_chart,
     heads_chart,
@@ -21,6 +20,7 @@ from bertviewer.core.analysis.attention_maps import (
     head_distances,
     head_entropies,
 )
+from bertviewer.core.analysis.head_figures import HeadFigures
 from tests.core.analysis.runs import run_of, tokens_of
 
 TEXTS = ("[CLS]", "a", "b", "[SEP]", "x", "y")
@@ -58,23 +58,25 @@ ALL = tuple(range(6))
 @pytest.mark.parametrize(
     ("queries", "keys", "expected"),
     [
-        (ALL, ALL, (4, 4)),
-        ((4, 5), (0, 1, 2, 3), (None, None)),  # a decoder's to an encoder's
-        ((4, 5), (4, 5), (None, None)),
-        ((0, 1, 2, 3), ALL, (None, 4)),
+        (ALL, ALL, ((4,), (4,))),
+        ((4, 5), (0, 1, 2, 3), ((), ())),  # a decoder's to an encoder's
+        ((4, 5), (4, 5), ((), ())),
+        ((0, 1, 2, 3), ALL, ((), (4,))),
     ],
 )
 def test_a_second_text_is_set_off(
-    queries: tuple[int, ...], keys: tuple[int, ...], expected: tuple[int | None, int | None]
+    queries: tuple[int, ...],
+    keys: tuple[int, ...],
+    expected: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> None:
     one = attended(queries, keys)
     run = run_of(tokens_of(*TEXTS, segments="000011"))
     one = replace(one, run=run)
     heads, head = heads_chart(one), head_chart(one, 1)
-    assert (heads.second_query, heads.second_key) == expected
-    assert (head.second_row, head.second_column) == expected
+    assert (heads.query_starts, heads.key_starts) == expected
+    assert (head.row_starts, head.column_starts) == expected
     plain = attended(queries, keys)
-    assert heads_chart(plain).second_key is head_chart(plain, 1).second_row is None
+    assert heads_chart(plain).key_starts == head_chart(plain, 1).row_starts == ()
     # The data that is taken along does not tell.
     assert repr(head_chart(plain, 1).table()) == repr(head.table())
     assert repr(heads_chart(plain).table()) == repr(heads.table())
@@ -142,8 +144,8 @@ def test_one_head_of_two_texts() -> None:
 def test_figures_of_all_heads() -> None:
     layers = (AttentionLayer("a", 0, 0), AttentionLayer("b", 0, 1), AttentionLayer("c", 0, 2))
     figures = {
-        layers[0]: HeadFigures(np.array([1.0, 2.0]), np.array([3.0, 4.0])),
-        layers[2]: HeadFigures(np.array([5.0]), None),
+        layers[0]: HeadFigures({"entropy": np.array([1.0, 2.0]), "distance": np.array([3.0, 4.0])}),
+        layers[2]: HeadFigures({"entropy": np.array([5.0])}),
     }
     chart = figures_chart(layers, figures, "entropy")
     assert str(chart.values.tolist()) == "[[1.0, 2.0], [nan, nan], [5.0, nan]]"

@@ -3,11 +3,22 @@
 import json
 import random
 import shutil
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bertviewer.charts.layers import layer_chart
+from bertviewer.charts.naming import token_title
+from bertviewer.charts.similarities import similarity_chart, word_chart
+from bertviewer.charts.statistics_table import tensor_statistics_table
+from bertviewer.charts.table import csv_text
+from bertviewer.charts.token_norms import norms_chart
 from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.analysis.class_scores import classification
+from bertviewer.core.analysis.outliers import outlier_features
+from bertviewer.core.analysis.similarity import same_words
+from bertviewer.core.analysis.token_path import token_path
 from bertviewer.core.backend import torch, transformers
 from bertviewer.core.building.building import build_config, heads_of, plain_config
 from bertviewer.core.errors import UserError
@@ -15,13 +26,18 @@ from bertviewer.core.loading.opening import open_model
 from bertviewer.core.pickles import child as pickle_child
 from bertviewer.core.pickles.contents import read_contents
 from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run_files.reading import check_belongs, read_runs
+from bertviewer.core.run_files.writing import MAGIC
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from tests.core.run_files.saved_runs import run_file, write
 from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
 
 PLAIN = ("vocab.txt", "special_tokens_map.json", "added_tokens.json")
 """What lies beside a tokenizer that has no tokenizer.json."""
+
+RUNS = "two.bertviewer"
 
 BACKBONES = ("backbone", "use_timm_backbone", "use_pretrained_backbone", "backbone_config")
 Damage = Callable[[bytes, random.Random], bytes]
@@ -64,8 +80,58 @@ def sound_folder(folder: Path) -> None:
     )
     (plain / "added_tokens.json").write_text(json.dumps({"<new>": 40, "<other>": 41}))
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    _save_runs(folder)
     shards = folder / "shards"
     model.save_pretrained(shards, max_shard_size="3KB")
+
+
+def _save_runs(folder: Path) -> None:
+    """Write a file of runs of the model that lies there, as its JSON and its arrays too."""
+    model = open_model(parse_source(str(folder)))
+    run = run_sentence(model, Sentence("a cab", "bed"))
+    write(folder / RUNS, run_file(model, run, run))
+
+
+def _with_other_figures(text: bytes, chance: random.Random) -> bytes:
+    """Return the JSON of runs with another sum in it, and perhaps one that cannot be."""
+    data = json.loads(text)
+    call = chance.choice(data["run"]["modules"])["calls"][0]
+    call[chance.choice(list(call))] = chance.choice((0, 1, -1, 0.5, 1e300, None))
+    return json.dumps(data).encode()
+
+
+def _damaged_runs(content: bytes, chance: random.Random) -> bytes:
+    """Return a file of runs with other JSON, whose length is right, or other bytes."""
+    if chance.random() < 0.2:
+        return mutated(content, chance)
+    unpacked = zlib.decompress(content[len(MAGIC) :])
+    length = int.from_bytes(unpacked[:8], "little")
+    text, arrays = unpacked[8 : 8 + length], unpacked[8 + length :]
+    damage = chance.choice((mutated, mutated_json, mutated_json, _with_other_figures))
+    text = damage(text, chance)
+    return MAGIC + zlib.compress(len(text).to_bytes(8, "little") + text + arrays)
+
+
+def _show_runs(folder: Path) -> None:
+    """Do what the window does with a file of runs: make its charts and tables."""
+    path = folder / RUNS
+    file, architecture = read_runs(path), open_model(parse_source(str(path))).architecture
+    check_belongs(path, file, architecture)
+    for run in (file.run, file.run_a):
+        if run is not None:
+            csv_text(layer_chart(architecture, run, "std"))
+            norms_chart(run)
+            for token in range(len(run.tokens)):
+                token_path(run, token)
+                token_title(run, token)
+            if run.hidden_states:
+                similarity_chart(run, len(run.hidden_states) - 1, True)
+            for pair in same_words(run):
+                word_chart(run, pair, pair.text)
+            outlier_features(run)
+            classification(run, architecture)
+            tensor_statistics_table(run.modules[0].statistics)
+            run.to_json()
 
 
 def one_of(*damages: Damage) -> Damage:
@@ -133,6 +199,7 @@ TARGETS: Mapping[str, Target] = {
         lambda folder: _load(folder / "shards"),
     ),
     "pickle": Target(("pytorch_model.bin",), mutated, _unpickle),
+    "workspace": Target((RUNS,), _damaged_runs, _show_runs),
 }
 
 

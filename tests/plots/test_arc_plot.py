@@ -69,7 +69,7 @@ def test_all_tokens_are_named_above_and_below(plot: ArcPlot) -> None:
     assert sorted(numbers) == sorted([*range(16), *range(16)])
     assert "Query" in flat
     assert "Key" in flat
-    assert "All weights are drawn" in flat
+    assert "Weights from 0.005 on are drawn." in flat
 
 
 def test_names_lie_flat_where_there_is_room(plot: ArcPlot) -> None:
@@ -121,7 +121,7 @@ def test_a_click_tells_a_token(plot: ArcPlot) -> None:
 def test_many_tokens(plot: ArcPlot, count: int) -> None:
     plot.show_chart(chart_of(count))
     flat, numbers = words(plot)
-    assert f"The largest {1200 // count} of each token are drawn" in flat
+    assert f"Of each token the {1200 // count} largest weights are drawn" in flat
     assert len(set(numbers)) > 10
     # From near, all that are in sight are named.
     for _ in range(20):

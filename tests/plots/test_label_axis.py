@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pypdf
@@ -176,3 +177,25 @@ def test_numbers_that_are_left_out_leave_round_ones(
     assert shown is not None
     assert tuple(text for _, text in shown) == expected
     assert all(labels[int(place)] == text for place, text in shown)
+
+
+@pytest.mark.parametrize(("count", "width"), [(18, 700), (18, 300), (512, 700)])
+def test_labels_that_repeat_what_stands_elsewhere_never_stand_up(
+    grid: GridPlot, count: int, width: int
+) -> None:
+    texts = [f"token{number}" for number in range(count)]
+    grid.is_titled = False
+    grid.resize(width, 200)
+    show(grid, texts)
+    grid.grab()
+    axis = axis_of(grid)
+    shown = set_ticks(grid, "bottom")
+    assert shown
+    metrics = QFontMetricsF(axis.font())
+    gap = axis.size().width() / count
+    places = [place for place, _ in shown]
+    rooms = [gap * (after - before) for before, after in pairwise(places)]
+    assert max(metrics.horizontalAdvance(text) for _, text in shown) <= min(rooms)
+    assert axis.size().height() < 2 * metrics.height() + 8
+    # On paper nothing stands elsewhere.
+    assert "Token" in words(grid, 700, 0)

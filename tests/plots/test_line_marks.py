@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QWidget
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT
+from bertviewer.plots.callout import Callout
 from bertviewer.plots.line_plot import LinePlot
 from tests.plots.lines import OUTPUT, PART, chart, curves, lines_in, marked, places, rings
 from tests.plots.looking import colors, pixel, scene, set_ticks
@@ -95,3 +96,34 @@ def test_what_is_everywhere_marks_nothing(plot: LinePlot) -> None:
     assert rings(plot) == []
     plot.mark(Place("start"))
     assert marked(plot) == [0]
+
+
+def callouts(plot: LinePlot) -> list[Callout]:
+    return [item for item in plot.getPlotItem().items if isinstance(item, Callout)]
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "layer 0: 1"), (3, "layer 3: 4")])
+def test_the_selected_point_has_its_value_beside_it(plot: LinePlot, number: int, text: str) -> None:
+    plot.show_chart(chart(OUTPUT))
+    plot.mark(Place(f"a.{number}"))
+    (callout,) = callouts(plot)
+    assert callout.text == text
+    plot.grab()
+    place = callout.deviceTransform(plot.viewportTransform()).mapRect(callout.boundingRect())
+    assert plot.getPlotItem().vb.sceneBoundingRect().contains(place)
+    plot.mark(Place())
+    assert callouts(plot) == []
+
+
+def test_a_point_without_a_value_has_none_beside_it(plot: LinePlot) -> None:
+    plot.show_chart(chart(OUTPUT))
+    plot.mark(Place("a.2"))
+    assert callouts(plot) == []
+
+
+def test_on_paper_the_ring_is_enough(plot: LinePlot) -> None:
+    plot.show_chart(chart(OUTPUT))
+    plot.mark(Place("a.1"))
+    plot.paper_scale = 2
+    plot.draw()
+    assert (len(rings(plot)), callouts(plot)) == (1, [])

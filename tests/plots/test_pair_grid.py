@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place
 from bertviewer.plots.frames import Frames
-from bertviewer.plots.grid_plot import PairGrid
+from bertviewer.plots.pair_grid import PairGrid
 from tests.plots.looking import click, pixel
 
 TEXTS = ("a", "b", "c", "d")

@@ -32,9 +32,7 @@ def ready(demo_window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
 
 
 def idle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(
-        lambda: not window.workspace.scheduler.activity and not worker.busy, timeout=60_000
-    )
+    qtbot.waitUntil(lambda: not window.workspace.scheduler.activity and not worker.busy)
 
 
 def panel(window: MainWindow) -> CheckPanel:
@@ -150,7 +148,7 @@ def test_results_last_as_long_as_their_run(ready: MainWindow, worker: Worker, qt
     idle(ready, worker, qtbot)
     assert ready.workspace.runs.checks == {}
     assert not shown(ready, QTableView, "checkTable")
-    ready.open_source(parse_source("albert-base-v2"))
+    ready.open_source(parse_source("distilbert-base-uncased"))
     idle(ready, worker, qtbot)
     assert ready.workspace.runs.checks == {}
 

@@ -93,7 +93,7 @@ def test_the_main_job(
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
     assert find(window, QPushButton, "cancelButton").isEnabled()
     assert find(window, QProgressBar, "runProgress").isVisible()
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     run = last_run(window)
     assert [token.id for token in run.tokens][:3] == [101, 2023, 2003]
 
@@ -117,7 +117,7 @@ def test_the_main_job(
 
     path = tmp_path / "report.pdf"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-    with qtbot.waitSignal(window.workspace.exported, timeout=60_000):
+    with qtbot.waitSignal(window.workspace.exported):
         window.choose_report()
     reader = pypdf.PdfReader(path)
     text = "\n".join(page.extract_text() for page in reader.pages)
@@ -132,7 +132,7 @@ def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtB
     window = demo_window
     window.set_sentence(SENTENCE, None)
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     plot = find(window, LinePlot, "layerPlot")
     value = lines(plot)[0].values[2]
     assert value is not None
@@ -163,7 +163,7 @@ def test_random_weights_are_asked_for_and_labelled(window: MainWindow, qtbot: Qt
     check.setChecked(True)
     assert run.isEnabled()
     qtbot.mouseClick(run, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     assert "RANDOM" in label.text()
     assert "RANDOM" in find(window, QLabel, "runWarning").text()
     # One stored layer, applied twelve times: twelve points all the same.
@@ -256,7 +256,7 @@ def test_no_report_while_a_run_goes_on(
     demo_window.set_sentence(SENTENCE, None)
     demo_window.run()
     assert not export.isEnabled()
-    qtbot.waitUntil(lambda: is_drawn(demo_window) and not worker.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(demo_window) and not worker.busy)
     assert export.isEnabled()
 
 
@@ -268,7 +268,7 @@ def test_a_report_that_is_given_up_is_told(
     demo_window.set_sentence("a test", None)
     demo_window.run()  # the worker is busy for a moment, and the report waits
     demo_window.export_report(tmp_path / "report.pdf")
-    demo_window.open_named("albert-base-v2")
+    demo_window.open_named("distilbert-base-uncased")
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert "export" in cancelled
     assert not (tmp_path / "report.pdf").exists()

@@ -8,10 +8,12 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.folding import fold
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.main_window import OF_A_ROW, MainWindow
 from bertviewer.ui.module_tree import ModuleTreeModel
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.tree_cells import PARAMETERS
 from bertviewer.ui.tree_filter import parse_filter
+from bertviewer.ui.tree_heading import TreeHeading
 from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find
@@ -265,6 +267,8 @@ def test_a_row_has_a_menu(panel: ModuleTreePanel, monkeypatch: pytest.MonkeyPatc
         find(menu, QAction, name).trigger()
         menu.setParent(None)
 
+    panel.menu_wanted.connect(lambda menu: menu.addAction("From elsewhere").setObjectName("other"))
+    choose("other")
     choose("copyCount")
     assert QGuiApplication.clipboard().text() == "23440896"
     choose("collapseAll")
@@ -273,6 +277,21 @@ def test_a_row_has_a_menu(panel: ModuleTreePanel, monkeypatch: pytest.MonkeyPatc
     choose("expandBelow")
     assert "encoder.layer.11.output.LayerNorm" in in_sight(panel)
     assert "pooler.dense" not in in_sight(panel)
+
+
+def test_the_window_offers_its_actions_for_a_row(
+    demo_window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QMenu, "popup", lambda *_: None)
+    view = find(demo_window, QTreeView, "moduleTree")
+    demo_window.workspace.selection.select("pooler.dense")
+    view.customContextMenuRequested.emit(view.visualRect(view.currentIndex()).center())
+    menu = find(demo_window, QMenu, "treeMenu")
+    names = [action.objectName() for action in menu.actions()]
+    assert set(OF_A_ROW) <= set(names)
+    (copy,) = [action for action in menu.actions() if action.objectName() == "copyPath"]
+    copy.trigger()
+    assert QGuiApplication.clipboard().text() == "pooler.dense"
 
 
 def test_a_title_orders_siblings_and_the_third_click_restores_the_model(
@@ -285,25 +304,28 @@ def test_a_title_orders_siblings_and_the_third_click_restores_the_model(
     def top() -> list[str]:
         return [key for key in in_sight(panel) if key in children]
 
+    def said_above() -> str:
+        return str(header.model().headerData(PARAMETERS, Qt.Orientation.Horizontal))
+
     assert header.sectionsClickable()
     header.sectionClicked.emit(PARAMETERS)
     assert top() == ["encoder", "embeddings", "pooler"]
     assert sorted(in_sight(panel)) == sorted(before)  # what was open stays open
     header.sectionClicked.emit(PARAMETERS)
     assert top() == ["pooler", "embeddings", "encoder"]
-    assert header.isSortIndicatorShown()
+    assert said_above() == "Params ↑"
     header.sectionClicked.emit(PARAMETERS)
     assert in_sight(panel) == before
-    assert not header.isSortIndicatorShown()
+    assert said_above() == "Params"
 
 
 def test_the_heading_counts(workspace: Workspace, qtbot: QtBot) -> None:
-    panel = ModuleTreePanel(workspace)
-    qtbot.addWidget(panel)
+    heading = TreeHeading(workspace)
+    qtbot.addWidget(heading)
     architecture = plain("bert-base-uncased")
     workspace.architecture = architecture
     workspace.selection.set_tree(fold(architecture))
     workspace.architecture_changed.emit()
-    assert find(panel, QLabel, "treeCounts").text() == (
+    assert find(heading, QLabel, "treeCounts").text() == (
         f"{architecture.tensor_count} tensors · {len(architecture.modules)} modules"
     )

@@ -76,7 +76,7 @@ def test_no_name_of_a_file_is_read_as_html(
             for table in window.findChildren(QTableView, "tensorTable"):
                 if table.isVisible():
                     table.selectRow(0)
-            qtbot.waitUntil(lambda: not worker.busy, timeout=30_000)
+            qtbot.waitUntil(lambda: not worker.busy)
             told.update(tips(window))
     foreign = {tip for tip in told if "img" in tip}
     assert len(foreign) > 5, "the names are told"

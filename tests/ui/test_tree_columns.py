@@ -167,6 +167,6 @@ def test_the_window_before_and_after_a_run(
     demo_window.resize(width, 800)
     assert view.horizontalScrollBar().maximum() == 0
     demo_window.workspace.run_sentence(Sentence("a test"), random_weights=False)
-    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=30_000)
+    qtbot.waitUntil(lambda: is_drawn(demo_window))
     assert view.horizontalScrollBar().maximum() == 0
     assert has_room_for_counts(view)

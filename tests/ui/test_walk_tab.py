@@ -111,7 +111,7 @@ def test_a_click_selects_the_module_and_back(
 
 def test_the_ids_of_the_last_run(tab: WalkTab, demo_window: MainWindow, qtbot: QtBot) -> None:
     demo_window.workspace.run_sentence(Sentence("a test", "the cat"), random_weights=False)
-    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=30_000)
+    qtbot.waitUntil(lambda: is_drawn(demo_window))
     assert column(table(tab), COUNTED)[1:3] == ["101 1037 3231 102 1996 4937 102", "0 0 0 0 1 1 1"]
     assert column(table(tab), OUTPUT)[3] == "[B, S, D]\n[1, 7, 384]"
 
@@ -155,7 +155,7 @@ def test_names_break_before_the_table_scrolls_to_the_side(
 ) -> None:
     view, window = table(tab), demo_window
     demo_window.workspace.run_sentence(Sentence("a test", "the cat"), random_weights=False)
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=30_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     window.resize(1600, 800)
     QApplication.processEvents()
     whole = view.columnWidth(STEP)

@@ -223,18 +223,18 @@ def test_it_waits_for_formulas_and_keeps_values_when_they_come(
     window: MainWindow, worker: Worker, formulas_may_come: threading.Event, qtbot: QtBot
 ) -> None:
     window.open_source(parse_source("demo"))
-    qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: window.workspace.architecture is not None)
     show_tab(window, "What if")
     tab = find(window, WhatIfTab, "whatIfTab")
     assert not spin(tab, "V").isVisible()
     formulas_may_come.set()
     # The tab shows them in its turn, after the worker has ended.
-    qtbot.waitUntil(lambda: spin(tab, "V").isVisible(), timeout=120_000)
-    qtbot.waitUntil(lambda: not worker.busy, timeout=120_000)
+    qtbot.waitUntil(lambda: spin(tab, "V").isVisible())
+    qtbot.waitUntil(lambda: not worker.busy)
     spin(tab, "N").setValue(12)
     window.set_sentence("a test", None)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
     tab.refresh()
     assert spin(tab, "N").value() == 12
     assert figures(tab)["Parameters"] == ("22,713,216", "33,360,000", "× 1.47")

@@ -69,6 +69,17 @@ def strips_of(flow: Flow) -> tuple[Strip, ...]:
     return tuple(strip for strip in strips if strip.blocks)
 
 
+def block_of(blocks: Sequence[Block], part: Part) -> Block | None:
+    """Return the block in which a part is, ``None`` if it is in none of them."""
+    inside = [
+        block
+        for block in blocks
+        if part.path == block.path or part.path.startswith(f"{block.path}.")
+    ]
+    same = (block for block in inside if block.part.call == part.call)
+    return next(same, inside[0] if inside else None)
+
+
 def _blocks(nodes: Sequence[Node], hues: dict[str, Hue]) -> Iterator[Block]:
     for node in nodes:
         if node.kind != "module" or not node.path:

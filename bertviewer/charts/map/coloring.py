@@ -84,6 +84,15 @@ class Coloring:
             text = f"{_short(self.measure.statistic)} {text}"
         return self._tint(value, text)
 
+    def module(self, path: str, hue: Hue, figure: str) -> Tint:
+        """Return the colour of a module in the treemap; ``figure`` is written on a part's hue."""
+        theme = self._theme
+        if self.measure.kind == "part":
+            color = theme.parts["norm"] if hue == "plain" else theme.parts[hue]
+            return Tint(color, theme.tint * 1.6, figure)
+        value = self._values.of_module(self.measure, path)
+        return self._tint(value, figure_text(self.measure, value))
+
     def legend(self) -> Legend:
         """Return what the colours mean."""
         theme = self._theme
@@ -100,7 +109,11 @@ class Coloring:
                 Key(theme.surface, open_),
             )
             return Legend(keys=keys)
-        title = measure_title(self.measure, self._translate)
+        translate = self._translate
+        title = measure_title(self.measure, translate)
+        tokens = self._atlas.lengths.get("S")
+        if self.measure.kind == "macs" and tokens:
+            title = self._translate("map", "{0} for {1} tokens").format(title, tokens)
         if self._range is None:
             return Legend(title)
         least, most = self._bounds()

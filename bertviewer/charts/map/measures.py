@@ -57,6 +57,6 @@ def share_text(share: float) -> str:
     percent = 100 * share
     if percent >= 9.95:
         return f"{percent:.0f} %"
-    if percent >= 0.095:
-        return f"{percent:.1f} %"
-    return f"{percent:.2g} %" if percent else "0 %"
+    if percent >= 0.095 or not percent:
+        return f"{percent:.1f} %" if percent else "0 %"
+    return "<0.1 %"

@@ -27,6 +27,11 @@ class HeadFigures:
 
     values: Mapping[Measure, NDArray[np.float64]]
 
+    @property
+    def count(self) -> int:
+        """How many heads there are."""
+        return max(map(len, self.values.values()), default=0)
+
     def of(self, measure: Measure) -> NDArray[np.float64] | None:
         """Return one figure for each head, ``None`` where it has no meaning."""
         return self.values.get(measure)

@@ -44,10 +44,9 @@ _ENDINGS: Descriptions = {
     "ClassificationHead": ModuleKind.CLASSIFICATION_HEAD_OF_END,
 }
 
-BART = Family(models=("bart",), prefixes=("Bart",), endings=_ENDINGS)
+BART = Family(prefixes=("Bart",), endings=_ENDINGS)
 
 MBART = Family(
-    models=("mbart",),
     prefixes=("MBart",),
     endings={
         **_ENDINGS,

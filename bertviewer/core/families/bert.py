@@ -70,7 +70,6 @@ LIKE_BERT: Descriptions = {
 }
 
 BERT = Family(
-    models=("bert",),
     prefixes=("Bert",),
     endings={
         **LIKE_BERT,
@@ -83,13 +82,11 @@ BERT = Family(
 )
 
 ROBERTA = Family(
-    models=("roberta", "xlm-roberta", "camembert"),
     prefixes=("Roberta", "XLMRoberta", "Camembert"),
     endings=LIKE_BERT,
 )
 
 ELECTRA = Family(
-    models=("electra",),
     prefixes=("Electra",),
     endings={
         **LIKE_BERT,
@@ -100,7 +97,6 @@ ELECTRA = Family(
 )
 
 MPNET = Family(
-    models=("mpnet",),
     prefixes=("MPNet",),
     endings={
         **LIKE_BERT,

@@ -10,7 +10,6 @@ from bertviewer.core.families.module_kind import ModuleKind
 _MASKS = ("band_mask", "from_mask", "to_mask")
 
 BIG_BIRD = Family(
-    models=("big_bird",),
     prefixes=("BigBird",),
     endings={
         **TASK_MODELS,

@@ -10,7 +10,6 @@ from bertviewer.core.families.module_kind import ModuleKind
 _DISTANCES = ("query_states", "relative_pos", "rel_embeddings")
 
 DEBERTA = Family(
-    models=("deberta", "deberta-v2"),
     prefixes=("Deberta", "DebertaV2"),
     endings={
         **TASK_MODELS,

@@ -12,7 +12,6 @@ _ENCODED = {
 }
 
 GPT2 = Family(
-    models=("gpt2",),
     prefixes=("GPT2",),
     endings={
         **TASK_MODELS,
@@ -33,7 +32,6 @@ GPT2 = Family(
 )
 
 LLAMA = Family(
-    models=("llama", "mistral", "qwen2", "qwen3", "gemma"),
     prefixes=("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma"),
     endings={
         **TASK_MODELS,

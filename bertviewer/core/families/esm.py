@@ -5,7 +5,6 @@ from bertviewer.core.families.heads import TASK_MODELS
 from bertviewer.core.families.module_kind import ModuleKind
 
 ESM = Family(
-    models=("esm",),
     prefixes=("Esm",),
     endings={
         **TASK_MODELS,

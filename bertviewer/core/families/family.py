@@ -18,16 +18,14 @@ class Family:
 
     A module is found by the bare name of its class alone: ``families.CLASSES`` has the classes of
     all families in one table, so that a name is of one family. Which model it stands in is not
-    asked for; ``models`` says what the tests build.
+    asked for.
 
     Attributes:
-        models: the types of model that transformers knows it by, for the tests alone.
-        prefixes: what the names of its classes begin with, one for each of the models.
+        prefixes: what the names of its classes begin with, one for each model.
         endings: what follows a prefix in a class's name, with what the class is.
         classes: whole names of classes that have no prefix, or that not all the models have.
     """
 
-    models: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     endings: Descriptions = field(default_factory=dict)
     classes: Descriptions = field(default_factory=dict)

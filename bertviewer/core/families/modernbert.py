@@ -8,7 +8,6 @@ from bertviewer.core.families.module_kind import ModuleKind
 _GIVEN = ("attention_mask", "position_embeddings")
 
 MODERNBERT = Family(
-    models=("modernbert",),
     prefixes=("ModernBert",),
     endings={
         **TASK_MODELS,

@@ -15,7 +15,6 @@ from bertviewer.core.families.module_kind import ModuleKind
 _TURNS = {"sinusoidal_pos": "sinusoidal_pos"}
 
 ROFORMER = Family(
-    models=("roformer",),
     prefixes=("RoFormer",),
     endings={
         **TASK_MODELS,

@@ -9,7 +9,6 @@ _TAKES = ("hidden_states", "attention_mask")
 _SEEN = {"attention_mask": "attention_mask"}
 
 ALBERT = Family(
-    models=("albert",),
     prefixes=("Albert",),
     endings={
         **TASK_MODELS,
@@ -32,7 +31,6 @@ ALBERT = Family(
 )
 
 DISTILBERT = Family(
-    models=("distilbert",),
     prefixes=("DistilBert",),
     endings={
         **TASK_MODELS,

@@ -5,7 +5,6 @@ from bertviewer.core.families.heads import BERT_HEAD, TASK_MODELS
 from bertviewer.core.families.module_kind import ModuleKind
 
 SQUEEZEBERT = Family(
-    models=("squeezebert",),
     prefixes=("SqueezeBert",),
     endings={
         **TASK_MODELS,

@@ -6,7 +6,6 @@ from bertviewer.core.families.layer import Network
 from bertviewer.core.families.module_kind import ModuleKind
 
 T5 = Family(
-    models=("t5", "mt5"),
     prefixes=("T5", "MT5"),
     endings={
         **TASK_MODELS,

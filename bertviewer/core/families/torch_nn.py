@@ -56,7 +56,6 @@ _DECODER_LAYER = Layer(
 )
 
 TORCH = Family(
-    models=("transformer-base",),
     classes={
         "Linear": ModuleKind.LINEAR,
         "NonDynamicallyQuantizableLinear": ModuleKind.LINEAR,

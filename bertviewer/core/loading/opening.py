@@ -1,6 +1,7 @@
 """Opens models: a source becomes a ``LoadedModel``, without torch if it was seen before."""
 
 from dataclasses import replace
+from typing import Any
 
 from bertviewer.core.architecture.source_info import SourceInfo
 from bertviewer.core.cache.models import recall_keys, recall_model
@@ -10,6 +11,7 @@ from bertviewer.core.loading.structure import structure
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.tasks import find_task
 from bertviewer.core.system import libraries
 from bertviewer.core.weights.finding import check_inside, find_checkpoint
 from bertviewer.core.weights.stored import Checkpoint
@@ -35,10 +37,14 @@ def open_model(
         remote = open_hub(source, progress)
         source = remote.source
     progress(0, 3, "Reading the configuration")
-    file = source.config_file
-    if file is not None and source.kind not in ("preset", "demo"):
-        check_inside(file)
-    data = None if file is None else read_configuration(file)
+    data: dict[str, Any] | None
+    if source.kind == "runs":
+        from bertviewer.core.run_files.reading import read_saved_model  # needs numpy
+
+        data, task = read_saved_model(source.path)
+        source = replace(source, task=find_task(task))
+    else:
+        data = _configuration(source)
     checkpoint = remote.checkpoint if remote else _find_checkpoint(source, progress)
     if data is None:
         assert checkpoint is not None  # weights stand alone, or their consent was refused
@@ -65,8 +71,17 @@ def open_model(
     return model
 
 
+def _configuration(source: ModelSource) -> dict[str, Any] | None:
+    file = source.config_file
+    if file is None:
+        return None
+    if source.kind not in ("preset", "demo"):
+        check_inside(file)
+    return read_configuration(file)
+
+
 def _find_checkpoint(source: ModelSource, progress: Progress) -> Checkpoint | None:
-    if source.kind in ("preset", "config"):
+    if source.kind in ("preset", "config", "runs"):
         return None
     if source.kind != "pickle":
         return find_checkpoint(source.path)

@@ -32,6 +32,8 @@ def check_no_model_file(path: Path, models: Iterable[ModelSource]) -> None:
     except (OSError, ValueError):
         return  # nothing is there, or what writes to it will say why not
     for model in models:
+        if model.kind == "runs":
+            continue  # they are in memory, and a model's files they are not
         if _is_among(path, model):
             raise UserError(f"cannot write {path}: {IS_THE_MODELS} {model.name}")
         for file in _model_files(model):

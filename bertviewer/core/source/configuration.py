@@ -70,6 +70,18 @@ def read_configuration(path: Path) -> dict[str, Any]:
     try:
         # Bare Infinity and NaN are no JSON; transformers wrote them until it had a form for them.
         data = json.loads(content.decode("utf-8-sig"), parse_int=_whole)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not a valid JSON configuration: {error}") from error
+    return checked_configuration(path, data)
+
+
+def checked_configuration(path: Path, data: Any) -> dict[str, Any]:
+    """Return a configuration that was read from ``path``, checked and stripped likewise.
+
+    Raises:
+        UserError: it is not a JSON object, or asks for absurd sizes.
+    """
+    try:
         config = _without_code(data)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a valid JSON configuration: {error}") from error

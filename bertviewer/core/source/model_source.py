@@ -10,7 +10,7 @@ from bertviewer.core.source.tasks import Task
 from bertviewer.core.weights.finding import has_checkpoint
 from bertviewer.core.weights.keys import KeyReport
 
-Kind = Literal["preset", "demo", "folder", "config", "weights", "pickle", "hub"]
+Kind = Literal["preset", "demo", "folder", "config", "weights", "pickle", "hub", "runs"]
 
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
@@ -23,7 +23,8 @@ class ModelSource:
         kind: what ``path`` is. ``folder`` has a configuration and perhaps safetensors files;
             ``weights`` is one safetensors file, ``pickle`` a .bin file, its index, or a folder
             with no other weights; ``hub`` a folder of the hub's cache,
-            and nothing yet before the model is opened.
+            and nothing yet before the model is opened; ``runs`` a file of saved runs, which has
+            their model's configuration.
         name: as the user wrote it.
         path: the folder or file behind it.
         task: the head that is asked for.
@@ -46,6 +47,8 @@ class ModelSource:
         """The file of the configuration, ``None`` if weights stand alone."""
         if self.kind in ("preset", "config"):
             return self.path
+        if self.kind == "runs":
+            return None
         file = self.folder / "config.json"
         # Whatever is there under this name is the configuration, and told if it is none.
         return file if lexists(file) or self.kind not in ("weights", "pickle") else None
@@ -55,7 +58,7 @@ class ModelSource:
         """Whether a checkpoint is there to load, which may still be bad."""
         if self.kind == "pickle":
             return self.pickle_allowed
-        return self.kind not in ("preset", "config") and has_checkpoint(self.path)
+        return self.kind not in ("preset", "config", "runs") and has_checkpoint(self.path)
 
     def info(self, keys: KeyReport | None) -> SourceInfo:
         """Return what an architecture says of its source before weights are read.

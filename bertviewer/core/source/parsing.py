@@ -12,6 +12,7 @@ from bertviewer.core.source.tasks import find_task
 from bertviewer.core.weights.finding import SUFFIX, has_checkpoint
 
 PICKLE_SUFFIX = ".bin"
+RUNS_SUFFIX = ".bertviewer"
 
 
 def parse_source(name: str, task: str = "base") -> ModelSource:
@@ -65,4 +66,6 @@ def _file_kind(file: Path, name: str) -> Kind:
         return "pickle"
     if file.suffix == ".json":
         return "config"
+    if file.suffix == RUNS_SUFFIX:
+        return "runs"
     raise UserError(f"{name}: not a model folder, and neither a config.json nor weights")

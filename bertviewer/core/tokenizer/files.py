@@ -41,7 +41,7 @@ _UNCASED_PRESETS = frozenset({
 
 def has_tokenizer(source: ModelSource) -> bool:
     """Tell whether a model has a tokenizer of its own, which may be bad."""
-    if source.kind == "preset":
+    if source.kind in ("preset", "runs"):
         return False
     own = (source.folder / name for name in TOKENIZER_FILES)
     return any(file.is_file() for file in own) or _needs_no_vocabulary(source.folder)

@@ -26,6 +26,8 @@ class Block:
         given: what comes out.
         looked_up: the name of the input that a table is looked up by, empty for all else.
         is_whole: whether it is just what the module at ``path`` does.
+        flow: the module whose flow it was read off, ``None`` for none.
+        nodes: the nodes of that flow, by their ids.
     """
 
     name: str
@@ -36,6 +38,8 @@ class Block:
     given: Form | None = None
     looked_up: str = ""
     is_whole: bool = False
+    flow: str | None = None
+    nodes: tuple[str, ...] = ()
 
 
 def form_of(edge: Edge) -> Form:

@@ -178,7 +178,8 @@ class _Reading:
             if path not in told:
                 told.add(path)
                 name = name_of(None, self._section)
-                yield Block(name, path, notes.of(name, None), (), form_of(edge), form_of(edge))
+                block = Block(name, path, notes.of(name, None), (), form_of(edge), form_of(edge))
+                yield replace(block, flow=self._wires.flow.path, nodes=(node.id,))
 
     def _last_edges(self, node: Node) -> Iterator[Edge]:
         """Yield what leads to the results of a module that is one known block."""

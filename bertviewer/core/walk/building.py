@@ -143,7 +143,9 @@ class _Walker:
         note = self._note(block)
         count = self._ledger.take_tensors(block.reads)
         path = self._whole(block.path) if block.name in ("Pooler", "Head") else block.path
-        step = WalkStep(block.name, path, before, after, count, note)
+        step = WalkStep(
+            block.name, path, before, after, count, note, flow=block.flow, nodes=block.nodes
+        )
         if step.is_input:
             ids = step.name == "Input-Token"
             values = self._shapes.ids if ids else self._shapes.segments

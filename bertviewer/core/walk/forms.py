@@ -28,7 +28,14 @@ def formed(wires: Wires, block: Block, nodes: Sequence[Node]) -> Block:
         sentences, tokens, _ = form.shape
         if given.shape[0] == sentences * tokens:
             given = Form((sentences, tokens, given.shape[1]))
-    return replace(block, reads=tuple(reads), taken=form, given=given)
+    return replace(
+        block,
+        reads=tuple(reads),
+        taken=form,
+        given=given,
+        flow=wires.flow.path,
+        nodes=tuple(node.id for node in nodes),
+    )
 
 
 def _arriving(wires: Wires, edge: Edge) -> Form:

@@ -63,6 +63,8 @@ class WalkStep:
         values: an input's ids in the last run, shortened.
         stands_for_others: whether the step is all the layers that are like the one before.
         number: its place in the walk, from 1 on.
+        flow: the module whose flow it was read off, ``None`` for none.
+        nodes: the nodes of that flow that it is, by their ids.
     """
 
     name: str
@@ -74,6 +76,8 @@ class WalkStep:
     values: str = ""
     stands_for_others: bool = False
     number: int = 0
+    flow: str | None = None
+    nodes: tuple[str, ...] = ()
 
     @property
     def is_input(self) -> bool:

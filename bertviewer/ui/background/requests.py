@@ -70,6 +70,15 @@ class Request(QObject, Generic[Found]):
             self._queue.put(self, work)
         return False
 
+    def refuse(self, key: Hashable, why: str) -> bool:
+        """Return whether it is known that this cannot be had, and why; if not, it is now."""
+        if key == self.key:
+            return True
+        self.cancel()
+        self._wanted = key
+        self._finish(None, why)
+        return False
+
     def cancel(self) -> None:
         """Want nothing more; what is there stays."""
         self._patience.stop()

@@ -28,13 +28,22 @@ _WAYS: dict[int, Way] = {
 class FlowCanvas(FlowPicture):
     """A picture with hands: mouse, wheel, touch and keys.
 
-    ``picked`` brings the node that a person chose, as a ``Hit``.
+    ``picked`` brings the node that a person chose, as a ``Hit``. While ``is_walking`` the arrow
+    keys go through the walk: ``stepped`` brings by how many steps. ``play_wanted`` and
+    ``walk_wanted`` say that it shall play or rest, and begin or end; ``selection_wanted`` that the
+    selected module shall be opened, which several nodes are.
     """
 
     picked = Signal(object)
+    stepped = Signal(int)
+    play_wanted = Signal()
+    walk_wanted = Signal()
+    treemap_wanted = Signal()
+    selection_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.is_walking = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         gestures = Gestures(self)
         gestures.zoomed.connect(self.zoom)
@@ -54,12 +63,20 @@ class FlowCanvas(FlowPicture):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Walk, open, leave and zoom by keys; Qt calls it."""
         key = event.key()
-        if key in _WAYS and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+        if self.is_walking and key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.stepped.emit(1 if key == Qt.Key.Key_Right else -1)
+        elif key == Qt.Key.Key_Space:
+            self.play_wanted.emit()
+        elif key == Qt.Key.Key_W or (key == Qt.Key.Key_Escape and self.is_walking):
+            self.walk_wanted.emit()
+        elif key in _WAYS and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             self._walk(_WAYS[key])
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._open_marked()
         elif key == Qt.Key.Key_Backspace:
             self.up()
+        elif key == Qt.Key.Key_T:
+            self.treemap_wanted.emit()
         elif key in (Qt.Key.Key_0, Qt.Key.Key_F) and not event.modifiers():
             self.fit()
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
@@ -103,10 +120,13 @@ class FlowCanvas(FlowPicture):
             self.open(inset.part)
 
     def _open_marked(self) -> None:
+        """Open where the keys are, or what is selected if several nodes are that."""
         at = self.cursor_at
         placed = self._placed(at)
         if at is not None and placed is not None:
             self._open(Hit(at.part, placed))
+        elif self.marked:
+            self.selection_wanted.emit()
 
     def _walk(self, way: Way) -> None:
         if self.sight is None or (drawing := self.sight.sheets.drawing(self.part)) is None:

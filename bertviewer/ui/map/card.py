@@ -1,6 +1,6 @@
 """The opened part on its card: what it is, the picture, and what its colours mean."""
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
@@ -15,11 +15,18 @@ from bertviewer.ui.map.legend import LegendBar
 
 
 class MapCard(QWidget):
-    """A card with rounded corners around the canvas."""
+    """A card with rounded corners around the canvas, or the treemap in its place.
+
+    ``up_wanted`` says that a person wants to see what is around what is shown.
+    """
+
+    up_wanted = Signal()
 
     def __init__(self, canvas: FlowCanvas, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.canvas = canvas
+        self._is_treemap = False
+        self._choice: QWidget | None = None
         self.legend = LegendBar()
         self.name = QLabel()
         self.name.setObjectName("mapTitle")
@@ -36,11 +43,16 @@ class MapCard(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(canvas)
         self._pages.addWidget(self._message)
+        self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walk through the model (W)"))
+        self.walk.setCheckable(True)
+        self.check = flat_button("mapCheck", "", self.tr("Compute it again in float64"))
+        self.check.hide()
         self._up, self._buttons = self._make_buttons()
-        layout = QVBoxLayout(self)
+        self._layout = layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 8, 10, 6)
         layout.setSpacing(4)
-        layout.addLayout(self._head())
+        self._row = self._head()
+        layout.addLayout(self._row)
         layout.addWidget(self._pages, 1)
         layout.addWidget(self.legend)
 
@@ -52,21 +64,39 @@ class MapCard(QWidget):
         self._up.setEnabled(has_above)
 
     def show_message(self, text: str) -> None:
-        """Say why there is no picture; an empty text shows the picture."""
+        """Say why there is no flow; an empty text shows it."""
         self._message.setText(text)
-        self._pages.setCurrentIndex(1 if text else 0)
-        for button in self._buttons:
-            button.setVisible(not text)
+        self._show_page()
 
-    def add_page(self, page: QWidget) -> int:
-        """Put another picture in place of the canvas; ``show_page`` shows it."""
-        return self._pages.addWidget(page)
-
-    def show_page(self, number: int) -> None:
-        """Show the canvas, 0, or another page."""
-        self._pages.setCurrentIndex(number)
+    def _show_page(self) -> None:
+        has_flow = not self._message.text() and not self._is_treemap
+        self._pages.setCurrentIndex(2 if self._is_treemap else 0 if has_flow else 1)
         for button in self._buttons:
-            button.setVisible(number == 0)
+            button.setVisible(has_flow)
+        self._up.setVisible(has_flow or self._is_treemap)
+        if self._choice is not None:
+            self._choice.setVisible(self._is_treemap)
+
+    def offer_check(self, name: str) -> None:
+        """Offer to check a module of that name, or nothing."""
+        self.check.setText(self.tr("Check {0}").format(name))
+        self.check.setVisible(bool(name))
+
+    def add_bar(self, bar: QWidget) -> None:
+        """Put a bar between the picture and its legend."""
+        self._layout.insertWidget(self._layout.count() - 1, bar)
+
+    def add_treemap(self, view: QWidget, choice: QWidget) -> None:
+        """Put the treemap beside the flow, with the choice of its areas; one of both is shown."""
+        self._pages.addWidget(view)
+        self._choice = choice
+        self._row.insertWidget(self._row.indexOf(self._up), choice)
+        choice.hide()
+
+    def show_treemap(self, is_wanted: bool) -> None:
+        """Show the treemap, or the flow."""
+        self._is_treemap = is_wanted
+        self._show_page()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the card; Qt calls it."""
@@ -83,11 +113,11 @@ class MapCard(QWidget):
         farther = flat_button("mapZoomOut", "−", self.tr("Zoom out (−)"))
         closer = flat_button("mapZoomIn", "+", self.tr("Zoom in (+)"))
         fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show all of this part (0)"))
-        up.clicked.connect(self.canvas.up)
+        up.clicked.connect(self.up_wanted)
         farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))
         closer.clicked.connect(lambda: self.canvas.zoom(1.25))
         fit.clicked.connect(self.canvas.fit)
-        return up, (up, farther, closer, fit)
+        return up, (self.walk, up, farther, closer, fit)
 
     def _head(self) -> QHBoxLayout:
         head = QHBoxLayout()
@@ -95,6 +125,7 @@ class MapCard(QWidget):
         head.addWidget(self.name)
         head.addSpacing(8)
         head.addWidget(self.facts, 1)
+        head.addWidget(self.check)
         for button in self._buttons:
             head.addWidget(button)
         return head

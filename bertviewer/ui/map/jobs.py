@@ -39,7 +39,7 @@ def heads_job(
     for key, layer in layers.items():
         try:
             maps = attention_of(
-                model, watched.run, watched.capture, layer.path, progress, call=layer.call
+                model, watched.run, watched.kept, layer.path, progress, call=layer.call
             )
         except UserError:
             # The view of the attention says why; here the tiles stay as they are.

@@ -36,9 +36,14 @@ class LegendBar(QWidget):
         """What is shown."""
         return self._legend
 
-    def show_legend(self, legend: Legend, hint: str) -> None:
-        """Show another legend, and what can be done with the picture above."""
-        self._legend, self._hint = legend, hint
+    def show_hint(self, hint: str) -> None:
+        """Say what can be done with the picture above."""
+        self._hint = hint
+        self.update()
+
+    def show_legend(self, legend: Legend) -> None:
+        """Show another legend."""
+        self._legend = legend
         said = [legend.title, *(key.text for key in legend.keys)]
         if legend.scale is not None:
             said.append(f"{legend.scale.least} – {legend.scale.most}")

@@ -20,7 +20,7 @@ from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.translation import translate
 
-_HEIGHT = 22
+HEIGHT = 22
 _ALWAYS = (PART, PARAMETERS, MACS)
 
 
@@ -35,7 +35,7 @@ class MeasureChoice(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.setFont(sized(self.font(), NORMAL))
-        self.setMaximumHeight(_HEIGHT)
+        self.setMaximumHeight(HEIGHT)
         self.setToolTip(self.tr("What the colours and figures of the map are of"))
         self.measure = PART
         self._group = QActionGroup(self)

@@ -14,7 +14,7 @@ from bertviewer.ui.map.dress import Dress
 
 _LEAST_FIT = 0.8
 """A drawing that would be shown smaller than so is tried in more rows."""
-_NARROWEST = 520.0
+_NARROWEST, _WIDEST = 520.0, 2600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +136,11 @@ class Sheets:
                 laid = _laid(draw(flow, text_width))
                 width, height = self._size
                 scale = fitted(laid.bounds, width, height).scale
-                if scale < _LEAST_FIT and laid.bounds.width * scale > 0.95 * width:
-                    # Two rows may use the window's height, and have larger letters.
+                if scale < _LEAST_FIT:
+                    # Fewer or more rows may use the window better, and have larger letters.
+                    is_wide = laid.bounds.width * scale > 0.95 * width
                     canvas = max(_NARROWEST, min(CANVAS, width / _LEAST_FIT))
-                    other = _laid(draw(flow, text_width, canvas=canvas))
+                    other = _laid(draw(flow, text_width, canvas=canvas if is_wide else _WIDEST))
                     if fitted(other.bounds, width, height).scale > 1.2 * scale:
                         laid = other
                 self._laid[part] = laid

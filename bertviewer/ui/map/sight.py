@@ -9,12 +9,12 @@ from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.sheets import Inset, Sheets
 
-FADE_IN, IS_IN = 0.26, 0.48
+FADE_IN, IS_IN = 0.42, 0.6
 """How close a box is when its inside begins to be seen, and when it is seen whole.
 
 1 is where all of the inside just fits into the window.
 """
-FADE_OUT, IS_ALONE = 0.62, 0.92
+FADE_OUT, IS_ALONE = 0.64, 0.92
 """Likewise for what is around the part that fills the window: it goes."""
 
 _ENTER, _LEAVE = 0.72, 0.5

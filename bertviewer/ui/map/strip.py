@@ -26,7 +26,8 @@ from bertviewer.ui.map.strip_layout import Seat, seats_of
 from bertviewer.ui.map.strip_painting import Look, as_qt, paint_seat
 from bertviewer.ui.tips import plain_tip
 
-_HIGH, _LOW, _CAPTION, _APART = 44.0, 36.0, 24.0, 4.0
+_HIGH, _LOW, _CAPTION, _APART = 44.0, 36.0, 24.0, 6.0
+_MOST_NAME = 80.0
 
 
 class ModelStrip(QWidget):
@@ -103,13 +104,14 @@ class ModelStrip(QWidget):
         del event
         theme, painter = theme_of(self), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        top = 0.0
-        for strip in self.strips:
+        painter.setPen(QColor(theme.muted))
+        painter.setFont(weighted(sized(self.font(), SMALL)))
+        painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL"))
+        for number, strip in enumerate(self.strips):
             painter.setPen(QColor(theme.muted))
             painter.setFont(weighted(sized(self.font(), SMALL)))
-            painter.drawText(QPointF(1, top + 14), self._caption(strip))
-            top += _CAPTION + self._block_height() + _APART
-        for strip in self.strips:
+            row = QRectF(1, self._top(number), self._left() - 8, self._block_height())
+            painter.drawText(row, Qt.AlignmentFlag.AlignVCenter, printable(strip.name))
             seats = [seat for seat in self.seats() if seat.block in strip.blocks]
             if seats:
                 first, last = seats[0].rect, seats[-1].rect
@@ -205,24 +207,27 @@ class ModelStrip(QWidget):
         return _HIGH if len(self.strips) < 2 else _LOW
 
     def _height(self) -> float:
-        each = _CAPTION + self._block_height()
-        return max(len(self.strips), 1) * (each + _APART) - _APART + 1
+        return self._top(max(len(self.strips), 1)) - _APART + 1
+
+    def _top(self, number: int) -> float:
+        return _CAPTION + number * (self._block_height() + _APART)
+
+    def _left(self) -> float:
+        """Return where blocks begin: to the right of the strips' names."""
+        metrics = QFontMetricsF(weighted(sized(self.font(), SMALL)))
+        names = [metrics.horizontalAdvance(printable(strip.name)) for strip in self.strips]
+        return 1.0 + min(max(names, default=0.0), _MOST_NAME) + (10.0 if any(names) else 0.0)
 
     def seats(self) -> list[Seat]:
         """Return the blocks in their places."""
         metrics = QFontMetricsF(weighted(sized(self.font(), NORMAL)))
         wide = [each for each in (self.current, self._hovered) if each is not None]
         found: list[Seat] = []
-        top = _CAPTION
-        for strip in self.strips:
-            room = Rect(1.0, top, self.width() - 2.0, self._block_height())
+        left = self._left()
+        for number, strip in enumerate(self.strips):
+            room = Rect(left, self._top(number), self.width() - left - 1.0, self._block_height())
             found += seats_of(strip.blocks, room, metrics.horizontalAdvance, wide)
-            top += _CAPTION + self._block_height() + _APART
         return found
-
-    def _caption(self, strip: Strip) -> str:
-        name = printable(strip.name).upper()
-        return name or self.tr("WHOLE MODEL")
 
     def _describe(self) -> None:
         block = self.current

@@ -7,8 +7,8 @@ from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.map.blocks import MOST_SIDE_BY_SIDE, Block
 
 GAP = 8.0
-_PADDING, _LEAST, _MOST = 22.0, 56.0, 128.0
-_LAYER, _LEAST_LAYER = 66.0, 34.0
+_PADDING, _LEAST, _MOST = 20.0, 56.0, 104.0
+_LAYER, _LEAST_LAYER = 66.0, 28.0
 _OPEN = 76.0
 _CARDS_APART = 3.0
 

@@ -1,30 +1,28 @@
 """The map of the open model: the strip of its blocks, and the opened part as a picture."""
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.map.atlas import WHOLE, Atlas
-from bertviewer.charts.map.blocks import Block, strips_of
-from bertviewer.charts.map.coloring import Coloring
-from bertviewer.charts.map.facts import PartFacts
+from bertviewer.charts.map.blocks import Block, block_of, strips_of
 from bertviewer.charts.map.part import Part
-from bertviewer.charts.map.values import Known, Values
+from bertviewer.charts.map.values import Known
 from bertviewer.charts.place import Place
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.card import MapCard
-from bertviewer.ui.map.dress import Dress
+from bertviewer.ui.map.dressing import Dressing, dressing
 from bertviewer.ui.map.following import followed
+from bertviewer.ui.map.head import MapHead
 from bertviewer.ui.map.heads import HeadPictures
-from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.pointing import Hit
-from bertviewer.ui.map.strip import ModelStrip
-from bertviewer.ui.translation import translate
+from bertviewer.ui.map.treemap_page import TreemapPage
+from bertviewer.ui.map.walking import Walking
 from bertviewer.ui.workspace import Workspace
 
-_BETWEEN = 24
+_BETWEEN = 20
 """Pixels between strip and card, through which two lines lead down."""
 
 
@@ -38,20 +36,23 @@ class MapTab(QWidget):
         self._architecture: Architecture | None = None
         self._atlas: Atlas | None = None
         self._known: Known | None = None
+        self._dressing: Dressing | None = None
         self._own = ""  # what was selected here: it is in sight already
-        self.strip, self.canvas = ModelStrip(), FlowCanvas()
-        self._card = MapCard(self.canvas)
-        self._measure = MeasureChoice()
+        self._head, self._canvas = MapHead(), FlowCanvas()
+        self._strip = self._head.strip
+        self._card = MapCard(self._canvas)
+        self._walking = Walking(self._canvas, self)
+        self._treemap = TreemapPage(self)
         self._heads = HeadPictures(workspace, self)
-        self._heads.changed.connect(self._show_heads)
-        self._arrange()
-        self.strip.opened.connect(self._on_block)
-        self.strip.moved.connect(self.update)
-        self.canvas.opened.connect(self._on_opened)
-        self.canvas.picked.connect(self._on_picked)
-        self._measure.chosen.connect(lambda _measure: self._color())
-        workspace.runs.check_changed.connect(self._on_figures)
-        workspace.runs.comparison_changed.connect(self._on_figures)
+        self._card.add_bar(self._walking.bar)
+        self._card.add_treemap(self._treemap.view, self._treemap.choice)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 8, 14, 10)
+        layout.setSpacing(0)
+        layout.addWidget(self._head)
+        layout.addSpacing(_BETWEEN)
+        layout.addWidget(self._card, 1)
+        self._connect()
 
     def refresh(self) -> None:
         """Show the open model with what is known of it, and follow the selection."""
@@ -65,22 +66,28 @@ class MapTab(QWidget):
         known = Known(runs.run, run_a, dict(runs.checks))
         if known != self._known:
             self._known = known
-            self._measure.offer(has_run=known.run is not None, has_run_a=known.run_a is not None)
+            has_run, has_run_a = known.run is not None, known.run_a is not None
+            self._head.measure.offer(has_run=has_run, has_run_a=has_run_a)
             self._color()
+        if self._atlas is not None:
+            self._walking.set_model(self._atlas, known.run)
         self._follow()
         self._show_heads()
 
     def open_path(self, path: str) -> None:
         """Open a module's own flow, wherever in the model it is."""
         if self._atlas is not None and self._atlas.flow(Part(path)) is not None:
-            self.canvas.open(Part(path))
+            self._head.flow.setChecked(True)
+            self._canvas.open(Part(path))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the lines that lead from the opened block to its picture; Qt calls it."""
         del event
-        block = self.strip.current_rect().translated(QPointF(self.strip.pos()))
+        block = self._strip.current_rect().translated(QPointF(self._head.pos()))
         if block.isEmpty():
             return
+        # Of two strips the lines of the upper one begin below both.
+        block.setBottom(max(block.bottom(), self._head.geometry().bottom()))
         theme, painter = theme_of(self), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(theme.shade("attention", 0.45)), 1))
@@ -95,30 +102,38 @@ class MapTab(QWidget):
         if event.type() == QEvent.Type.PaletteChange and self._atlas is not None:
             self._color()
 
-    def _arrange(self) -> None:
-        # The choice stands beside the strip's caption, above its blocks.
-        head = QGridLayout()
-        head.addWidget(self.strip, 0, 0, 2, 1)
-        head.addWidget(self._measure, 0, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 8, 14, 10)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addSpacing(_BETWEEN)
-        layout.addWidget(self._card, 1)
-        self.setFocusProxy(self.canvas)
+    def _connect(self) -> None:
+        self._strip.opened.connect(self._on_block)
+        self._strip.moved.connect(self.update)
+        self._canvas.opened.connect(self._on_opened)
+        self._canvas.picked.connect(self._on_picked)
+        self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
+        self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
+        self._head.treemap_wanted.connect(self._on_treemap)
+        self._head.measure.chosen.connect(lambda _measure: self._color())
+        self._card.walk.clicked.connect(self._walking.walk)
+        self._card.check.clicked.connect(
+            lambda: self._workspace.check(self._workspace.selection.place.path or "")
+        )
+        self._card.up_wanted.connect(self._on_up)
+        self._walking.toggled.connect(self._card.walk.setChecked)
+        self._walking.selected.connect(self._select)
+        self._heads.changed.connect(self._show_heads)
+        self._treemap.changed.connect(self._show_part)
+        self._treemap.view.picked.connect(self._select)
+        self._treemap.view.flow_wanted.connect(lambda: self._head.flow.setChecked(True))
+        self._workspace.runs.check_changed.connect(self._on_figures)
 
     def _set_architecture(self, architecture: Architecture) -> None:
         before, self._architecture = self._architecture, architecture
-        same = before is not None and before.modules is architecture.modules
-        if same and before is not None and before.flows is architecture.flows:
+        is_same = before is not None and before.modules is architecture.modules
+        if is_same and before is not None and before.flows is architecture.flows:
             return
         self._known, self._own = None, ""
         self._atlas = atlas = Atlas(architecture)
         flow = atlas.flow(WHOLE)
-        self.strip.set_strips(() if flow is None else strips_of(flow))
-        self.strip.setVisible(flow is not None)
-        self.canvas.set_atlas(atlas)
+        self._strip.set_strips(() if flow is None else strips_of(flow))
+        self._canvas.set_atlas(atlas)
 
     def _follow(self) -> None:
         """Open what shows the selected module, and mark it."""
@@ -127,75 +142,105 @@ class MapTab(QWidget):
         is_new = path != self._own
         if is_new:
             self._own = path
-            part = followed(self._atlas, self.strip.blocks, self.canvas.part, path)
-            if part != self.canvas.part:
-                self.canvas.open(part)
-        self.canvas.mark(self._atlas.shown(self.canvas.part, path), is_new=is_new)
+            part = followed(self._atlas, self._strip.blocks, self._canvas.part, path)
+            if part != self._canvas.part:
+                self._canvas.open(part)
+        self._mark(is_new=is_new)
+
+    def _mark(self, *, is_new: bool) -> None:
+        """Mark what is selected in the opened part, or the step of the walk."""
+        if self._atlas is None:
+            return
+        path, part = self._workspace.selection.place.path or "", self._canvas.part
+        keys = self._walking.keys(part, path)
+        if keys is None:
+            keys = self._atlas.shown(part, path)
+        self._canvas.mark(keys, is_new=is_new)
+        self._treemap.view.select(path)
+        self._offer_check()
 
     def _color(self) -> None:
         """Colour the map by the chosen measure, and write its figures."""
         atlas, known = self._atlas, self._known
         if atlas is None or known is None:
             return
-        values = Values(atlas, known)
-        coloring = Coloring(atlas, values, self._measure.measure, theme_of(self), translate)
-        facts = PartFacts(atlas, known.run, translate)
-        self.canvas.set_dress(Dress(coloring.tints, facts.name, facts.tip))
-        calls: dict[str, int] = {}
-        for block in self.strip.blocks:
-            calls[block.path] = max(calls.get(block.path, 0), block.part.call + 1)
-        tints = {block: coloring.block(block, calls[block.path]) for block in self.strip.blocks}
-        tips = {block: self._block_tip(facts, block, tints[block].figure) for block in tints}
-        self.strip.set_figures(tints, tips)
-        hint = self.tr("double-click opens · drag moves · wheel zooms")
-        self._card.legend.show_legend(coloring.legend(), hint)
+        measure, blocks = self._head.measure.measure, self._strip.blocks
+        self._dressing = made = dressing(atlas, known, measure, theme_of(self), blocks)
+        self._canvas.set_dress(made.dress)
+        self._strip.set_figures(made.tints, made.tips)
+        self._treemap.set_model(atlas, known, made.coloring)
+        self._card.legend.show_legend(made.coloring.legend())
         self._show_part()
 
-    def _block_tip(self, facts: PartFacts, block: Block, figure: str) -> str:
-        lines = (block.name, block.path, facts.line(block.part), figure)
-        return "\n".join(dict.fromkeys(line for line in lines if line))
-
     def _show_part(self) -> None:
-        if self._atlas is None or self._known is None:
+        """Say what is shown."""
+        if self._atlas is None or self._dressing is None:
             return
-        part = self.canvas.part
-        facts = PartFacts(self._atlas, self._known.run, translate)
-        above = self._atlas.above(part)
-        self._card.show_part(facts.name(part), facts.line(part), above is not None)
+        facts, part = self._dressing.facts, self._canvas.part
+        is_treemap = self._head.treemap.isChecked()
+        hint = self.tr("double-click opens · drag moves · wheel zooms")
+        self._card.legend.show_hint(self.tr("double-click opens") if is_treemap else hint)
+        if is_treemap:
+            name = facts.name(Part(self._treemap.path))
+            self._card.show_part(name, self._treemap.facts, bool(self._treemap.path))
+        else:
+            has_above = self._atlas.above(part) is not None
+            self._card.show_part(facts.name(part), facts.line(part), has_above)
         self._card.show_message(self._message())
+        self._offer_check()
+
+    def _offer_check(self) -> None:
+        """Offer to check what is selected, where checks are what is looked at."""
+        is_wanted = self._head.measure.measure.kind == "check" and self._known is not None
+        name = ""
+        if is_wanted and self._dressing is not None:
+            name = self._dressing.facts.name(Part(self._workspace.selection.place.path or ""))
+        self._card.offer_check(name)
 
     def _message(self) -> str:
-        """Return why there is no map, in a line; empty if there is one."""
+        """Return why there is no flow, in a line; empty if there is one."""
         assert self._atlas is not None
         if self._atlas.flow(WHOLE) is not None:
             return ""
         if self._atlas.architecture.flows is None:
-            return self.tr("The map is read off the model's code as it runs; it comes in a moment.")
-        reason = self._atlas.reason(WHOLE)
-        return self.tr("This model has no map: {0}.").format(reason)
+            return self.tr("The map is read off the model's code as it runs: it comes in a moment.")
+        text = self.tr("This model has no flow: {0}. The treemap shows how large its parts are.")
+        return text.format(self._atlas.reason(WHOLE).rstrip("."))
+
+    def _show_heads(self) -> None:
+        """Show what the heads of the opened part look at, and which of them is selected."""
+        if self._atlas is not None:
+            self._heads.want(self._atlas, self._canvas.part, theme_of(self))
+        self._canvas.show_heads(self._heads.images, self._workspace.selection.head)
 
     def _on_figures(self) -> None:
         if self.isVisible():
             self.refresh()
 
+    def _on_treemap(self, is_wanted: bool) -> None:
+        self._walking.walk(False)
+        self._card.show_treemap(is_wanted)
+        if is_wanted:
+            self._treemap.show_areas()
+        self._show_part()
+
+    def _on_up(self) -> None:
+        if self._head.treemap.isChecked():
+            self._treemap.up()
+        else:
+            self._canvas.up()
+
     def _on_block(self, block: Block) -> None:
-        self.canvas.open(block.part)
+        self._canvas.open(block.part)
+        self._treemap.open(block.path)
         self._select(block.path)
 
     def _on_opened(self, part: Part) -> None:
-        self.strip.set_current(_block_of(self.strip.blocks, part))
-        if self._atlas is not None:
-            path = self._workspace.selection.place.path or ""
-            self.canvas.mark(self._atlas.shown(part, path), is_new=False)
+        self._strip.set_current(block_of(self._strip.blocks, part))
+        self._mark(is_new=False)
         self._show_part()
         self._show_heads()
         self.update()
-
-    def _show_heads(self) -> None:
-        """Show what the heads of the opened part look at, and which of them is selected."""
-        if self._atlas is not None:
-            self._heads.want(self._atlas, self.canvas.part, theme_of(self))
-        self.canvas.show_heads(self._heads.images, self._workspace.selection.head)
 
     def _on_picked(self, found: Hit) -> None:
         node = found.placed.node
@@ -207,15 +252,3 @@ class MapTab(QWidget):
     def _select(self, path: str) -> None:
         self._own = path
         self._workspace.selection.select(path)
-
-
-def _block_of(blocks: tuple[Block, ...], part: Part) -> Block | None:
-    """Return the block in which a part is."""
-    inside = [
-        block
-        for block in blocks
-        if part.path == block.path or part.path.startswith(f"{block.path}.")
-    ]
-    return next(
-        (block for block in inside if block.part.call == part.call), inside[0] if inside else None
-    )

@@ -1,38 +1,35 @@
-"""A figure of every head in every layer: where a model looks far, and where at one token only."""
+"""A figure of every head in every layer: where a model looks far, or at the previous token."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QToolButton, QVBoxLayout, QWidget
 
-from bertviewer.charts.attentions import HeadFigures, Measure, figures_chart
+from bertviewer.charts.attentions import figures_chart, measure_names
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.comparison import Partners
+from bertviewer.charts.place import Place
 from bertviewer.core.analysis.attention_layers import AttentionLayer
-from bertviewer.plots.grid_plot import PairGrid
+from bertviewer.core.analysis.head_figures import Measure, RankedHead
+from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.run import jobs
+from bertviewer.ui.run.head_survey import HeadSurvey
 from bertviewer.ui.run.view import View
-from bertviewer.ui.run_request import RunRequest
-from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 
-Figures = dict[AttentionLayer, HeadFigures]
-
-MEASURES: tuple[tuple[Measure, str], ...] = (
-    ("entropy", QT_TRANSLATE_NOOP("AllHeads", "entropy")),
-    ("distance", QT_TRANSLATE_NOOP("AllHeads", "distance")),
-)
+TOLD = 5
+"""So many of the heads with the highest figures are named."""
 
 
 class AllHeads(View):
-    """Entropy or distance of all heads of all layers, layers upwards.
+    """One figure of all heads of all layers, layers upwards, or their pictures.
 
-    Layer by layer is requested while this is in sight, so that others get their turn between them,
-    and each row is shown as soon as it is there. ``chosen`` says that a person clicked
-    another layer.
+    Layers are requested one by one while this is in sight, and each row is shown as soon as it is
+    there. The head with the highest figure is marked and named. ``chosen`` says that a person
+    took another layer.
     """
 
     chosen = Signal(object)
@@ -41,33 +38,41 @@ class AllHeads(View):
         super().__init__(workspace, parent)
         self._layers: tuple[AttentionLayer, ...] = ()
         self._current: AttentionLayer | None = None
-        self._known: dict[WatchedRun, Figures] = {}
-        self._request = RunRequest[HeadFigures](workspace, self)
-        self._wanted: AttentionLayer | None = None
+        self._survey = HeadSurvey(workspace, self)
         self._drawn: object = None
+        self._names: dict[Measure, str] = {}
         self._measure = QComboBox()
         self._measure.setObjectName("headMeasure")
         self._measure.setAccessibleName(self.tr("Figure that is shown of each head"))
-        for measure, title in MEASURES:
-            self._measure.addItem(self.tr(title), measure)
+        self._measure.setToolTip(self.tr("Figure that is shown of each head"))
+        self._measure.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self._pictures = QToolButton()
+        self._pictures.setObjectName("headPictures")
+        self._pictures.setText(self.tr("Pictures"))
+        self._pictures.setCheckable(True)
+        self._pictures.setAutoRaise(True)
+        self._pictures.setToolTip(self.tr("What each head looks at, in place of its figure"))
+        self._best = QToolButton()
+        self._best.setObjectName("bestHead")
+        self._best.setAutoRaise(True)
         self._grids: list[PairGrid] = []
-        self._panel = ChartPanel(workspace, "", self._make_grid, (self._measure,))
+        controls = (self._measure, self._pictures, self._best)
+        self._panel = ChartPanel(workspace, "", self._make_grid, controls)
         self._grids[0].setObjectName("allHeads")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._panel)
         self._measure.currentIndexChanged.connect(self._show)
-        self._request.finished.connect(self._on_finished)
-        workspace.runs.run_changed.connect(self._forget)
-        workspace.runs.comparison_changed.connect(self._forget)
-        # There may be runs already.
-        self._forget()
+        self._pictures.toggled.connect(self._show)
+        self._best.clicked.connect(self._on_best)
+        self._survey.changed.connect(self._show)
+        self._survey.failed.connect(self._on_failed)
 
     @property
     def measure(self) -> Measure:
         """The figure that is shown."""
-        measure: Measure = self._measure.currentData()
-        return measure
+        measure: Measure | None = self._measure.currentData()
+        return measure or "entropy"
 
     def follow(self, layers: Sequence[AttentionLayer], current: AttentionLayer) -> None:
         """Take over which attentions there are, and which one is shown large."""
@@ -75,73 +80,96 @@ class AllHeads(View):
 
     def refresh(self) -> None:
         """Show what is known, and request what is not."""
+        self._offer()
+        self._survey.look(self._layers)
         self._show()
-        self._want_next()
 
     def cancel(self) -> None:
         """Request nothing more; what is known stays."""
-        self._request.cancel()
+        self._survey.cancel()
 
-    def _forget(self) -> None:
-        """Keep no more of runs that are gone."""
-        self._known = {run: self._known.get(run, {}) for run in self.workspace.runs.both}
-        self._drawn = None
-
-    def _missing(self) -> list[AttentionLayer]:
-        runs = self._known.values()
-        return [layer for layer in self._layers if any(layer not in known for known in runs)]
-
-    def _want_next(self) -> None:
-        layer = next(iter(self._missing()), None)
-        if layer is not None:
-            self._wanted = layer
-            self._request.want_of_runs(layer, partial(jobs.head_figures_job, layer))
-
-    def _on_finished(self) -> None:
-        result, error = self._request.result, self._request.error
-        if result is not None and self._wanted is not None:
-            for run, figures in result.found.items():
-                # It may be gone by now.
-                if run in self._known:
-                    self._known[run][self._wanted] = figures
-        # What is known is kept here; what is not is tried once more with the next refresh.
-        self._request.forget()
-        if error:
-            self._drawn = None
-            self._panel.show_message(error)
+    def _offer(self) -> None:
+        """Offer the figures that heads have in this run."""
+        run = self.workspace.runs.run
+        names = {} if run is None else measure_names(run, translate)
+        if names == self._names:
             return
-        self._show()
-        self._want_next()
+        before, self._names = self.measure, names
+        self._measure.blockSignals(True)
+        self._measure.clear()
+        for measure, name in names.items():
+            self._measure.addItem(name, measure)
+        self._measure.setCurrentIndex(max(0, self._measure.findData(before)))
+        self._measure.blockSignals(False)
 
     def _show(self) -> None:
-        done = len(self._layers) - len(self._missing())
-        is_done = done == len(self._layers)
-        title = self.tr("All heads") if is_done else self.tr("computing… {0} of {1}")
-        self._panel.set_title(title.format(done, len(self._layers)))
-        shown = (
-            self.workspace.runs.both,
-            self.workspace.runs.comparison,
-            self.measure,
-            self._layers,
-            done,
-        )
+        done, count = self._survey.done, len(self._layers)
+        # The list of figures is title enough.
+        title = "" if done == count else self.tr("computing… {0} of {1}")
+        self._panel.set_title(title.format(done, count))
+        runs = self.workspace.runs
+        has_pictures = self._pictures.isChecked()
+        shown = runs.both, runs.comparison, self.measure, self._layers, done, has_pictures
         if shown != self._drawn:
             self._drawn = shown
-            charts = [self._chart(run) for run in self.workspace.runs.both]
+            charts = [self._chart(run) for run in runs.both]
+            self._show_best()
             self._panel.show_charts(charts[0], charts[1] if charts[1:] else None, Partners())
+        row = self._layers.index(self._current) if self._current in self._layers else None
         for grid in self._grids:
-            grid.mark_row(
-                self._layers.index(self._current) if self._current in self._layers else None
-            )
+            grid.mark_row(row)
+
+    def _show_best(self) -> None:
+        """Mark and name the head with the highest figure."""
+        ranked = self._survey.ranked(self.measure)
+        best = next(iter(ranked), None)
+        is_one_run = len(self.workspace.runs.both) == 1
+        self._grids[0].mark_spot(self._cell(best) if best is not None and is_one_run else None)
+        self._best.setVisible(best is not None)
+        if best is None:
+            return
+        self._best.setText(self.tr("highest: {0}").format(_words(best)))
+        told = "\n".join(map(_words, ranked[:TOLD]))
+        tip = self.tr("Go to the head with the highest figure.\nThe highest are:\n{0}").format(told)
+        self._best.setToolTip(plain_tip(tip))
+
+    def _cell(self, head: RankedHead) -> tuple[int, int]:
+        return self._layers.index(head.layer), head.head
 
     def _make_grid(self) -> PairGrid:
         grid = PairGrid()
+        grid.setAccessibleName(self.tr("All heads"))
         grid.paired.connect(self._on_cell)
         self._grids.append(grid)
         return grid
 
     def _chart(self, run: WatchedRun) -> GridChart:
-        return figures_chart(self._layers, self._known.get(run, {}), self.measure, translate)
+        pieces = self._survey.pieces(run)
+        pictures = {layer: piece.pictures for layer, piece in pieces.items()}
+        return figures_chart(
+            self._layers,
+            self._survey.figures(run),
+            self.measure,
+            name=self._names.get(self.measure, ""),
+            pictures=pictures if self._pictures.isChecked() else None,
+            translate=translate,
+        )
+
+    def _on_best(self) -> None:
+        best = next(iter(self._survey.ranked(self.measure)), None)
+        if best is not None:
+            self.workspace.selection.go(Place(head=best.head))
+            self.chosen.emit(best.layer)
+
+    def _on_failed(self, error: str) -> None:
+        self._drawn = None
+        self._best.hide()
+        self._panel.show_message(error)
 
     def _on_cell(self, row: int, _column: int) -> None:
         self.chosen.emit(self._layers[row])
+
+
+def _words(head: RankedHead) -> str:
+    name = translate("AllHeads", "{0}, head {1}").format(head.layer.name, head.head)
+    return f"{name} · {head.value:.3f}"

@@ -48,7 +48,10 @@ class AttentionView(View):
         self._picture = PictureChoice()
         self._most = MostLabel()
         self._heads = ChartPanel(workspace, self.tr("Heads"), HeadGrid)
-        self._heads.plot.setObjectName("headGrid")
+        grid = self._heads.plot
+        assert isinstance(grid, HeadGrid)
+        grid.setObjectName("headGrid")
+        grid.captions_changed.connect(self._title_heads)
         self._every = AllHeads(workspace)
         self._head = HeadPanel(workspace)
         self._head.turn_to(self._picture.picture)
@@ -144,26 +147,40 @@ class AttentionView(View):
     def _show_heads(self) -> None:
         if self._pair is None:
             return
-        self._heads.set_title(*self._heads_title(self._pair))
         is_root = self._root.isChecked()
         wanted = self._pair, self.workspace.runs.comparison, is_root
         if self._drawn_heads != wanted:
             self._drawn_heads = wanted
             make = partial(heads_chart, is_root=is_root, translate=translate)
             self._heads.show_charts(*self._pair.charts(make), self._pair.partners)
+        self._title_heads()
+
+    @property
+    def _has_captions(self) -> bool:
+        grid = self._heads.plot
+        return isinstance(grid, HeadGrid) and grid.has_captions
+
+    def _title_heads(self) -> None:
+        if self._pair is not None:
+            self._heads.set_title(*self._heads_title(self._pair))
 
     def _heads_title(self, pair: AttentionPair) -> tuple[str, str]:
         """Return what the small heatmaps are, and what is written above them."""
         if pair.a is not None and self.workspace.runs.comparison == "difference":
-            blank = self.tr("Rows and columns of tokens that A does not have are left blank.")
-            return self.tr("Heads, B − A"), blank
+            tip = self.tr(
+                "Colours are those of one range for all heads: a head with small differences is\n"
+                "pale beside one with large ones. The large head has a range of its own.\n"
+                "Rows and columns of tokens that A does not have are left blank."
+            )
+            return self.tr("Heads, B − A, one range for all"), tip
         tip = self.tr("H is the entropy of a head in nats: 0 where each token looks at one.")
         text = self.tr("H entropy in nats")
         if pair.b.maps.distances is not None:
             text += self.tr(", d distance in tokens")
             tip += "\n" + self.tr("d is how many tokens away it looks, on average.")
-        # Two runs leave no room for the figures of each.
-        return self.tr("Heads") if pair.a else self.tr("Heads: {0}").format(text), tip
+        # Where there is no room for the figures, as of two runs, nothing is said of them.
+        is_told = pair.a is None and self._has_captions
+        return (self.tr("Heads: {0}").format(text), tip) if is_told else (self.tr("Heads"), "")
 
     def _show_head(self) -> None:
         if self._pair is None:

@@ -1,15 +1,20 @@
 """Draws a token as a chip: a rounded field whose colour tells a figure."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from bertviewer.charts.naming import shortened
+from bertviewer.charts.naming import shortened, visible
 from bertviewer.charts.theme import GRID, LIGHT, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Theme, mixed
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
+from bertviewer.core.activations.activation_run import Token
+from bertviewer.core.analysis.token_classes import text_starts
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.token_rows import JOIN_ROLE
+from bertviewer.ui.translation import translate
 
 LONGEST = 24  # letters of a chip; its tip has the whole
 PADDING = 9
@@ -17,50 +22,85 @@ GAP, JOIN_GAP, PAIR_GAP = 6, 2, 17  # pixels before a word, a piece of one, a se
 PALEST, DEEPEST = 0.06, 0.42
 """How much of its hue a chip has, at the least figure and at the largest."""
 KIND = 0.22
+PALE = 0.08
+"""Chips whose share is below this are pale."""
 RING = 2
 
+_NO_PEN = Qt.PenStyle.NoPen
+
 _Index = QModelIndex | QPersistentModelIndex
-_Role = Qt.ItemDataRole
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A token as it is drawn: its text, what it is, and the gap before it."""
+
+    text: str
+    is_special: bool
+    is_unknown: bool
+    is_start: bool
+    gap: int
+
+
+def chips_of(tokens: Sequence[Token], joins: Sequence[bool]) -> tuple[Chip, ...]:
+    """Return the chips of tokens; ``joins`` says which go on the word before them."""
+    starts = frozenset(text_starts(tokens))
+    found = []
+    for place, (token, is_joined) in enumerate(zip(tokens, joins, strict=True)):
+        gap = PAIR_GAP if place in starts else JOIN_GAP if is_joined else GAP
+        text = isolated(shortened(visible(token.text), LONGEST))
+        is_start = place in starts
+        found.append(Chip(text, token.is_special, token.is_unknown, is_start, gap if place else 0))
+    return tuple(found)
 
 
 class ChipDelegate(QStyledItemDelegate):
-    """``starts`` are the tokens at which a further text begins, which a line sets off."""
+    """Draws ``chips``, one for each row. Their widths are measured once: there may be many."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.theme: Theme = LIGHT
-        self.measure: TokenMeasure = no_measure()
-        self.starts: frozenset[int] = frozenset()
+        self.measure: TokenMeasure = no_measure(translate)
+        self.chips: tuple[Chip, ...] = ()
+        self._of = QFont()
+        self._fonts: dict[tuple[bool, bool], QFont] = {}
+        self._widths: dict[tuple[str, bool], int] = {}
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         """Return the room of a chip and of the gap before it; Qt calls it."""
-        # Wide enough for the strong type of a selected one: nothing moves when it is selected.
-        metrics = QFontMetrics(_font(option.font, index, is_chosen=True))
-        width = metrics.horizontalAdvance(_text(index)) + 2 * PADDING
-        return QSize(max(width, ROW) + self._gap(index), ROW + GRID)
+        self._take_font(option.font)
+        chip = self.chips[index.row()]
+        key = chip.text, chip.is_special
+        if key not in self._widths:
+            # Wide enough for the strong type of a selected one: nothing moves when it is selected.
+            metrics = QFontMetrics(self._font(chip, is_chosen=True))
+            width = metrics.horizontalAdvance(chip.text) + 2 * PADDING
+            self._widths[key] = max(width, ROW)
+        return QSize(self._widths[key] + chip.gap, ROW + GRID)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         """Draw one chip; Qt calls it."""
-        theme, gap = self.theme, self._gap(index)
+        self._take_font(option.font)
+        theme, chip = self.theme, self.chips[index.row()]
         is_chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         # The view gives a chip all the height that it has itself.
-        left, top = option.rect.left() + gap, option.rect.top() + GRID / 2
-        box = QRectF(left, top, option.rect.width() - gap, ROW)
+        left, top = option.rect.left() + chip.gap, option.rect.top() + GRID / 2
+        box = QRectF(left, top, option.rect.width() - chip.gap, ROW)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if index.row() in self.starts:
-            x = option.rect.left() + (gap + GAP) / 2 - RING
+        if chip.is_start:
+            x = option.rect.left() + (chip.gap + GAP) / 2 - RING
             painter.setPen(QPen(QColor(theme.faint), 1))
             painter.drawLine(round(x), round(box.top()), round(x), round(box.bottom()))
         painter.setBrush(QColor(self._fill(index.row())))
         is_over = bool(option.state & QStyle.StateFlag.State_MouseOver)
-        painter.setPen(QPen(QColor(theme.border("attention")), 1) if is_over else Qt.PenStyle.NoPen)
+        painter.setPen(self._border(chip, is_over))
         painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
         if is_chosen:
             self._draw_ring(painter, box, option)
-        painter.setFont(_font(option.font, index, is_chosen))
-        painter.setPen(self._text_color(index))
-        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), _text(index))
+        painter.setFont(self._font(chip, is_chosen))
+        painter.setPen(QColor(self._text_color(chip, index.row())))
+        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), chip.text)
         painter.restore()
 
     def _draw_ring(self, painter: QPainter, box: QRectF, option: QStyleOptionViewItem) -> None:
@@ -79,23 +119,27 @@ class ChipDelegate(QStyledItemDelegate):
             return mixed(hue, theme.surface, KIND)
         return mixed(theme.accent, theme.surface, PALEST + share * (DEEPEST - PALEST))
 
-    def _text_color(self, index: _Index) -> QColor:
-        own = index.data(_Role.ForegroundRole)
-        return own if isinstance(own, QColor) else QColor(self.theme.text)
+    def _text_color(self, chip: Chip, token: int) -> str:
+        # Quiet words are read on a pale chip only.
+        is_pale = (self.measure.share(token) or 0.0) < PALE
+        return self.theme.muted if chip.is_special and is_pale else self.theme.text
 
-    def _gap(self, index: _Index) -> int:
-        if index.row() in self.starts:
-            return PAIR_GAP
-        is_piece, _ = index.data(JOIN_ROLE)
-        return (JOIN_GAP if is_piece else GAP) if index.row() else 0
+    def _border(self, chip: Chip, is_over: bool) -> QPen:
+        """Return what is drawn around a chip: an unknown token stands out."""
+        if chip.is_unknown:
+            return QPen(QColor(self.theme.warning), 1)
+        return QPen(QColor(self.theme.border("attention")), 1) if is_over else QPen(_NO_PEN)
 
+    def _take_font(self, font: QFont) -> None:
+        if font != self._of:
+            self._of = QFont(font)
+            self._fonts.clear()
+            self._widths.clear()
 
-def _text(index: _Index) -> str:
-    return isolated(shortened(str(index.data(_Role.DisplayRole)), LONGEST))
-
-
-def _font(font: QFont, index: _Index, is_chosen: bool) -> QFont:
-    made = weighted(font, STRONG if is_chosen else NORMAL_WEIGHT)
-    own = index.data(_Role.FontRole)
-    made.setItalic(isinstance(own, QFont) and own.italic())
-    return made
+    def _font(self, chip: Chip, is_chosen: bool) -> QFont:
+        key = chip.is_special, is_chosen
+        if key not in self._fonts:
+            made = weighted(self._of, STRONG if is_chosen else NORMAL_WEIGHT)
+            made.setItalic(chip.is_special)
+            self._fonts[key] = made
+        return self._fonts[key]

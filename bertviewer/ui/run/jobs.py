@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bertviewer.charts.attentions import HeadFigures
     from bertviewer.charts.layers import Measured
     from bertviewer.core.activations.activation_run import ActivationRun
     from bertviewer.core.analysis.attention_layers import AttentionLayer
@@ -36,7 +35,7 @@ def measure_tokens_job(
         if (measured := state_statistics(watched.run, path)) is not None:
             found[path] = measured
     others = [path for path in paths if path not in found]
-    return found | call_statistics(model, watched.run, watched.capture, others, progress)
+    return found | call_statistics(model, watched.run, watched.kept, others, progress)
 
 
 def find_outliers_job(
@@ -47,17 +46,6 @@ def find_outliers_job(
 
     progress(0, 0, "Looking for outlier features")
     return outlier_features(run), state_levels(run)
-
-
-def head_figures_job(
-    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
-) -> HeadFigures:
-    """Calculate an attention, and keep just a figure or two of each head."""
-    from bertviewer.charts.attentions import HeadFigures
-    from bertviewer.ui.attention_request import attention_job
-
-    maps = attention_job(layer, model, watched, progress).maps
-    return HeadFigures(maps.entropies, maps.distances)
 
 
 def received_job(
@@ -76,7 +64,7 @@ def probabilities_job(
     """Calculate what probability the head gives each token in its place."""
     from bertviewer.core.closer_look.token_probabilities import token_probabilities
 
-    return token_probabilities(model, watched.run, watched.capture, progress)
+    return token_probabilities(model, watched.run, watched.kept, progress)
 
 
 def histogram_job(
@@ -91,7 +79,7 @@ def histogram_job(
 
     if watched.run.activation(path) is None:
         return None
-    return histogram_of(model, watched.run, watched.capture, path, progress, range=bounds)
+    return histogram_of(model, watched.run, watched.kept, path, progress, range=bounds)
 
 
 def predictions_job(
@@ -105,4 +93,4 @@ def predictions_job(
 
     if watched not in positions:
         return None
-    return predictions_at(model, watched.run, watched.capture, positions[watched], progress)
+    return predictions_at(model, watched.run, watched.kept, positions[watched], progress)

@@ -8,7 +8,7 @@ from bertviewer.charts.comparison import Partners
 from bertviewer.charts.place import Place
 from bertviewer.charts.similarities import similarity_chart
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.plots.grid_plot import PairGrid
+from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.run.pair_panel import PairPanel
 from bertviewer.ui.run.state_choice import StateChoice

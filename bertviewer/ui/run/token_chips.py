@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView, QWidge
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID, ROW, Theme
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
-from bertviewer.core.analysis.token_classes import text_starts
-from bertviewer.ui.run.chip_delegate import ChipDelegate
+from bertviewer.ui.run.chip_delegate import ChipDelegate, chips_of
 from bertviewer.ui.tables import Index
 from bertviewer.ui.tips import plain_tip
-from bertviewer.ui.token_rows import TOKEN, TokenRows
+from bertviewer.ui.token_rows import TOKEN, TokenRows, joined
+from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 SCROLL_BAR = 10
@@ -25,7 +25,7 @@ class ChipRows(TokenRows):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.measure: TokenMeasure = no_measure()
+        self.measure: TokenMeasure = no_measure(translate)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a chip shows; Qt calls it."""
@@ -69,7 +69,8 @@ class TokenChips(QListView):
     def show_run(self) -> None:
         """Show the tokens of the last run, in place of those before."""
         run = self._workspace.runs.run
-        self._delegate.starts = frozenset(() if run is None else text_starts(run.tokens))
+        tokens = () if run is None else run.tokens
+        self._delegate.chips = chips_of(tokens, joined(tokens))
         self._rows.set_run(run)
         self.scrollToTop()
         self.horizontalScrollBar().setValue(0)

@@ -69,7 +69,10 @@ class TokenView(View):
         line.addWidget(self._unpin)
         line.addSpacing(12)
         line.addWidget(self._nearest, 1)
-        self._panels = [ChartPanel(workspace, self.tr(kind.title), LinePlot) for kind in FIGURES]
+        self._panels = [
+            ChartPanel(workspace, self.tr(kind.title), LinePlot, has_axis_titles=False)
+            for kind in FIGURES
+        ]
         charts = QHBoxLayout()
         charts.setSpacing(8)
         for panel, kind in zip(self._panels, FIGURES, strict=True):

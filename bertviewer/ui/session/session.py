@@ -10,14 +10,12 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.pages import PageTabs
 from bertviewer.ui.recent import opened_name
 from bertviewer.ui.session.place import mended_place
-from bertviewer.ui.session.state import ModelState, SessionState, WindowState
+from bertviewer.ui.session.state import ModelState, SessionState, WindowState, kept
 from bertviewer.ui.session.tree import open_again, open_rows
+from bertviewer.ui.settings import opens_last
 from bertviewer.ui.workspace import Workspace
 
 SETTING = "session"
-OPENS_LAST = "openLastModel"
-"""Whether a start without a model's name opens the one that was open last."""
-
 LAYOUT_VERSION = 1
 """To be raised when the window has other docks: an old layout is left out then."""
 
@@ -48,7 +46,8 @@ class Session(QObject):
         return parse_source(model.name, model.task)
 
     def restore(self) -> None:
-        """Put the window back to where it was; the rest follows with a model."""
+        """Put the window back to where it was, and the sentences; the rest follows with a model."""
+        self._workspace.next_run.history.set_entries(self.last.history)
         place = self.last.window.place
         if place is not None:
             screens = [screen.availableGeometry() for screen in QGuiApplication.screens()]
@@ -84,6 +83,7 @@ class Session(QObject):
             self._model_state() if has_model else self.last.model,
             {**self.last.pages, **(pages if has_model else {})},
             Sentence(self._text("sentenceEdit"), self._text("pairEdit") or None),
+            tuple(filter(kept, self._workspace.next_run.history.entries)),
         )
 
     def _model_state(self) -> ModelState | None:
@@ -127,13 +127,3 @@ class Session(QObject):
         tabs = self._window.findChild(PageTabs, name)
         if tabs is not None and name in self.last.pages:
             tabs.bring(self.last.pages[name])
-
-
-def opens_last() -> bool:
-    """Whether a start without a model's name opens the one that was open last."""
-    return str(QSettings().value(OPENS_LAST, "true")).lower() != "false"
-
-
-def set_opens_last(is_wanted: bool) -> None:
-    """Have the model that was open last opened at the next start, or the page of what there is."""
-    QSettings().setValue(OPENS_LAST, is_wanted)

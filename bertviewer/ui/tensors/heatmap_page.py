@@ -55,11 +55,6 @@ class HeatmapPage(ComputedPage):
         self._plot.zoomed.connect(self.zoom)
         self._plot.dragged.connect(self.move_by)
 
-    @property
-    def region(self) -> tuple[Span, Span]:
-        """The rows and the columns that are shown."""
-        return self._region
-
     def on_part(self) -> None:
         """Show all of the new tensor."""
         if self.part is not None:

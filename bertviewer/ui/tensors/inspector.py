@@ -62,7 +62,7 @@ class Inspector(QWidget):
         if not is_same:
             self._tokens.cancel()
             layout = head_layout(architecture, tensor)
-            self._parts.show_choices(tensor.shape, layout, _is_of_all(layout, architecture))
+            self._parts.show_choices(tensor.shape, layout, _shared(layout, architecture))
         if self._values.want(tensor.name, partial(jobs.tensor_values_job, tensor.name)):
             self._on_values()
 
@@ -146,7 +146,9 @@ class Inspector(QWidget):
         )
 
 
-def _is_of_all(layout: HeadLayout | None, architecture: Architecture) -> bool:
-    """Return whether a tensor has every head of the attention: keys may be shared by several."""
+def _shared(layout: HeadLayout | None, architecture: Architecture) -> int:
+    """Return how many heads of the attention have one of a tensor's: keys may be shared."""
     count = architecture.config.get("num_attention_heads")
-    return layout is None or count is None or layout.heads == count
+    if layout is None or not isinstance(count, int) or not layout.heads:
+        return 1
+    return max(1, count // layout.heads)

@@ -24,7 +24,7 @@ class PartChoice(QWidget):
         super().__init__(parent)
         self._layout: HeadLayout | None = None
         self._wanted: int | None = None  # the head to show, of every tensor that has it
-        self._follows = True
+        self._shared = 1  # so many of the window's heads have one of the tensor's
         self._leading: list[QSpinBox] = []
         self._part = QComboBox()
         self._part.setObjectName("partOfHeads")
@@ -42,20 +42,20 @@ class PartChoice(QWidget):
         self.show_choices((), None)
 
     def show_choices(
-        self, shape: tuple[int, ...], layout: HeadLayout | None, follows: bool = True
+        self, shape: tuple[int, ...], layout: HeadLayout | None, shared: int = 1
     ) -> None:
         """Offer what a tensor has.
 
         Args:
             shape: the tensor's.
             layout: how heads lie in it.
-            follows: whether these heads are the window's: several of those may share one of
-                these.
+            shared: how many of the window's heads share one of these, as several heads of
+                queries share one of keys.
         """
         self._show_leading(shape[:-2] if len(shape) > 2 else ())
-        if (layout, follows) == (self._layout, self._follows) and self._head.count():
+        if (layout, shared) == (self._layout, self._shared) and self._head.count():
             return
-        self._layout, self._follows = layout, follows
+        self._layout, self._shared = layout, shared
         for choice in (self._part, self._head):
             choice.blockSignals(True)
             choice.clear()
@@ -110,9 +110,10 @@ class PartChoice(QWidget):
         self._choose_wanted()
 
     def _choose_wanted(self) -> None:
-        if self._layout is not None and self._follows:
-            is_there = self._wanted is not None and self._wanted < self._layout.heads
-            self._head.setCurrentIndex(self._head.findData(self._wanted if is_there else ALL))
+        if self._layout is not None:
+            head = ALL if self._wanted is None else self._wanted // self._shared
+            is_there = head < self._layout.heads
+            self._head.setCurrentIndex(self._head.findData(head if is_there else ALL))
 
     def _show_leading(self, sizes: tuple[int, ...]) -> None:
         if [box.maximum() + 1 for box in self._leading] == list(sizes):
@@ -133,10 +134,12 @@ class PartChoice(QWidget):
 
     def _on_head(self) -> None:
         head = self._head.currentData()
-        if self._follows:
-            self._wanted = None if head == ALL else head
-            if head != ALL:
-                self.head_chosen.emit(head)
+        if head == ALL:
+            self._wanted = None
+        elif self._wanted is None or self._wanted // self._shared != head:
+            # Of those that share it the first.
+            self._wanted = head * self._shared
+            self.head_chosen.emit(self._wanted)
         self.changed.emit()
 
     def _on_part(self) -> None:

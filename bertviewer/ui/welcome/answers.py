@@ -27,7 +27,7 @@ def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -
     run = watched.run
     figures = {}
     for layer in attention_layers(model.architecture, run):
-        maps = attention_of(model, run, watched.capture, layer.path, progress, call=layer.call)
+        maps = attention_of(model, run, watched.kept, layer.path, progress, call=layer.call)
         figures[layer] = head_figures(maps, run)
     best, *others = ranked(figures, "previous")
     text = translate(

@@ -44,6 +44,11 @@ class Asking(QObject):
         workspace.runs.run_changed.connect(self._on_run)
         workspace.scheduler.activity_changed.connect(self._on_activity)
 
+    @property
+    def is_of_open_model(self) -> bool:
+        """Whether there is a question, and the open model answers it."""
+        return self.question is not None and self._has_model(self.question)
+
     def ask(self, question: Question) -> None:
         """Answer this one."""
         self._request.forget()

@@ -10,7 +10,7 @@ from bertviewer.charts.theme import GRID, NORMAL, ROUND, mixed
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import muted
-from bertviewer.ui.look.shown_theme import shown_theme
+from bertviewer.ui.look.theme_of import theme_of
 
 PADDING = 3 * GRID
 
@@ -52,7 +52,7 @@ class Card(QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw its ground and its edge; Qt calls it."""
         del event
-        theme = shown_theme(self.palette())
+        theme = theme_of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ground, edge, width = theme.surface, theme.line, 1.0

@@ -1,11 +1,13 @@
 """What there is to open: questions, what was opened last, a place to drop, and presets."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import (
+    QCheckBox,
     QFrame,
     QHBoxLayout,
     QLabel,
+    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -17,6 +19,7 @@ from bertviewer.core.source.demo import demo_folder
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.labels import muted, plain_label
 from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.settings import opens_last, set_opens_last
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.card import CardGrid
 from bertviewer.ui.welcome.drop_place import DropPlace
@@ -29,10 +32,17 @@ from bertviewer.ui.welcome.recent_list import RecentList
 WIDEST = 1280
 QUESTION_WIDTH, MODEL_WIDTH = 280, 168
 ICON = 40
+LONGEST = 40
+"""Characters of a name on a button."""
 
 
 class Choices(QScrollArea):
-    """Everything on one page, which is scrolled where it has no room."""
+    """Everything on one page, which is scrolled where it has no room.
+
+    ``left`` says that a person wants to go back to the model that is open.
+    """
+
+    left = Signal()
 
     def __init__(
         self, opening: Opens, asking: Asking, icon: QIcon, parent: QWidget | None = None
@@ -43,10 +53,12 @@ class Choices(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         lacking = _why_no_demo()
-        self._note = plain_label("")
-        self._note.setObjectName("welcomeNote")
-        self._note.setForegroundRole(WARNING)
-        self._note.hide()
+        self._note = _note()
+        self._back = QPushButton()
+        self._back.setObjectName("backToModel")
+        self._back.setToolTip(self.tr("The model that is open stays open"))
+        self._back.clicked.connect(self.left)
+        self._back.hide()
         self._recent = RecentList(opening)
         self._recent.setObjectName("welcomeRecent")
         self._drop = DropPlace(opening)
@@ -57,7 +69,9 @@ class Choices(QScrollArea):
         lines = QVBoxLayout(page)
         lines.setContentsMargins(6 * GRID, 6 * GRID, 6 * GRID, 6 * GRID)
         lines.setSpacing(2 * GRID)
-        lines.addLayout(_title(icon, self))
+        head = _title(icon, self)
+        head.addWidget(self._back)
+        lines.addLayout(head)
         lines.addWidget(self._note)
         lines.addWidget(_heading(self.tr("Ask the demo")))
         if lacking:
@@ -69,6 +83,8 @@ class Choices(QScrollArea):
         )
         cards = model_cards(opening.open_named, not lacking)
         lines.addWidget(CardGrid(cards, MODEL_WIDTH))
+        lines.addSpacing(2 * GRID)
+        lines.addWidget(_opens_last_check(self))
         lines.addStretch(1)
         room = QWidget()
         middle = QHBoxLayout(room)
@@ -77,6 +93,11 @@ class Choices(QScrollArea):
         middle.addWidget(page, 1000)
         middle.addStretch(1)
         self.setWidget(room)
+
+    def show_open(self, name: str) -> None:
+        """Offer to go back to the model of that name; an empty one is none."""
+        self._back.setText(self.tr("Back to {0}").format(_shortened(name)).replace("&", "&&"))
+        self._back.setVisible(bool(name))
 
     def show_recent(self) -> None:
         """Show what is remembered now."""
@@ -95,6 +116,27 @@ class Choices(QScrollArea):
         columns.addWidget(recent, 3)
         columns.addWidget(_under(self.tr("Open a model"), self._drop), 2)
         return columns
+
+
+def _note() -> QLabel:
+    note = plain_label("")
+    note.setObjectName("welcomeNote")
+    note.setForegroundRole(WARNING)
+    note.hide()
+    return note
+
+
+def _opens_last_check(widget: QWidget) -> QCheckBox:
+    check = QCheckBox(widget.tr("Begin with the model that was open last"))
+    check.setObjectName("opensLast")
+    check.setToolTip(widget.tr("Or else with this page"))
+    check.setChecked(opens_last())
+    check.toggled.connect(set_opens_last)
+    return check
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST else f"…{name[-LONGEST:]}"
 
 
 def _under(title: str, widget: QWidget) -> QWidget:

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import GRID, ROUND
 from bertviewer.ui.labels import muted, plain_label
-from bertviewer.ui.look.shown_theme import shown_theme
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.welcome.opens import Opens
 
 
@@ -71,7 +71,7 @@ class DropPlace(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the frame; Qt calls it."""
         del event
-        theme = shown_theme(self.palette())
+        theme = theme_of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         pen = QPen(QColor(theme.accent if self._is_over else theme.faint), 1.25)

@@ -8,7 +8,7 @@ from bertviewer.charts.theme import GRID, SMALL, Part
 from bertviewer.plots.fonts import sized
 from bertviewer.plots.stack_picture import STRENGTH
 from bertviewer.ui.labels import muted
-from bertviewer.ui.look.shown_theme import shown_theme
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 PARTS: tuple[tuple[Part, str], ...] = (
@@ -31,7 +31,7 @@ class _Swatch(QWidget):
         """Draw it; Qt calls it."""
         del event
         painter = QPainter(self)
-        theme = shown_theme(self.palette())
+        theme = theme_of(self)
         painter.fillRect(QRectF(self.rect()), QColor(theme.shade(self._part, STRENGTH)))
         painter.end()
 

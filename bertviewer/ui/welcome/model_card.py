@@ -11,7 +11,7 @@ from bertviewer.core.architecture.outline import Outline
 from bertviewer.core.cache.outlines import shipped_outlines
 from bertviewer.core.source.presets import PRESETS
 from bertviewer.plots.stack_picture import paint_stack
-from bertviewer.ui.look.shown_theme import shown_theme
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.welcome.card import Card
@@ -38,7 +38,7 @@ class StackPicture(QWidget):
         """Draw it; Qt calls it."""
         del event
         painter = QPainter(self)
-        paint_stack(self._outline, painter, QRectF(self.rect()), shown_theme(self.palette()))
+        paint_stack(self._outline, painter, QRectF(self.rect()), theme_of(self))
         painter.end()
 
 

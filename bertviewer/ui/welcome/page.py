@@ -1,6 +1,6 @@
 """The window's first page: what there is to open, or how far what is opened is."""
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
@@ -12,7 +12,12 @@ from bertviewer.ui.workspace import Workspace
 
 
 class WelcomePage(QStackedWidget):
-    """Follows the workspace. The choices are built when they are first seen."""
+    """Follows the workspace. The choices are built when they are first seen.
+
+    ``left`` says that a person wants to see the model that is open.
+    """
+
+    left = Signal()
 
     def __init__(
         self,
@@ -35,6 +40,7 @@ class WelcomePage(QStackedWidget):
         self.addWidget(self._loading)
         opening.began.connect(self._loading.set_name)
         workspace.scheduler.activity_changed.connect(self._on_activity)
+        asking.changed.connect(self._on_question)
 
     def expect(self, name: str, *, by_itself: bool = False) -> None:
         """Show that this model is being opened before that begins."""
@@ -60,6 +66,11 @@ class WelcomePage(QStackedWidget):
         if self.isVisible():
             self._show()
 
+    def _on_question(self) -> None:
+        # Of a model that is open already nothing else is heard.
+        if self._asking.is_of_open_model:
+            self.left.emit()
+
     def _show(self) -> None:
         if self._is_expecting or self._workspace.scheduler.activity:
             if self.isAncestorOf(QApplication.focusWidget() or self._loading):
@@ -69,7 +80,10 @@ class WelcomePage(QStackedWidget):
             return
         if self._choices is None:
             self._choices = Choices(self._opening, self._asking, self._icon)
+            self._choices.left.connect(self.left)
             self._choices.say(self._note)
             self.addWidget(self._choices)
+        architecture = self._workspace.architecture
+        self._choices.show_open("" if architecture is None else architecture.source.name)
         self._choices.show_recent()
         self.setCurrentWidget(self._choices)

@@ -19,7 +19,6 @@ from bertviewer.core.flow.tracing_models import LENGTHS
 from bertviewer.core.loading.inspection import inspect_module
 
 FABLE = Family(
-    models=("fable",),
     prefixes=("Fable",),
     endings={
         "Table": ModuleKind.EMBEDDING,

@@ -17,7 +17,6 @@ from bertviewer.core.loading.inspection import inspect_module
 
 SAGA = replace(
     BERT,
-    models=("saga",),
     prefixes=("Saga",),
     endings={**BERT.endings, "Norm": ModuleKind.RMS_NORM},
 )

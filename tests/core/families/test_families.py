@@ -40,7 +40,11 @@ TRIED_ALONE = {
 """Kinds that no default configuration has; tests of formulas and checks choose them."""
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: " ".join(family.models) or "shared")
+def called(family: Family) -> str:
+    return " ".join(family.prefixes) or "shared"
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=called)
 def test_every_class_has_a_formula_and_a_recomputation_or_a_reason(family: Family) -> None:
     kinds = {kind_of(what) for what in family.descriptions().values()}
     assert kinds
@@ -54,11 +58,17 @@ def test_every_kind_is_of_a_family_and_is_checked_or_has_a_reason_not_to_be() ->
     assert len(EXCEPTIONS) <= 3
 
 
-@pytest.mark.parametrize("name", [name for family in FAMILIES for name in family.models])
-def test_every_model_is_tried_and_all_of_its_modules_are_known(name: str) -> None:
-    assert name in TINY
+@pytest.mark.parametrize("name", TINY)
+def test_all_modules_of_a_model_that_is_tried_are_known(name: str) -> None:
     for node in architecture_of(name).modules:
         assert role_of(node.class_name) is not None, node.class_name
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=called)
+def test_models_of_every_prefix_are_tried(family: Family) -> None:
+    names = {node.class_name for found in all_architectures().values() for node in found.modules}
+    for prefix in family.prefixes:
+        assert names & {f"{prefix}{ending}" for ending in family.endings}, prefix
 
 
 def test_models_try_every_kind() -> None:

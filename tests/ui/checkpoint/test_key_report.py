@@ -49,7 +49,7 @@ def test_the_banner_lasts_while_tensors_are_random(
     assert banner.isVisible()
     window.set_sentence("the cat sat", None)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
     text = find(window, QLabel, "randomBannerText").text()
     assert text.startswith("5 of 42 tensors are not in the checkpoint and were drawn at random")
     window.enlarge_views()
@@ -69,7 +69,7 @@ def test_after_a_run_the_banner_says_what_the_report_does(
     opened(window, worker, qtbot, folder, "base")
     window.set_sentence("the cat sat", None)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
     architecture = window.workspace.architecture
     assert architecture is not None
     assert len(architecture.source.random_tensors) == len(lacking)

@@ -33,7 +33,7 @@ def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> Callable[[], Non
     def settled() -> bool:
         return is_drawn(window) and not worker.busy
 
-    return partial(qtbot.waitUntil, settled, timeout=60_000)
+    return partial(qtbot.waitUntil, settled)
 
 
 @pytest.fixture

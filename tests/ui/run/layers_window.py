@@ -15,14 +15,14 @@ TEXT = "the cat sat on the mat"
 
 
 def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window) and not worker.busy)
 
 
 def run(window: MainWindow, worker: Worker, qtbot: QtBot, text: str = TEXT) -> None:
     before = window.workspace.runs.run
     window.set_sentence(text, None)
     window.run()
-    qtbot.waitUntil(lambda: window.workspace.runs.run is not before, timeout=60_000)
+    qtbot.waitUntil(lambda: window.workspace.runs.run is not before)
     settle(window, worker, qtbot)
 
 

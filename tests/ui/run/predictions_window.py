@@ -41,7 +41,7 @@ def runner(window: MainWindow, settle: Callable[[], None], qtbot: QtBot) -> Run:
         old = workspace.runs.run
         window.set_sentence(text, pair or None)
         window.run()
-        qtbot.waitUntil(lambda: workspace.runs.run is not old, timeout=60_000)
+        qtbot.waitUntil(lambda: workspace.runs.run is not old)
         bring_view(window, "Predictions")
         settle()
 

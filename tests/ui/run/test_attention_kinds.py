@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.place import Place
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow

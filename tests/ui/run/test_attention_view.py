@@ -11,12 +11,12 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
 from bertviewer.plots.arc_plot import ArcPlot
-from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.head_grid import HeadGrid
+from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.plots.token_matrix import TokenMatrix
 from bertviewer.ui import attention_request
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run import jobs
+from bertviewer.ui.run import head_survey
 from tests.plots.looking import click, pixel
 from tests.ui.finding import find
 from tests.ui.run.attention_window import (
@@ -175,13 +175,13 @@ def test_all_layers_stop_when_nobody_looks(
     shown: MainWindow, settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    compute = jobs.head_figures_job
+    compute = head_survey.head_piece_job
 
     def seen(layer: Any, *args: Any) -> Any:
         looked.append(layer.name)
         return compute(layer, *args)
 
-    monkeypatch.setattr(jobs, "head_figures_job", seen)
+    monkeypatch.setattr(head_survey, "head_piece_job", seen)
     button = find(shown, QToolButton, "allLayers")
     button.click()
     button.click()

@@ -53,12 +53,12 @@ def test_a_sentence_runs_on_the_chosen_device_and_is_looked_into_there(
     choices(window)["Another device"].trigger()
     window.set_sentence("a test", None)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     assert last_run(window).device == "cpu:0"
     window.workspace.check("encoder.layer.1.output.LayerNorm")
-    qtbot.waitUntil(lambda: bool(window.workspace.runs.checks), timeout=60_000)
+    qtbot.waitUntil(lambda: bool(window.workspace.runs.checks))
     assert window.workspace.runs.checks["encoder.layer.1.output.LayerNorm"].crosses == ()
-    qtbot.waitUntil(lambda: not worker.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not worker.busy)
 
 
 @pytest.mark.usefixtures("two_devices")
@@ -67,13 +67,13 @@ def test_the_choice_is_remembered(
 ) -> None:
     open_demo(window, demo_source, qtbot)
     choices(window)["Another device"].trigger()
-    qtbot.waitUntil(lambda: not worker.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not worker.busy)
     again = make_window(worker)
     qtbot.addWidget(again)
     open_demo(again, demo_source, qtbot)
     assert again.workspace.device == "cpu:0"
     assert choices(again)["Another device"].isChecked()
-    qtbot.waitUntil(lambda: not worker.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not worker.busy)
 
 
 def test_a_device_that_is_gone_gives_way_to_the_cpu() -> None:

@@ -232,7 +232,7 @@ def test_the_report_has_what_is_on_screen(
 ) -> None:
     choose(ran, "statisticChoice", "mean ± std")
     path = tmp_path / "report.pdf"
-    with qtbot.waitSignal(ran.workspace.exported, timeout=60_000):
+    with qtbot.waitSignal(ran.workspace.exported):
         ran.export_report(path)
     text = "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
     assert "The mean ± std of each layer" in text

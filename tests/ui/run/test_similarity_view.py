@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.place import Place
 from bertviewer.core.analysis.similarity import cosine_matrix, token_pair_path
-from bertviewer.plots.grid_plot import PairGrid
 from bertviewer.plots.line_plot import LinePlot
+from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.main_window import MainWindow
@@ -50,7 +50,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     text, pair = "He sat on the bank of the river.", "The bank lent money."
     window.set_sentence(text, pair)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     bring_view(window, "Similarity")
     window.workspace.selection.go(Place("encoder.layer.2.attention", token=5))
     qtbot.waitUntil(lambda: is_drawn(window))

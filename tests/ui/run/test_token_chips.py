@@ -10,12 +10,13 @@ from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import DARK, LIGHT, mixed
+from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.run.chip_delegate import DEEPEST, PALEST
+from bertviewer.ui.run.chip_delegate import DEEPEST, KIND, PALE, PALEST
 from bertviewer.ui.run.token_chips import TokenChips
 from bertviewer.ui.watched_run import WatchedRun
+from tests.charts.colors import contrast
 from tests.ui.finding import find, last_run
 
 Settle = Callable[[], None]
@@ -113,6 +114,17 @@ def test_colours_go_from_the_least_figure_to_the_largest(
     assert colors(view) == wanted
     assert choose(ran, "none", settle).startswith("colour: none")
     assert colors(view) == [QColor(theme.field).name()] * 5
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_words_are_read_on_every_colour(theme: Theme) -> None:
+    deepest = mixed(theme.accent, theme.surface, DEEPEST)
+    assert contrast(theme.text, deepest) >= 4.5
+    palest = mixed(theme.accent, theme.surface, PALEST + PALE * (DEEPEST - PALEST))
+    assert contrast(theme.muted, palest) >= 4.5
+    assert contrast(theme.muted, theme.field) >= 4.5
+    for hue in theme.series[:2]:
+        assert contrast(theme.text, mixed(hue, theme.surface, KIND)) >= 4.5
 
 
 def test_each_figure_says_what_it_is(ran: MainWindow, settle: Settle) -> None:

@@ -69,7 +69,7 @@ def test_the_demo_models_figures(demo_window: MainWindow, worker: Worker, qtbot:
     window, text = demo_window, "the cat sat on the mat"
     window.set_sentence(text, None)
     window.run()
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     bring_view(window, "Token")
     window.workspace.selection.go(Place("encoder.layer.3", token=2))
     qtbot.waitUntil(lambda: is_drawn(window))

@@ -44,9 +44,7 @@ def test_run_a_gets_a_plot_when_there_is_one_to_show(demo_window: MainWindow, qt
         before = workspace.runs.watched
         window.set_sentence(text, None)
         window.run()
-        qtbot.waitUntil(
-            lambda: workspace.runs.watched is not before and is_drawn(window), timeout=60_000
-        )
+        qtbot.waitUntil(lambda: workspace.runs.watched is not before and is_drawn(window))
 
     run("a dog")
     assert len(views.findChildren(GridPlot)) == 1

@@ -13,12 +13,8 @@ def run(window: MainWindow, text: str, qtbot: QtBot) -> None:
     before = window.workspace.runs.run
     window.set_sentence(text, None)
     window.run()
-    qtbot.waitUntil(
-        lambda: window.workspace.runs.run is not before and is_drawn(window), timeout=60_000
-    )
+    qtbot.waitUntil(lambda: window.workspace.runs.run is not before and is_drawn(window))
 
 
 def settle(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(
-        lambda: not window.workspace.draw_queue.pending and not worker.busy, timeout=60_000
-    )
+    qtbot.waitUntil(lambda: not window.workspace.draw_queue.pending and not worker.busy)

@@ -7,14 +7,17 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QLineEdit, QTabWidget, QTreeView
 from pytestqt.qtbot import QtBot
 
+from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.application import make_window
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.module_tree import ModuleTreeModel
-from bertviewer.ui.session.session import LAYOUT_VERSION, SETTING, Session, set_opens_last
+from bertviewer.ui.session.place import mended_place
+from bertviewer.ui.session.session import LAYOUT_VERSION, SETTING, Session
 from bertviewer.ui.session.state import SessionState
+from bertviewer.ui.settings import set_opens_last
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, show_tab
 
@@ -61,19 +64,23 @@ def left(window: MainWindow, worker: Worker, qtbot: QtBot) -> MainWindow:
     window.workspace.selection.select(LAYER)
     show_tab(window, "Configuration")
     window.set_sentence("the cat", "the dog")
+    window.workspace.next_run.history.add(Sentence("an old one", "and its pair"))
     window.setGeometry(30, 40, 700, 500)
     window.close()
     return window
 
 
-@pytest.mark.usefixtures("left")
 def test_window_model_tab_row_tree_and_sentence_are_there_again(
-    worker: Worker, qtbot: QtBot
+    left: MainWindow, worker: Worker, qtbot: QtBot
 ) -> None:
     window, session = another(worker, qtbot)
-    assert window.geometry().getRect() == (30, 40, 700, 500)
+    # The offscreen screen is smaller than the least size of a window with a model.
+    screen = window.screen().availableGeometry()
+    assert window.geometry() == mended_place(left.geometry(), [screen])
+    assert window.height() == 500
     assert session.source == parse_source("bert-base-uncased")
     assert (session.last.sentence.text, session.last.sentence.pair) == ("the cat", "the dog")
+    assert window.workspace.next_run.history.entries == (Sentence("an old one", "and its pair"),)
     opened(window, worker, "bert-base-uncased", qtbot)
     assert tab(window) == "Configuration"
     assert window.workspace.selection.row is not None
@@ -160,3 +167,14 @@ def test_the_first_start_has_nothing(worker: Worker, qtbot: QtBot) -> None:
     window, session = another(worker, qtbot)
     assert session.source is None
     assert find(window, QLineEdit, "sentenceEdit").text() == ""
+
+
+def test_sentences_that_were_run_are_offered_again(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    session = Session(window, window.workspace)
+    history = (Sentence("one"), Sentence("two", "a pair"))
+    window.workspace.next_run.history.set_entries((*history, Sentence("x" * 100_000)))
+    session.save()
+    again, _ = another(worker, qtbot)
+    assert again.workspace.next_run.history.entries == history

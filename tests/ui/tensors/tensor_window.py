@@ -33,7 +33,7 @@ def choose(window: MainWindow, worker: Worker, qtbot: QtBot, tensor: str) -> Non
 
 
 def rest(worker: Worker, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not worker.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not worker.busy)
 
 
 def view(window: MainWindow, worker: Worker, qtbot: QtBot, number: int) -> None:

@@ -53,22 +53,25 @@ def test_the_head_is_the_windows_own(
     assert model.rowCount() == 8
 
 
-def test_a_head_that_several_share_is_none_of_the_windows(qtbot: QtBot) -> None:
+def test_a_head_that_several_share_follows_each_of_them(qtbot: QtBot) -> None:
     parts = PartChoice()
     qtbot.addWidget(parts)
     choice = find(parts, QComboBox, "headChoice")
     queries, keys = HeadLayout("rows", ("query",), 4, 8), HeadLayout("rows", ("key",), 2, 8)
     parts.show_choices((32, 32), queries)
-    assert parts.show_head(1)
-    assert not parts.show_head(1)
-    parts.show_choices((16, 32), keys, follows=False)
-    assert choice.currentText() == "all heads"
-    with qtbot.assertNotEmitted(parts.head_chosen), qtbot.waitSignal(parts.changed):
-        choice.setCurrentText("head 1")
+    assert parts.show_head(3)
     assert not parts.show_head(3)
+    parts.show_choices((16, 32), keys, shared=2)
     assert choice.currentText() == "head 1"
+    assert not parts.show_head(2)
+    assert parts.show_head(1)
+    assert choice.currentText() == "head 0"
+    # The first of those that share it is the window's then.
+    with qtbot.waitSignal(parts.head_chosen) as chosen:
+        choice.setCurrentText("head 1")
+    assert chosen.args == [2]
     parts.show_choices((32, 32), queries)
-    assert choice.currentText() == "head 3"
+    assert choice.currentText() == "head 2"
     parts.show_choices((32,), None)
     parts.show_choices((16, 32), HeadLayout("rows", ("query",), 2, 8))
-    assert choice.currentText() == "all heads", "there is no head 3"
+    assert choice.currentText() == "all heads", "there is no head 2"

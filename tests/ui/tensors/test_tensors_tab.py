@@ -231,7 +231,7 @@ def test_a_model_without_weights_has_values_once_they_are_drawn(
     find(window, QCheckBox, "randomWeightsCheck").setChecked(True)
     find(window, QLineEdit, "sentenceEdit").setText("the cat")
     qtbot.mouseClick(find(window, QPushButton, "runButton"), Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: is_drawn(window), timeout=60_000)
+    qtbot.waitUntil(lambda: is_drawn(window))
     qtbot.waitUntil(lambda: views.part is not None)
     rest(worker, qtbot)
     assert find(window, QLabel, "tensorTitle").text().startswith("RANDOM · query.weight")
@@ -243,7 +243,7 @@ def test_another_model_closes_the_tensor(
 ) -> None:
     choose(tiny_window, worker, qtbot, QUERY)
     assert find(tiny_window, Inspector).isVisible()
-    with qtbot.waitSignal(tiny_window.workspace.architecture_changed, timeout=30_000):
+    with qtbot.waitSignal(tiny_window.workspace.architecture_changed):
         tiny_window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
     rest(worker, qtbot)
     assert find(tiny_window, Inspector).isHidden()

@@ -63,7 +63,7 @@ def test_the_head_is_the_one_whose_maps_look_one_back(opened_demo: LoadedModel) 
     answer = PREVIOUS.find(opened_demo, ran, no_progress)
     best = -1.0
     for layer in attention_layers(opened_demo.architecture, ran.run):
-        maps = attention_of(opened_demo, ran.run, ran.capture, layer.path, no_progress)
+        maps = attention_of(opened_demo, ran.run, ran.kept, layer.path, no_progress)
         for head, one in enumerate(maps.probabilities):
             share = float(np.mean([one[place, place - 1] for place in range(1, len(one))]))
             if share > best:

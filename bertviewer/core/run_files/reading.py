@@ -1,0 +1,104 @@
+"""Reads a file of runs as any file from a stranger: limits first, then types, then sense."""
+
+import json
+import zlib
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.errors import UserError
+from bertviewer.core.run_files.plain_data import Odd, from_plain
+from bertviewer.core.run_files.run_file import RunFile
+from bertviewer.core.run_files.soundness import check_file, check_modules
+from bertviewer.core.run_files.writing import MAGIC
+from bertviewer.core.source.configuration import checked_configuration
+from bertviewer.core.system.small_file import read_small_file
+from bertviewer.core.text.special_floats import decoded
+
+MOST_TEXT = 24_000_000
+"""Bytes of JSON: a run of 1,000 layers takes 8 MB."""
+MOST_ARRAYS = 400_000_000
+"""Bytes of all arrays; two runs of 512 tokens through BERT large take 110 MB."""
+MOST_FILE = 400_000_000
+_MOST_DIGITS = 25
+_WHAT = "a file of runs"
+
+
+def read_runs(path: Path) -> RunFile:
+    """Return what a file of runs holds.
+
+    Raises:
+        UserError: it is none, damaged, too large, or what it says cannot be.
+    """
+    data, arrays = _unpacked(path, MOST_TEXT + MOST_ARRAYS)
+    try:
+        file: RunFile = from_plain(RunFile, data, memoryview(arrays), "it")
+        check_file(file)
+    except Odd as error:
+        _refuse(path, str(error))
+    except (OverflowError, RecursionError) as error:
+        _refuse(path, str(error))
+    return file
+
+
+def check_belongs(path: Path, file: RunFile, architecture: Architecture) -> None:
+    """Return if what was read from ``path`` is of the model that its configuration makes.
+
+    Raises:
+        UserError: it is not.
+    """
+    try:
+        check_modules(file, architecture)
+    except Odd as error:
+        _refuse(path, str(error))
+
+
+def read_saved_model(path: Path) -> tuple[dict[str, Any], str]:
+    """Return the configuration of the runs' model, checked, and the name of its head.
+
+    Raises:
+        UserError: as above.
+    """
+    data, _ = _unpacked(path, MOST_TEXT)
+    model = data.get("model") if isinstance(data, dict) else None
+    config, task = (model.get("config"), model.get("task")) if isinstance(model, dict) else (0, 0)
+    if not isinstance(task, str):
+        _refuse(path, "it names no model")
+    return checked_configuration(path, decoded(config)), task
+
+
+def _unpacked(path: Path, most: int) -> tuple[Any, bytes]:
+    """Return the JSON, and as much of the arrays as there is up to so many bytes of both."""
+    raw = read_small_file(path, MOST_FILE, _WHAT)
+    if not raw.startswith(MAGIC):
+        raise UserError(f"{path}: not {_WHAT} of bertviewer, or of another version")
+    try:
+        unpacking = zlib.decompressobj()
+        content = unpacking.decompress(raw[len(MAGIC) :], 8 + most)
+        if not unpacking.eof and most > MOST_TEXT:
+            _refuse(path, "it is cut off" if not unpacking.unconsumed_tail else "it is too large")
+    except zlib.error:
+        _refuse(path, "it is damaged")
+    length = int.from_bytes(content[:8], "little")
+    if length > MOST_TEXT or 8 + length > len(content):
+        _refuse(path, "it is cut off, or too large")
+    try:
+        text = content[8 : 8 + length].decode("utf-8")
+        data = json.loads(text, parse_int=_whole, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        _refuse(path, f"no valid JSON: {str(error)[:200]}")
+    return data, content[8 + length :]
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError("a number of too many digits")
+    return int(digits)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _refuse(path: Path, why: str) -> NoReturn:
+    raise UserError(f"{path}: not {_WHAT} that can be read: {' '.join(why.split())}")

@@ -1,0 +1,117 @@
+"""Whether figures that were read can be those of a run: sizes agree, and counts are counts."""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
+from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.activations.text import check_text
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.errors import UserError
+from bertviewer.core.run_files.plain_data import Odd
+from bertviewer.core.run_files.run_file import RunFile
+
+MOST_TOKENS = 100_000
+_EXPONENTS = range(-1074, 1024)
+
+
+def check_file(file: RunFile) -> None:
+    """Return if what the file says of its runs can be.
+
+    Raises:
+        Odd: it cannot.
+    """
+    for run in _runs(file):
+        _check_run(run)
+
+
+def check_modules(file: RunFile, architecture: Architecture) -> None:
+    """Return if the runs are of the model that their configuration makes.
+
+    Raises:
+        Odd: a figure is of a module that there is not.
+    """
+    paths = {node.path for node in architecture.modules}
+    for run in _runs(file):
+        _among([module.path for module in run.modules], paths)
+        _among([path for state in run.state_paths for path in state if path], paths)
+        check = run.check
+        _among([step.path for step in check.steps] if check else [], paths)
+    for path, check in file.checks.items():
+        _among([path, *(step.path for step in check.steps)], paths)
+
+
+def _runs(file: RunFile) -> tuple[ActivationRun, ...]:
+    return (file.run,) if file.run_a is None else (file.run, file.run_a)
+
+
+def _among(found: Collection[str], paths: Collection[str]) -> None:
+    if odd := next((path for path in found if path not in paths), None):
+        raise Odd(f"its model has no module {odd[:80]!r}")
+
+
+def _check_run(run: ActivationRun) -> None:
+    try:
+        check_text(run.sentence)
+    except UserError as error:
+        raise Odd(str(error)) from error
+    count = len(run.tokens)
+    _check(0 < count <= MOST_TOKENS, "its run has no tokens, or too many")
+    for token in run.tokens:
+        numbers = (token.id, token.segment, token.word or 0, token.sentence or 0)
+        _check(all(0 <= number < 2**31 for number in numbers), "a number of a token is none")
+    paths = [module.path for module in run.modules]
+    _check(bool(paths) and len(set(paths)) == len(paths), "modules are missing, or twice there")
+    for module in run.modules:
+        _check_module(module, count)
+    _check(all(len(norms) == count for norms in run.token_norms), "norms are not of its tokens")
+    norms = [norm for row in run.token_norms for norm in row if norm is not None]
+    _check(all(0 <= norm < np.inf for norm in norms), "a norm is none")
+    _check_states(run)
+    outputs = run.outputs.values()
+    _check(all(0 < array.ndim <= 3 and array.size for array in outputs), "an output is none")
+    _check(0 <= run.seconds_forward < 1e9 and 0 <= run.seconds_total < 1e9, "its time is none")
+
+
+def _check_states(run: ActivationRun) -> None:
+    count, states = len(run.tokens), run.hidden_states
+    shapes = {state.shape for state in states}
+    _check(
+        all(state.ndim == 2 and state.shape[0] == count and state.shape[1] for state in states)
+        and len(shapes) <= 1
+        and all(np.issubdtype(state.dtype, np.floating) for state in states),
+        "hidden states are not of its tokens",
+    )
+    for found in (states, run.state_paths):
+        _check(len(found) in (0, len(run.token_norms)), "hidden states are missing")
+    _check(all(len(paths) <= 2 for paths in run.state_paths), "a hidden state has many givers")
+
+
+def _check_module(module: ModuleActivation, tokens: int) -> None:
+    _check(bool(module.calls), "a module was never called")
+    _check(module.macs is None or module.macs >= 0, "multiply-adds are negative")
+    for shape in (module.input_shape or (), module.output_shape):
+        _check(len(shape) <= 16 and all(0 <= size < 2**48 for size in shape), "a shape is none")
+    norms = module.token_norms
+    if norms is not None:
+        is_row = norms.ndim == 1 and np.issubdtype(norms.dtype, np.floating)
+        _check(is_row and 0 < norms.size <= tokens, "a module's norms are not of its tokens")
+    for statistics in module.calls:
+        _check_statistics(statistics)
+
+
+def _check_statistics(one: Statistics) -> None:
+    counts = (one.nan_count, one.inf_count, one.zero_count)
+    _check(min(one.count, *counts) >= 0 and sum(counts) <= one.count, "a count is none")
+    _check(0 <= one.deviations < np.inf and abs(one.total) < np.inf, "a sum is none")
+    _check(one.exponent in _EXPONENTS, "an exponent is none")
+    has_none = one.finite == 0
+    _check((one.min is None) == (one.max is None) == has_none, "an extreme is missing")
+    if one.min is not None and one.max is not None:
+        _check(-np.inf < one.min <= one.max < np.inf, "an extreme is none")
+
+
+def _check(is_so: bool, why: str) -> None:
+    if not is_so:
+        raise Odd(why)

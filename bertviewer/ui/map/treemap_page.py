@@ -1,0 +1,147 @@
+"""The treemap with what it is of: which module, and what its areas are."""
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QMenu, QToolButton
+
+from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.map.areas import AREA_KINDS, AreaKind, areas_of
+from bertviewer.charts.map.atlas import Atlas
+from bertviewer.charts.map.coloring import Coloring
+from bertviewer.charts.map.measures import short_count
+from bertviewer.charts.map.values import Known
+from bertviewer.charts.parts import parts_of
+from bertviewer.charts.theme import NORMAL
+from bertviewer.charts.theme import Part as Hue
+from bertviewer.charts.treemap import Area
+from bertviewer.plots.fonts import sized
+from bertviewer.ui.map.treemap_view import TreemapView
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+
+_TITLES: dict[AreaKind, str] = {
+    "parameters": QT_TRANSLATE_NOOP("map", "parameters"),
+    "macs": QT_TRANSLATE_NOOP("map", "multiply-adds"),
+    "memory": QT_TRANSLATE_NOOP("map", "memory of the weights"),
+}
+
+_UNITS: dict[AreaKind, str] = {**_TITLES, "memory": QT_TRANSLATE_NOOP("map", "bytes")}
+
+
+class TreemapPage(QObject):
+    """Shows a model or a module of it as a treemap; ``changed`` says that another one is shown."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.view = TreemapView()
+        self.choice = QToolButton()
+        self.choice.setObjectName("mapArea")
+        self.choice.setFont(sized(self.choice.font(), NORMAL))
+        self.choice.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.choice.setToolTip(self.tr("What the areas of the treemap are"))
+        self.path = ""
+        self._kind: AreaKind = "parameters"
+        self._atlas: Atlas | None = None
+        self._known = Known()
+        self._coloring: Coloring | None = None
+        self._hues: dict[str, Hue] = {}
+        self._total = 0.0
+        self._figures: dict[str, float] = {}
+        self._actions: dict[AreaKind, QAction] = {}
+        self._offer()
+        self.view.opened.connect(self.open)
+        self.view.left.connect(self.up)
+
+    @property
+    def facts(self) -> str:
+        """What is shown in a line."""
+        share = self._figures.get(self.path, 0.0)
+        text = f"{share:,.0f} {translate('map', _UNITS[self._kind])}"
+        if not self.path or not self._total:
+            return text
+        of = translate("map", "{0}, {1} of the model")
+        return of.format(text, f"{share / self._total:.1%}")
+
+    def set_model(self, atlas: Atlas, known: Known, coloring: Coloring) -> None:
+        """Show another model, or the same one in other colours."""
+        if self._atlas is None or self._atlas.architecture is not atlas.architecture:
+            self.path = "" if atlas.module(self.path) is None else self.path
+            self._hues = parts_of(atlas.architecture.modules)
+        self._atlas, self._known, self._coloring = atlas, known, coloring
+        if self.view.isVisible():
+            self.show_areas()
+
+    def show_areas(self) -> None:
+        """Work the areas out anew."""
+        if self._atlas is None or self._coloring is None:
+            return
+        architecture, run = self._atlas.architecture, self._known.run
+        whole = areas_of(architecture, self._kind, run)
+        self._total = whole.value
+        self._figures = {}
+        self._note(whole)
+        self.view.tint = self._tint
+        self.view.tip = self._tip
+        self.view.show_area(areas_of(architecture, self._kind, run, self.path))
+        self.changed.emit()
+
+    def open(self, path: str) -> None:
+        """Show a module alone, with all the room for what is in it."""
+        if self._atlas is not None and self._atlas.architecture.children(path):
+            self.path = path
+            self.show_areas()
+
+    def up(self) -> None:
+        """Show what is around the module that is shown."""
+        if self.path:
+            self.open(self.path.rpartition(".")[0])
+
+    def _note(self, area: Area) -> None:
+        if area.name:
+            self._figures[area.path] = area.value
+        for part in area.parts:
+            self._note(part)
+
+    def _tint(self, path: str) -> Tint:
+        assert self._coloring is not None
+        figure = self._figure(self._figures.get(path, 0.0))
+        return self._coloring.module(path, self._hues.get(path, "plain"), figure)
+
+    def _figure(self, value: float) -> str:
+        text = short_count(round(value))
+        return f"{text}B" if self._kind == "memory" and text[-1:].isalpha() else text
+
+    def _tip(self, area: Area) -> str:
+        module = None if self._atlas is None else self._atlas.module(area.path)
+        unit = translate("map", _UNITS[self._kind])
+        share = area.value / self._total if self._total else 0.0
+        name = area.path or area.name
+        if not area.name:
+            name = translate("map", "{0} itself, without its parts").format(area.path)
+        lines = [name, "" if module is None else module.class_name]
+        lines.append(f"{area.value:,.0f} {unit} · {share:.2%}")
+        return "\n".join(line for line in lines if line)
+
+    def _offer(self) -> None:
+        menu, group = QMenu(self.choice), QActionGroup(self)
+        for kind in AREA_KINDS:
+            title = translate("map", _TITLES[kind])
+            action = menu.addAction(title[:1].upper() + title[1:])
+            action.setCheckable(True)
+            group.addAction(action)
+            self._actions[kind] = action
+        group.triggered.connect(self._on_action)
+        self.choice.setMenu(menu)
+        self._name_choice()
+
+    def _name_choice(self) -> None:
+        self._actions[self._kind].setChecked(True)
+        text = self.tr("Area: {0}").format(translate("map", _TITLES[self._kind]))
+        self.choice.setText(f"{text} ▾")
+        self.choice.setAccessibleName(text)
+
+    def _on_action(self, action: QAction) -> None:
+        self._kind = next(kind for kind, known in self._actions.items() if known is action)
+        self._name_choice()
+        self.show_areas()

@@ -1,0 +1,123 @@
+"""Paints a treemap, and finds what of it is where."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+
+from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.map.neighbours import Way
+from bertviewer.charts.theme import SMALL, Theme, mixed
+from bertviewer.charts.treemap import Cell
+from bertviewer.core.text.plain_text import printable
+from bertviewer.plots.fonts import sized, weighted
+
+_LEAST_HIGH, _LEAST_WIDE, _PADDING = 14.0, 18.0, 5.0
+_TWO_LINES = 32.0
+_PALER = 0.5
+"""What holds others has so much of its hue: what is in it stands out."""
+
+
+def paint_cells(
+    painter: QPainter, whole: Cell, tint: Callable[[str], Tint], theme: Theme, font: QFont
+) -> None:
+    """Paint all cells with their names, as far as they fit."""
+    strong, small = weighted(sized(font, SMALL)), sized(font, SMALL)
+    for cell in whole.all_cells():
+        found, rect = tint(cell.area.path), cell.rect
+        strength = found.strength * (_PALER if cell.cells else 1.0)
+        fill = mixed(found.hue, theme.surface, strength) if found.hue else theme.surface
+        border = mixed(found.hue or theme.faint, theme.surface, min(0.25 + strength, 0.6))
+        painter.setPen(QPen(QColor(border), 0.8))
+        painter.setBrush(QColor(fill))
+        painter.drawRoundedRect(QRectF(rect.x, rect.y, rect.width, rect.height), 3.0, 3.0)
+        room = cell.title if cell.cells else cell.rect
+        if room is None or room.height < _LEAST_HIGH or room.width < _LEAST_WIDE:
+            continue
+        name = printable(cell.area.name)
+        box = QRectF(room.x, room.y, room.width, room.height).adjusted(
+            0 if cell.cells else _PADDING, 0, -_PADDING, 0
+        )
+        _write(
+            painter,
+            box,
+            name=name,
+            figure=found.figure,
+            fonts=(strong, small),
+            color=theme.text,
+            is_leaf=not cell.cells,
+        )
+
+
+def cell_at(cell: Cell, x: float, y: float) -> Cell | None:
+    """Return the innermost cell at a place."""
+    rect = cell.rect
+    if not (rect.x <= x <= rect.right and rect.y <= y <= rect.bottom):
+        return None
+    for inner in cell.cells:
+        found = cell_at(inner, x, y)
+        if found is not None:
+            return found
+    return cell
+
+
+def next_cell(whole: Cell, here: Cell, way: Way) -> Cell | None:
+    """Return the nearest cell in a direction: to the side of the same depth, or what it is in."""
+    x, y = here.rect.x + here.rect.width / 2, here.rect.y + here.rect.height / 2
+
+    def away(cell: Cell) -> float:
+        a = cell.rect.x + cell.rect.width / 2 - x
+        b = cell.rect.y + cell.rect.height / 2 - y
+        along, aside = (abs(a), abs(b)) if way in ("left", "right") else (abs(b), abs(a))
+        return along + 2 * aside
+
+    def is_there(cell: Cell) -> bool:
+        rect = cell.rect
+        match way:
+            case "left":
+                return rect.right <= here.rect.x + 1
+            case "right":
+                return rect.x >= here.rect.right - 1
+            case "up":
+                return rect.bottom <= here.rect.y + 1
+            case "down":
+                return rect.y >= here.rect.bottom - 1
+
+    cells = [cell for cell in whole.all_cells() if cell is not whole and cell.area.name]
+    same = [cell for cell in cells if cell.depth == here.depth and is_there(cell)]
+    leaves = [cell for cell in cells if not cell.cells and is_there(cell)]
+    return min(same or leaves, key=away, default=None)
+
+
+def _write(
+    painter: QPainter,
+    box: QRectF,
+    *,
+    name: str,
+    figure: str,
+    fonts: tuple[QFont, QFont],
+    color: str,
+    is_leaf: bool,
+) -> None:
+    strong, small = fonts
+    metrics = QFontMetricsF(strong)
+    width = metrics.horizontalAdvance(name)
+    beside = QFontMetricsF(small).horizontalAdvance(figure) + 8 if figure else 0.0
+    text = metrics.elidedText(name, Qt.TextElideMode.ElideRight, box.width())
+    if len(text) < min(len(name), 3):
+        return
+    middle = Qt.AlignmentFlag.AlignVCenter
+    is_below = is_leaf and box.height() >= _TWO_LINES and beside - 8 <= box.width()
+    row = QRectF(box.x(), box.y(), box.width(), _TWO_LINES / 2 if is_leaf else box.height())
+    if is_leaf:
+        row.translate(0, min(3.0, max((box.height() - _TWO_LINES / 2) / 2, 0.0)))
+    painter.setPen(QColor(color))
+    painter.setFont(strong)
+    painter.drawText(row, middle, text)
+    if not figure or not (is_below or width + beside <= box.width()):
+        return
+    painter.setFont(small)
+    if is_below:
+        painter.drawText(row.translated(0, 14), middle, figure)
+    else:
+        painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, figure)

@@ -1,0 +1,198 @@
+"""The model as a treemap: every module as large as what it has."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleEvent,
+    QColor,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.flow.tints import Tint
+from bertviewer.charts.map.neighbours import Way
+from bertviewer.charts.theme import RADIUS
+from bertviewer.charts.treemap import Area, Cell, treemap
+from bertviewer.plots.fonts import tabular
+from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.map.treemap_painting import cell_at, next_cell, paint_cells
+from bertviewer.ui.tips import plain_tip
+
+_WAYS: dict[int, Way] = {
+    Qt.Key.Key_Left: "left",
+    Qt.Key.Key_Right: "right",
+    Qt.Key.Key_Up: "up",
+    Qt.Key.Key_Down: "down",
+}
+
+
+class TreemapView(QWidget):
+    """Nested rectangles. ``picked`` brings the module that a person chose, ``opened`` one to open.
+
+    ``tint`` gives a module's colour and figure, ``tip`` what is told of it.
+    """
+
+    picked = Signal(str)
+    opened = Signal(str)
+    left = Signal()
+    flow_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("mapTreemap")
+        self.setAccessibleName(self.tr("Treemap of the model"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(200, 120)
+        self.tint: Callable[[str], Tint] = lambda _path: Tint()
+        self.tip: Callable[[Area], str] = lambda area: area.path
+        self.selected = ""
+        self._area: Area | None = None
+        self._cell: Cell | None = None
+        self._hovered: Cell | None = None
+
+    @property
+    def cell(self) -> Cell | None:
+        """What is shown, in its place."""
+        return self._cell
+
+    def show_area(self, area: Area | None) -> None:
+        """Show a module with all that is in it."""
+        self._area = area
+        self._hovered = None
+        self._lay_out()
+
+    def select(self, path: str) -> None:
+        """Mark a module."""
+        if path != self.selected:
+            self.selected = path
+            self._describe()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """Return what it would like to have; Qt calls it."""
+        return QSize(760, 380)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Share the new room out; Qt calls it."""
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the rectangles; Qt calls it."""
+        del event
+        theme, painter = theme_of(self), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self._cell is not None:
+            paint_cells(painter, self._cell, self.tint, theme, tabular(self.font()))
+            for cell, color, width in (
+                (self._hovered, theme.text, 1.0),
+                (self._find(self.selected), theme.accent, 2.0),
+            ):
+                if cell is not None:
+                    rect = cell.rect
+                    painter.setPen(QPen(QColor(color), width))
+                    painter.setBrush(Qt.BrushStyle.NoBrush)
+                    painter.drawRoundedRect(
+                        QRectF(rect.x, rect.y, rect.width, rect.height), 3.0, 3.0
+                    )
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(theme.accent), 1.5))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+        painter.end()
+
+    def event(self, event: QEvent) -> bool:
+        """Tell of what is pointed at; Qt calls it."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            cell = self.cell_at(QPointF(event.pos()))
+            tip = "" if cell is None else self.tip(cell.area)
+            QToolTip.showText(event.globalPos(), plain_tip(tip), self)
+            return True
+        return super().event(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Follow the pointer; Qt calls it."""
+        cell = self.cell_at(event.position())
+        if cell is not self._hovered:
+            self._hovered = cell
+            self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Point at nothing; Qt calls it."""
+        super().leaveEvent(event)
+        self._hovered = None
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Select the module that is pointed at; Qt calls it."""
+        cell = self.cell_at(event.position())
+        if cell is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._pick(cell)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Open the module that is pointed at; Qt calls it."""
+        cell = self.cell_at(event.position())
+        if cell is not None:
+            self.opened.emit(cell.area.path)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go from module to module, open and leave; Qt calls it."""
+        key, here = event.key(), self._find(self.selected)
+        if self._cell is None:
+            super().keyPressEvent(event)
+        elif key in _WAYS:
+            found = self._cell if here is None else next_cell(self._cell, here, _WAYS[key])
+            if found is not None:
+                self._pick(found)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and here is not None:
+            self.opened.emit(here.area.path)
+        elif key == Qt.Key.Key_Backspace:
+            self.left.emit()
+        elif key == Qt.Key.Key_T:
+            self.flow_wanted.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def cell_at(self, place: QPointF) -> Cell | None:
+        """Return the innermost module at a place."""
+        return None if self._cell is None else cell_at(self._cell, place.x(), place.y())
+
+    def _pick(self, cell: Cell) -> None:
+        self.select(cell.area.path)
+        self.picked.emit(cell.area.path)
+
+    def _find(self, path: str) -> Cell | None:
+        """Return a module's cell, or that of what it is in if it is too small to be seen."""
+        found: Cell | None = None
+        for cell in () if self._cell is None else self._cell.all_cells():
+            own = cell.area.path
+            is_around = not own or path == own or path.startswith(f"{own}.")
+            if is_around and cell.area.name and cell is not self._cell:
+                found = cell
+        return found
+
+    def _lay_out(self) -> None:
+        room = Rect(1.0, 1.0, max(self.width() - 2.0, 1.0), max(self.height() - 2.0, 1.0))
+        self._cell = None if self._area is None else treemap(self._area, room)
+        self._hovered = None
+        self.update()
+
+    def _describe(self) -> None:
+        cell = self._find(self.selected)
+        text = "" if cell is None else self.tip(cell.area).replace("\n", ", ")
+        if text != self.accessibleDescription():
+            self.setAccessibleDescription(text)
+            QAccessible.updateAccessibility(
+                QAccessibleEvent(self, QAccessible.Event.DescriptionChanged)
+            )

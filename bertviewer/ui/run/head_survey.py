@@ -1,0 +1,133 @@
+"""Figures and small pictures of all heads of all layers, found layer by layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from bertviewer.ui import attention_request
+from bertviewer.ui.run_request import RunRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bertviewer.charts.levels import Values
+    from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.core.analysis.head_figures import HeadFigures, Measure, RankedHead
+    from bertviewer.core.loading.loaded_model import LoadedModel
+    from bertviewer.core.progress import Progress
+    from bertviewer.ui.watched_run import WatchedRun
+    from bertviewer.ui.workspace import Workspace
+
+PICTURE = 24
+"""Cells either way that are kept of each head: of more, the largest of a block."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadPiece:
+    """What is kept of one attention: figures of its heads, and small pictures [A, n, n]."""
+
+    figures: HeadFigures
+    pictures: Values
+
+
+def head_piece_job(
+    layer: AttentionLayer, model: LoadedModel, watched: WatchedRun, progress: Progress
+) -> HeadPiece:
+    """Calculate an attention, and keep just figures and a small picture of each head."""
+    import numpy as np
+
+    from bertviewer.core.analysis.head_figures import head_figures
+    from bertviewer.plots.color_scale import reduced
+
+    maps = attention_request.attention_job(layer, model, watched, progress).maps
+    shown = maps.probabilities
+    if maps.masked is not None:
+        shown = np.where(maps.masked, np.float32(np.nan), shown)
+    return HeadPiece(head_figures(maps, watched.run), reduced(shown, PICTURE, PICTURE).copy())
+
+
+class HeadSurvey(QObject):
+    """What is known of the heads of the last run and of run A.
+
+    ``look()`` has the layers computed one after the other, so that others get their turn between
+    them; ``changed`` tells of each, ``failed`` why one cannot be had. ``cancel()`` wants nothing
+    more, and what is known stays until its run is gone.
+    """
+
+    changed = Signal()
+    failed = Signal(str)
+
+    def __init__(self, workspace: Workspace, parent: QObject) -> None:
+        super().__init__(parent)
+        self.layers: tuple[AttentionLayer, ...] = ()
+        self._workspace = workspace
+        self._known: dict[WatchedRun, dict[AttentionLayer, HeadPiece]] = {}
+        self._request = RunRequest[HeadPiece](workspace, self)
+        self._wanted: AttentionLayer | None = None
+        self._request.finished.connect(self._on_finished)
+        workspace.runs.run_changed.connect(self._forget)
+        workspace.runs.comparison_changed.connect(self._forget)
+        # There may be runs already.
+        self._forget()
+
+    @property
+    def done(self) -> int:
+        """How many layers are known of all runs."""
+        return len(self.layers) - len(self._missing())
+
+    def look(self, layers: Sequence[AttentionLayer]) -> None:
+        """Find what is not known of these yet."""
+        self.layers = tuple(layers)
+        layer = next(iter(self._missing()), None)
+        if layer is not None:
+            self._wanted = layer
+            self._request.want_of_runs(layer, partial(head_piece_job, layer))
+
+    def cancel(self) -> None:
+        """Want nothing more; what is known stays."""
+        self._request.cancel()
+
+    def pieces(self, run: WatchedRun) -> Mapping[AttentionLayer, HeadPiece]:
+        """Return what is known of a run."""
+        return self._known.get(run, {})
+
+    def figures(self, run: WatchedRun) -> dict[AttentionLayer, HeadFigures]:
+        """Return the figures that are known of a run."""
+        return {layer: piece.figures for layer, piece in self.pieces(run).items()}
+
+    def ranked(self, measure: Measure) -> tuple[RankedHead, ...]:
+        """Return the heads of the last run that are known, those with most of a measure first."""
+        from bertviewer.core.analysis.head_figures import ranked
+
+        watched = self._workspace.runs.watched
+        if watched is None:
+            return ()
+        figures = self.figures(watched)
+        return ranked({layer: figures[layer] for layer in self.layers if layer in figures}, measure)
+
+    def _forget(self) -> None:
+        """Keep no more of runs that are gone."""
+        self._known = {run: self._known.get(run, {}) for run in self._workspace.runs.both}
+
+    def _missing(self) -> list[AttentionLayer]:
+        runs = self._known.values()
+        return [layer for layer in self.layers if any(layer not in known for known in runs)]
+
+    def _on_finished(self) -> None:
+        result, error = self._request.result, self._request.error
+        if result is not None and self._wanted is not None:
+            for run, piece in result.found.items():
+                # It may be gone by now.
+                if run in self._known:
+                    self._known[run][self._wanted] = piece
+        # What is known is kept here; what is not is tried once more when somebody looks again.
+        self._request.forget()
+        if error:
+            self.failed.emit(error)
+            return
+        self.changed.emit()
+        self.look(self.layers)

@@ -1,0 +1,1 @@
+"""Runs as files: saved, opened again, and marked as what they are."""

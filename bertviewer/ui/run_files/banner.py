@@ -1,0 +1,107 @@
+"""Says that the figures in sight were read from a file, and opens the model that they are of."""
+
+from datetime import datetime
+from typing import Protocol
+
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+
+from bertviewer.charts.theme import GRID
+from bertviewer.core.errors import UserError
+from bertviewer.core.run_files.run_file import RunFile
+from bertviewer.core.source.model_source import ModelSource
+from bertviewer.core.source.parsing import parse_source
+from bertviewer.ui.dialogs import show_error
+from bertviewer.ui.labels import plain_label
+from bertviewer.ui.watched_run import WatchedRun
+from bertviewer.ui.workspace import Workspace
+
+
+class OpensModel(Protocol):
+    """What opens a model in place of the one that is open."""
+
+    def open_source(self, source: ModelSource) -> None: ...  # noqa: D102
+
+
+class SavedBanner(QWidget):
+    """A line that is there while a run of a file is shown.
+
+    Its button opens the run's model; if that is the same, the run becomes its run A.
+    """
+
+    def __init__(
+        self, workspace: Workspace, opening: OpensModel, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("savedBanner")
+        self._workspace = workspace
+        self._opening = opening
+        self._waiting: tuple[RunFile, WatchedRun] | None = None
+        self._text = plain_label("")
+        self._text.setObjectName("savedText")
+        self._open = QPushButton(self.tr("Open its model"))
+        self._open.setObjectName("openSavedModel")
+        self._open.setToolTip(
+            self.tr("Open the model by its name, and keep this run as A to compare new ones with")
+        )
+        self._open.clicked.connect(self._on_open)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(4 * GRID, GRID, 2 * GRID, GRID)
+        layout.setSpacing(3 * GRID)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(self._open)
+        workspace.runs.run_changed.connect(self._show)
+        workspace.architecture_changed.connect(self._on_architecture)
+        self.hide()
+
+    def _show(self) -> None:
+        watched, saved = self._workspace.runs.watched, self._workspace.runs.saved
+        is_saved = watched is not None and watched.capture is None
+        self.setVisible(is_saved)
+        if is_saved and saved is not None:
+            self._text.setText(self._words(saved))
+
+    def _words(self, saved: RunFile) -> str:
+        model, weights = saved.model, saved.run.source.weights
+        kinds = {
+            "pretrained": self.tr("trained"),
+            "random": self.tr("random weights"),
+            "none": self.tr("no weights"),
+        }
+        return self.tr(
+            "Read from a file: a run of {0} ({1}, {2}), saved {3}. Its figures are as they were; "
+            "a closer look needs its model."
+        ).format(model.name, model.task, kinds[weights], _day(saved.saved))
+
+    def _on_open(self) -> None:
+        saved, watched = self._workspace.runs.saved, self._workspace.runs.watched
+        if saved is None or watched is None:
+            return
+        try:
+            source = parse_source(saved.model.name, saved.model.task)
+        except UserError as error:
+            show_error(self.window(), str(error))
+            return
+        self._waiting = saved, watched
+        self._opening.open_source(source)
+
+    def _on_architecture(self) -> None:
+        """Keep the run as A of its own model, once that is there."""
+        waiting, architecture = self._waiting, self._workspace.architecture
+        if waiting is None or architecture is None or self._workspace.source is None:
+            return
+        saved, watched = waiting
+        self._waiting = None
+        paths = {node.path for node in architecture.modules}
+        if self._workspace.source.name == saved.model.name and paths >= {
+            module.path for module in watched.run.modules
+        }:
+            self._workspace.runs.watched_a = watched
+            self._workspace.runs.comparison_changed.emit()
+
+
+def _day(when: str) -> str:
+    """Return when it was saved as people read it; a file may say anything."""
+    try:
+        return f"{datetime.fromisoformat(when).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return when[:40]

@@ -1,0 +1,182 @@
+"""What the colours and figures of the map are of."""
+
+from dataclasses import replace
+
+import pytest
+
+from bertviewer.charts.map.atlas import WHOLE, Atlas
+from bertviewer.charts.map.blocks import strips_of
+from bertviewer.charts.map.coloring import Coloring
+from bertviewer.charts.map.measures import (
+    CHECK,
+    MACS,
+    PARAMETERS,
+    PART,
+    Measure,
+    figure_text,
+    share_text,
+    short_count,
+)
+from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.values import Known, Values
+from bertviewer.charts.theme import DARK, LIGHT, mixed
+from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation, Sentence
+from bertviewer.core.activations.check_step import Check, CheckStep
+from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.architecture.flow import Node
+from tests.charts.colors import contrast
+from tests.core.walk.walked import flowing, small
+
+LAYER = Part("encoder.layer.1")
+STD = Measure("statistic", "std")
+B_MINUS_A = Measure("difference", "std")
+
+
+def run(scale: float = 1.0, path: str = "") -> ActivationRun:
+    """Return a run in which each module's std is its place, times a scale."""
+    architecture = small("bert")
+    modules = [
+        ModuleActivation(
+            node.path, node.class_name, None, (1, 4), (statistics(scale * number),), None
+        )
+        for number, node in enumerate(architecture.modules)
+        if node.path != path
+    ]
+    return ActivationRun(
+        architecture.source, Sentence("a"), "bert", (), tuple(modules), (), 0.0, 0.0
+    )
+
+
+def statistics(std: float) -> Statistics:
+    return Statistics(4, 0, 0, 0, 0.0, 4 * std * std, -std, std)
+
+
+def place_of(path: str) -> int:
+    return [node.path for node in small("bert").modules].index(path)
+
+
+def node(atlas: Atlas, part: Part, name: str) -> Node:
+    flow = atlas.flow(part)
+    assert flow is not None
+    return next(each for each in flow.nodes if name in (each.name, each.operation))
+
+
+def test_parameters_of_modules_groups_and_decks() -> None:
+    atlas = Atlas(small("bert"))
+    values = Values(atlas, Known())
+    modules = {each.path: each.parameters for each in small("bert").modules}
+    layer = modules["encoder.layer.1"]
+    network = sum(
+        modules[f"encoder.layer.1.{path}"] for path in ("intermediate.dense", "output.dense")
+    )
+    assert values.of_node(PARAMETERS, WHOLE, node(atlas, WHOLE, "layer 0")) == 2 * layer
+    assert values.of_node(PARAMETERS, LAYER, node(atlas, LAYER, "query")) == 24 * 24 + 24
+    assert values.of_node(PARAMETERS, LAYER, node(atlas, LAYER, "feed-forward")) == network
+    assert values.of_node(PARAMETERS, LAYER, node(atlas, LAYER, "residual")) is None
+    assert values.of_node(PARAMETERS, LAYER, node(atlas, LAYER, "hidden states")) is None
+
+
+def test_a_group_has_the_statistic_of_the_module_that_gives_what_it_gives() -> None:
+    atlas = Atlas(small("bert"))
+    values = Values(atlas, Known(run()))
+    heads, network = node(atlas, LAYER, "attention"), node(atlas, LAYER, "feed-forward")
+    path = "encoder.layer.1.attention.self"
+    assert values.of_node(STD, LAYER, heads) == pytest.approx(place_of(path))
+    end = "encoder.layer.1.output.dense"
+    assert values.of_node(STD, LAYER, network) == pytest.approx(place_of(end))
+
+
+def test_an_attention_within_its_module_has_no_statistic_of_that() -> None:
+    # GPT-2's module gives what its projection gives, and not what the heads do.
+    architecture = small("gpt2")
+    atlas, layer = Atlas(architecture), Part("h.1")
+    modules = tuple(
+        ModuleActivation(each.path, each.class_name, None, (1,), (statistics(2.0),), None)
+        for each in architecture.modules
+    )
+    values = Values(atlas, Known(replace(run(), modules=modules)))
+    assert values.of_node(STD, layer, node(atlas, layer, "attention")) is None
+    assert values.of_node(STD, layer, node(atlas, layer, "c_attn")) == pytest.approx(2.0)
+
+
+def test_a_difference_is_of_modules_that_both_runs_called() -> None:
+    atlas = Atlas(small("bert"))
+    path = "encoder.layer.1.attention.self.query"
+    values = Values(atlas, Known(run(3.0), run(1.0)))
+    query = node(atlas, LAYER, "query")
+    assert values.of_node(B_MINUS_A, LAYER, query) == pytest.approx(2.0 * place_of(path))
+    without = Values(atlas, Known(run(3.0), run(1.0, path)))
+    assert without.of_node(B_MINUS_A, LAYER, query) is None
+
+
+def test_a_shared_layer_has_the_statistic_of_each_call() -> None:
+    architecture = flowing("albert-base-v2")
+    atlas = Atlas(architecture)
+    flow = atlas.flow(WHOLE)
+    assert flow is not None
+    blocks = [block for block in strips_of(flow)[0].blocks if block.is_layer]
+    calls = tuple(statistics(float(number)) for number in range(12))
+    shared = ModuleActivation(blocks[0].path, "AlbertLayerGroup", None, (1,), calls, None)
+    values = Values(atlas, Known(replace(run(), modules=(shared,))))
+    found = [values.of_block(STD, block, 12) for block in blocks]
+    assert found == pytest.approx([float(number) for number in range(12)])
+
+
+def test_a_check_tells_whether_all_steps_in_a_node_hold() -> None:
+    atlas = Atlas(small("bert"))
+    path = "encoder.layer.1.attention.self"
+    steps = (
+        CheckStep(f"{path}.query", "output", 1e-7, 1e-6, True),
+        CheckStep(path, "output", 1e-3, 1e-6, False),
+    )
+    values = Values(atlas, Known(run(), None, {path: Check(steps)}))
+    assert values.of_node(CHECK, LAYER, node(atlas, LAYER, "query")) == 1
+    assert values.of_node(CHECK, LAYER, node(atlas, LAYER, "attention")) == 0.5
+    assert values.of_node(CHECK, LAYER, node(atlas, LAYER, "key")) is None
+    coloring = Coloring(atlas, values, CHECK, LIGHT)
+    tints = coloring.tints(LAYER)
+    assert tints is not None
+    assert tints[node(atlas, LAYER, "query").id].figure == "✓"
+    assert tints[node(atlas, LAYER, "attention").id].figure == "✗"
+
+
+def test_larger_values_are_stronger_and_signs_have_hues_of_their_own() -> None:
+    atlas = Atlas(small("bert"))
+    coloring = Coloring(atlas, Values(atlas, Known(run())), STD, LIGHT)
+    tints = coloring.tints(LAYER)
+    assert tints is not None
+    query, last = (tints[node(atlas, LAYER, name).id] for name in ("query", "feed-forward"))
+    assert query.strength < last.strength
+    means = Values(atlas, Known(run(1.0), run(3.0)))
+    signed = Coloring(atlas, means, B_MINUS_A, LIGHT).tints(LAYER)
+    assert signed is not None
+    assert signed[node(atlas, LAYER, "query").id].hue == LIGHT.diverging[1]
+    scale = Coloring(atlas, means, B_MINUS_A, LIGHT).legend().scale
+    assert scale is not None
+    assert scale.least.lstrip("−+") == scale.most.lstrip("−+")
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_what_is_written_on_a_colour_can_be_read(theme: object) -> None:
+    assert theme in (LIGHT, DARK)
+    found = LIGHT if theme is LIGHT else DARK
+    atlas = Atlas(small("bert"))
+    known = Known(run(3.0), run(1.0))
+    for measure in (PARAMETERS, MACS, STD, B_MINUS_A):
+        coloring = Coloring(atlas, Values(atlas, known), measure, found)
+        for part in (WHOLE, LAYER):
+            for tint in (coloring.tints(part) or {}).values():
+                fill = mixed(tint.hue, found.surface, tint.strength)
+                assert contrast(found.text, fill) >= 4.5, (measure, tint)
+
+
+def test_figures_are_short_and_right() -> None:
+    assert [short_count(n) for n in (0, 768, 9_994, 147_840, 22_713_216, 6_607_343_616)] == [
+        "0", "768", "9,994", "148 K", "22.7 M", "6.61 G",
+    ]  # fmt: skip
+    assert [share_text(share) for share in (0, 0.00002, 0.0065, 0.0781, 0.524, 1.0)] == [
+        "0 %", "<0.1 %", "0.7 %", "7.8 %", "52 %", "100 %",
+    ]  # fmt: skip
+    assert figure_text(B_MINUS_A, 0.25) == "+0.25"
+    assert figure_text(B_MINUS_A, -0.25) == "\N{MINUS SIGN}0.25"
+    assert figure_text(PART, None) == ""

@@ -1,0 +1,147 @@
+"""A file of runs from a stranger: one line says what is wrong with it, and nothing is run."""
+
+import json
+import os
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.errors import UserError
+from bertviewer.core.loading.opening import open_model
+from bertviewer.core.run.running import run_sentence
+from bertviewer.core.run_files import reading
+from bertviewer.core.run_files.reading import read_runs, read_saved_model
+from bertviewer.core.run_files.writing import MAGIC
+from bertviewer.core.source.parsing import parse_source
+from tests.core.run_files.saved_runs import run_file, write
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    model = open_model(parse_source("demo"))
+    path = tmp_path_factory.mktemp("runs") / "sound.bertviewer"
+    write(path, run_file(model, run_sentence(model, Sentence("a cat"))))
+    return path.read_bytes()
+
+
+def parts(content: bytes) -> tuple[dict[str, Any], bytes]:
+    unpacked = zlib.decompress(content[len(MAGIC) :])
+    length = int.from_bytes(unpacked[:8], "little")
+    return json.loads(unpacked[8 : 8 + length]), unpacked[8 + length :]
+
+
+def packed(text: bytes, arrays: bytes = b"") -> bytes:
+    return MAGIC + zlib.compress(len(text).to_bytes(8, "little") + text + arrays)
+
+
+def why(path: Path, content: bytes) -> str:
+    path.write_bytes(content)
+    with pytest.raises(UserError) as error:
+        read_runs(path)
+    text = str(error.value)
+    assert text.startswith(f"{path}: ")
+    assert "\n" not in text
+    return text
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "from a stranger.bertviewer"
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"{}", b"bertviewer.runs/2\n"])
+def test_another_kind_of_file(path: Path, content: bytes) -> None:
+    assert "not a file of runs of bertviewer, or of another version" in why(path, content)
+
+
+def test_a_file_that_is_cut_off_or_damaged(path: Path, sound: bytes) -> None:
+    assert "cut off" in why(path, sound[:-20])
+    assert "cut off" in why(path, MAGIC)
+    assert "damaged" in why(path, MAGIC + b"\xff" * 50)
+    assert "cut off, or too large" in why(path, MAGIC + zlib.compress(b"\xff" * 8 + b"{}"))
+
+
+def test_a_small_file_that_unpacks_to_a_huge_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_ARRAYS", 1_000_000)
+    monkeypatch.setattr(reading, "MOST_TEXT", 1_000_000)
+    assert "too large" in why(path, packed(b"{}", bytes(3_000_000)))
+    assert "too large" in why(path, packed(b" " * 1_500_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"[", b"\xff", b"NaN", b"[1e999, Infinity]", b"[" * 100_000, b"9" * 5000, b'"\\ud800"'],
+)
+def test_what_is_no_sensible_json(path: Path, text: bytes) -> None:
+    why(path, packed(text))
+
+
+def sums(data: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = data["run"]["modules"][1]["calls"][0]
+    return found
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "it.'other'": lambda d: d.update(other=1),
+    "it.'run' is missing": lambda d: d.pop("run"),
+    "it.schema is none of": lambda d: d.update(schema="bertviewer.runs/9"),
+    "it.run.tokens is not a list": lambda d: d["run"].update(tokens={}),
+    "it.run.tokens[0].id is not a whole number": lambda d: d["run"]["tokens"][0].update(id=True),
+    "a number of a token is none": lambda d: d["run"]["tokens"][0].update(segment=-1),
+    "no tokens": lambda d: d["run"].update(tokens=[]),
+    "it.run.modules[1].calls[0].count": lambda d: d["run"]["modules"][1]["calls"][0].update(
+        count="5"
+    ),
+    "a count is none": lambda d: d["run"]["modules"][1]["calls"][0].update(count=-5),
+    "an exponent is none": lambda d: d["run"]["modules"][1]["calls"][0].update(exponent=2000),
+    "an extreme is": lambda d: d["run"]["modules"][1]["calls"][0].update(min=None),
+    "a sensible size": lambda d: d["run"]["modules"][1].update(macs=10**20),
+    "never called": lambda d: d["run"]["modules"][1].update(calls=[]),
+    "twice there": lambda d: d["run"]["modules"][1].update(path=""),
+    "norms are not of its tokens": lambda d: d["run"]["token_norms"][0].pop(),
+    "hidden states are missing": lambda d: d["run"]["hidden_states"].pop(),
+    "hidden states are not of": lambda d: d["run"]["hidden_states"][0].update(shape=[2, 2]),
+    "an array inside of the file": lambda d: d["run"]["hidden_states"][0].update(at=10**12),
+    "is no array": lambda d: d["run"]["hidden_states"][0].update(dtype="|O8"),
+    "a list of sizes": lambda d: d["run"]["hidden_states"][0].update(shape=[-1]),
+    "the sentence is empty": lambda d: d["run"]["sentence"].update(text=" "),
+    "not valid Unicode": lambda d: d["run"]["tokens"][0].update(text="\ud800"),
+    "it.comparison is none of overlay, difference": lambda d: d.update(comparison="x"),
+}
+
+
+@pytest.mark.parametrize("said", list(CHANGES))
+def test_data_that_cannot_be(path: Path, sound: bytes, said: str) -> None:
+    data, arrays = parts(sound)
+    CHANGES[said](data)
+    assert said in why(path, packed(json.dumps(data).encode(), arrays))
+
+
+def test_code_of_a_configuration_is_left_out_and_absurd_sizes_are_refused(
+    path: Path, sound: bytes
+) -> None:
+    data, arrays = parts(sound)
+    data["model"]["config"]["auto_map"] = {"AutoModel": "evil.py--Evil"}
+    path.write_bytes(packed(json.dumps(data).encode(), arrays))
+    assert "auto_map" not in read_saved_model(path)[0]
+    data["model"]["config"]["num_hidden_layers"] = 10**9
+    path.write_bytes(packed(json.dumps(data).encode(), arrays))
+    with pytest.raises(UserError, match="num_hidden_layers"):
+        open_model(parse_source(str(path)))
+    data["model"]["task"] = "../x"
+    data["model"]["config"]["num_hidden_layers"] = 6
+    path.write_bytes(packed(json.dumps(data).encode(), arrays))
+    with pytest.raises(UserError, match="task"):
+        open_model(parse_source(str(path)))
+
+
+def test_a_pipe_is_not_read(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(UserError):
+        read_runs(path)

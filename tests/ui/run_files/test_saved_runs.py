@@ -1,0 +1,171 @@
+"""Runs that were saved are shown as they were, marked as read, and compared with new ones."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPushButton
+from pytestqt.qtbot import QtBot
+
+from bertviewer.core.activations.check_step import Check
+from bertviewer.ui.application import make_window
+from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.recent import recent_names
+from bertviewer.ui.watched_run import FROM_FILE
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import bring_view, find, is_drawn, last_run
+
+A, B = "the cat sat", "the dog sat"
+
+
+def ran(window: MainWindow, worker: Worker, text: str, qtbot: QtBot) -> None:
+    window.set_sentence(text, None)
+    window.run()
+    qtbot.waitUntil(
+        lambda: is_drawn(window) and last_run(window).sentence.text == text, timeout=OPEN_TIMEOUT
+    )
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+@pytest.fixture
+def file(
+    demo_window: MainWindow,
+    worker: Worker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> Path:
+    """Return a file with two runs of the demo, saved from the window by its menu."""
+    ran(demo_window, worker, A, qtbot)
+    demo_window.keep_run()
+    ran(demo_window, worker, B, qtbot)
+    watched = demo_window.workspace.runs.watched
+    assert watched is not None
+    demo_window.workspace.runs.set_check(watched, "pooler", Check(()))
+    wanted = tmp_path / "two runs"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(wanted), ""))
+    find(demo_window, QAction, "saveRuns").trigger()
+    path = wanted.with_suffix(".bertviewer")
+    qtbot.waitUntil(path.is_file, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    return path
+
+
+@pytest.fixture
+def opened(file: Path, worker: Worker, qtbot: QtBot) -> MainWindow:
+    """Return another window in which it is open."""
+    window = make_window(worker)
+    qtbot.addWidget(window)
+    window.resize(1360, 860)
+    window.show()
+    window.open_named(str(file))
+    qtbot.waitUntil(lambda: is_drawn(window), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    return window
+
+
+def test_runs_checks_and_the_way_they_are_compared_are_there(
+    opened: MainWindow, demo_window: MainWindow
+) -> None:
+    now, then = opened.workspace.runs, demo_window.workspace.runs
+    assert now.run == then.run
+    assert now.watched_a is not None
+    assert then.watched_a is not None
+    assert now.watched_a.run == then.watched_a.run
+    assert now.checks == then.checks
+    assert now.comparison == then.comparison
+    assert opened.workspace.architecture is not None
+    assert demo_window.workspace.architecture is not None
+    assert opened.workspace.architecture.modules == demo_window.workspace.architecture.modules
+
+
+def test_they_are_marked_as_read_and_say_what_they_cannot_show(
+    opened: MainWindow, file: Path, qtbot: QtBot
+) -> None:
+    text = find(opened, QLabel, "savedText")
+    assert text.isVisible()
+    assert text.text().startswith("Read from a file: a run of demo (base, trained), saved 20")
+    assert opened.windowTitle().startswith(str(file))
+    bring_view(opened, "Attention")
+    qtbot.waitUntil(
+        lambda: FROM_FILE in [label.text() for label in opened.findChildren(QLabel)],
+        timeout=OPEN_TIMEOUT,
+    )
+
+
+def test_no_view_of_them_fails(opened: MainWindow, worker: Worker, qtbot: QtBot) -> None:
+    failures: list[object] = []
+    opened.workspace.scheduler.errored.connect(failures.append)
+    for view in ("Token", "Similarity", "Attention", "Histogram", "Predictions", "Layers"):
+        bring_view(opened, view)
+        qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
+        qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    assert failures == []
+
+
+def test_a_check_of_them_says_what_it_needs(opened: MainWindow, qtbot: QtBot) -> None:
+    opened.workspace.check("embeddings")
+    qtbot.waitUntil(lambda: bool(opened.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
+    box = find(opened, QMessageBox, "errorDialog")
+    assert box.text() == FROM_FILE
+    box.close()
+
+
+def test_the_model_is_opened_by_its_name_and_the_run_is_its_a(
+    opened: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    find(opened, QPushButton, "openSavedModel").click()
+    workspace = opened.workspace
+    qtbot.waitUntil(
+        lambda: workspace.source is not None and workspace.source.kind == "demo",
+        timeout=OPEN_TIMEOUT,
+    )
+    assert workspace.runs.watched_a is not None
+    assert workspace.runs.watched_a.run.sentence.text == B
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    ran(opened, worker, A, qtbot)
+    assert not find(opened, QLabel, "savedText").isVisible()
+    for view in ("Attention", "Histogram", "Layers"):
+        bring_view(opened, view)
+        qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
+        qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    assert FROM_FILE not in [label.text() for label in opened.findChildren(QLabel)]
+
+
+def test_it_is_remembered_like_a_model_and_may_be_saved_over(
+    opened: MainWindow,
+    file: Path,
+    worker: Worker,
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> None:
+    assert recent_names()[0] == str(file)
+    before = file.read_bytes()
+    file.write_bytes(before + b"")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(file), ""))
+    saved: list[str] = []
+    opened.workspace.saved.connect(saved.append)
+    find(opened, QAction, "saveRuns").trigger()
+    qtbot.waitUntil(lambda: saved == [str(file)], timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    opened.open_named(str(file))
+    qtbot.waitUntil(lambda: is_drawn(opened), timeout=OPEN_TIMEOUT)
+    saved_model = opened.workspace.runs.saved
+    assert saved_model is not None
+    assert saved_model.model.name == "demo"  # and not the file's
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+def test_a_bad_file_is_one_dialog_and_nothing_changes(
+    demo_window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    bad = tmp_path / "bad.bertviewer"
+    bad.write_bytes(b"PK")
+    demo_window.open_named(str(bad))
+    qtbot.waitUntil(lambda: bool(demo_window.findChildren(QMessageBox)), timeout=OPEN_TIMEOUT)
+    box = find(demo_window, QMessageBox, "errorDialog")
+    assert "not a file of runs" in box.text()
+    box.close()
+    assert demo_window.workspace.source is not None
+    assert demo_window.workspace.source.name == "demo"
