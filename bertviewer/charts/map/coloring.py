@@ -111,6 +111,9 @@ class Coloring:
             return Legend(keys=keys)
         translate = self._translate
         title = measure_title(self.measure, translate)
+        tokens = self._atlas.lengths.get("S")
+        if self.measure.kind == "macs" and tokens:
+            title = self._translate("map", "{0} for {1} tokens").format(title, tokens)
         if self._range is None:
             return Legend(title)
         least, most = self._bounds()

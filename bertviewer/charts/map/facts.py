@@ -22,6 +22,7 @@ class PartFacts:
     ) -> None:
         self._atlas = atlas
         self._translate = translate
+        self._has_run = run is not None
         self._values = letter_values(atlas.architecture, run)
         flows = atlas.architecture.flows
         if run is None and flows is not None:
@@ -106,5 +107,6 @@ class PartFacts:
             end = next((node for node in flow.nodes if node.kind == kind), None)
             if end is None or not end.shape:
                 return ()
-            found.append(self.shapes(end.shape, end.symbolic_shape)[1])
+            letters, numbers = self.shapes(end.shape, end.symbolic_shape)
+            found.append(numbers if self._has_run or not letters else letters)
         return found

@@ -33,7 +33,8 @@ class Values:
         self._b = _by_path(known.run)
         self._a = _by_path(known.run_a)
         self._sizes = {tensor.name: tensor.numel for tensor in atlas.architecture.parameters}
-        self._steps = [step for check in known.checks.values() for step in check.steps]
+        of_run = () if known.run is None or known.run.check is None else (known.run.check,)
+        self._steps = [step for check in (*of_run, *known.checks.values()) for step in check.steps]
 
     def of_node(self, measure: Measure, part: Part, node: Node) -> float | None:
         """Return the measure of a node, ``None`` where it has none; of a deck that of all in it."""

@@ -30,7 +30,8 @@ class FlowCanvas(FlowPicture):
 
     ``picked`` brings the node that a person chose, as a ``Hit``. While ``is_walking`` the arrow
     keys go through the walk: ``stepped`` brings by how many steps. ``play_wanted`` and
-    ``walk_wanted`` say that it shall play or rest, and begin or end.
+    ``walk_wanted`` say that it shall play or rest, and begin or end; ``selection_wanted`` that the
+    selected module shall be opened, which several nodes are.
     """
 
     picked = Signal(object)
@@ -38,6 +39,7 @@ class FlowCanvas(FlowPicture):
     play_wanted = Signal()
     walk_wanted = Signal()
     treemap_wanted = Signal()
+    selection_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -118,10 +120,13 @@ class FlowCanvas(FlowPicture):
             self.open(inset.part)
 
     def _open_marked(self) -> None:
+        """Open where the keys are, or what is selected if several nodes are that."""
         at = self.cursor_at
         placed = self._placed(at)
         if at is not None and placed is not None:
             self._open(Hit(at.part, placed))
+        elif self.marked:
+            self.selection_wanted.emit()
 
     def _walk(self, way: Way) -> None:
         if self.sight is None or (drawing := self.sight.sheets.drawing(self.part)) is None:

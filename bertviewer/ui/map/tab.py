@@ -22,7 +22,7 @@ from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.map.walking import Walking
 from bertviewer.ui.workspace import Workspace
 
-_BETWEEN = 24
+_BETWEEN = 20
 """Pixels between strip and card, through which two lines lead down."""
 
 
@@ -107,10 +107,14 @@ class MapTab(QWidget):
         self._strip.moved.connect(self.update)
         self._canvas.opened.connect(self._on_opened)
         self._canvas.picked.connect(self._on_picked)
+        self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)
         self._head.measure.chosen.connect(lambda _measure: self._color())
         self._card.walk.clicked.connect(self._walking.walk)
+        self._card.check.clicked.connect(
+            lambda: self._workspace.check(self._workspace.selection.place.path or "")
+        )
         self._card.up_wanted.connect(self._on_up)
         self._walking.toggled.connect(self._card.walk.setChecked)
         self._walking.selected.connect(self._select)
@@ -119,7 +123,6 @@ class MapTab(QWidget):
         self._treemap.view.picked.connect(self._select)
         self._treemap.view.flow_wanted.connect(lambda: self._head.flow.setChecked(True))
         self._workspace.runs.check_changed.connect(self._on_figures)
-        self._workspace.runs.comparison_changed.connect(self._on_figures)
 
     def _set_architecture(self, architecture: Architecture) -> None:
         before, self._architecture = self._architecture, architecture
@@ -154,6 +157,7 @@ class MapTab(QWidget):
             keys = self._atlas.shown(part, path)
         self._canvas.mark(keys, is_new=is_new)
         self._treemap.view.select(path)
+        self._offer_check()
 
     def _color(self) -> None:
         """Colour the map by the chosen measure, and write its figures."""
@@ -183,6 +187,15 @@ class MapTab(QWidget):
             has_above = self._atlas.above(part) is not None
             self._card.show_part(facts.name(part), facts.line(part), has_above)
         self._card.show_message(self._message())
+        self._offer_check()
+
+    def _offer_check(self) -> None:
+        """Offer to check what is selected, where checks are what is looked at."""
+        is_wanted = self._head.measure.measure.kind == "check" and self._known is not None
+        name = ""
+        if is_wanted and self._dressing is not None:
+            name = self._dressing.facts.name(Part(self._workspace.selection.place.path or ""))
+        self._card.offer_check(name)
 
     def _message(self) -> str:
         """Return why there is no flow, in a line; empty if there is one."""

@@ -117,6 +117,21 @@ def test_keys_walk_along_the_flow_and_enter_opens(
     assert canvas.accessibleDescription() != description
 
 
+def test_a_module_of_several_nodes_opens_alone(
+    layer: MapTab, workspace: Workspace, qtbot: QtBot
+) -> None:
+    canvas = canvas_of(layer)
+    workspace.selection.select(f"{LAYER}.attention")
+    assert canvas.part == Part(LAYER)
+    assert len(ringed(layer)) > 3
+    qtbot.keyClick(canvas, Qt.Key.Key_Return)
+    assert canvas.part == Part(f"{LAYER}.attention")
+    assert canvas.sight is not None
+    assert canvas.sight.sheets.drawing(canvas.part) is not None
+    qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
+    assert canvas.part == Part(LAYER)
+
+
 def test_the_wheel_zooms_about_the_pointer_with_and_without_control(layer: MapTab) -> None:
     canvas, sight = canvas_of(layer), sight_of(layer)
     place = middle(layer, "query")
