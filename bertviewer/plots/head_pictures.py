@@ -51,7 +51,7 @@ class HeadPictures(pg.GraphicsObject):  # type: ignore[misc]
 
 
 class Spot(pg.GraphicsObject):  # type: ignore[misc]
-    """A spot in the middle of a cell, seen on any colour."""
+    """A spot in a corner of a cell, where it covers little of what is there."""
 
     def __init__(self, cell: tuple[int, int], theme: Theme) -> None:
         super().__init__()
@@ -73,5 +73,6 @@ class Spot(pg.GraphicsObject):  # type: ignore[misc]
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self._theme.surface), 1.5))
         painter.setBrush(QColor(self._theme.text))
-        painter.drawEllipse(QPointF(cell.center()), radius, radius)
+        inset = radius + 2
+        painter.drawEllipse(cell.topRight() + QPointF(-inset, inset), radius, radius)
         painter.restore()
