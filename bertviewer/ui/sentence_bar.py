@@ -1,6 +1,6 @@
 """The sentence to run, and the way to run and to stop it, in one line."""
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -27,6 +27,7 @@ from bertviewer.ui.workspace import Workspace
 
 HEIGHT = 56
 PROGRESS = 3  # pixels of the bar at the lower edge
+LEAST = 320
 NARROW = 880
 """In fewer pixels keeping a run as A is left to the menu of Run."""
 
@@ -108,6 +109,10 @@ class SentenceBar(QWidget):
     def stop(self, seconds: float) -> bool:
         """Count what is typed no more; return whether that ended in time."""
         return self._counter.stop(seconds)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return no more width than field and button need: the rest gives way. Qt calls it."""
+        return QSize(LEAST, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave out what the menu has too where there is no room; Qt calls it."""
