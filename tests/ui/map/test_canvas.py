@@ -166,6 +166,14 @@ def test_zooming_in_opens_what_fills_the_window_and_zooming_out_leaves_it(tab: M
     assert sight_of(tab).closeness > 0.3
 
 
+def test_between_boxes_there_is_an_end_of_coming_closer(tab: MapTab) -> None:
+    canvas, sight = canvas_of(tab), sight_of(tab)
+    for _ in range(60):
+        wheel(canvas, QPoint(canvas.width() - 5, 5), 1)
+    assert canvas.part == WHOLE
+    assert sight.closeness < 4
+
+
 def test_what_is_in_a_box_is_seen_in_its_place_before_it_is_opened(tab: MapTab) -> None:
     canvas, sight = canvas_of(tab), sight_of(tab)
     assert [level.part for level in sight.levels()] == [WHOLE]
