@@ -35,7 +35,8 @@ class Workspace(QObject):
     The signals say that a part of the state is new; what it is stands in the attributes.
     ``views_wanted``: a run is about to come, or all is there that its views are drawn with.
     ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
-    that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers.
+    that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers;
+    ``menu_wanted``: the menu shall have what can be done with the selected module.
     """
 
     architecture_changed = Signal()
@@ -50,6 +51,7 @@ class Workspace(QObject):
     page_wanted = Signal(str)
     tensor_wanted = Signal(str)
     statistic_wanted = Signal(str)
+    menu_wanted = Signal(object)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
