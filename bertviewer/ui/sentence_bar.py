@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.theme import GRID, Theme
 from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.keep_button import KeepButton
 from bertviewer.ui.run_button import RunButton
@@ -233,10 +234,9 @@ class SentenceBar(QWidget):
 
 
 def _progress_bar() -> QProgressBar:
-    bar = QProgressBar()
+    bar = BusyBar()
     bar.setObjectName("runProgress")
     bar.setAccessibleName(QCoreApplication.translate("SentenceBar", "How far the work is"))
-    bar.setTextVisible(False)
     bar.setFixedHeight(PROGRESS)
     # It keeps its place while it is hidden, so that nothing jumps.
     policy = bar.sizePolicy()
