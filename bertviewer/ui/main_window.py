@@ -290,6 +290,7 @@ class MainWindow(QMainWindow):
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
         tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
+        self.workspace.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
         panes = (
             Pane("structure", self.tr("Structure"), tree, TreeHeading(self.workspace)),
             Pane("module", self.tr("Module"), Inspector(self.workspace)),

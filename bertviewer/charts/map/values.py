@@ -66,8 +66,7 @@ class Values:
             case "parameters":
                 return None if module is None else float(module.parameters)
             case "macs":
-                flow = self._atlas.flow(block.part)
-                return float(flow.macs) if flow is not None and flow.macs else None
+                return self._macs_of(block.path)
             case "check":
                 return self._checked([block.path])
             case _:
@@ -115,6 +114,12 @@ class Values:
         reads = node.reads or tuple(name for each in node.nodes or () for name in each.reads)
         del part
         return float(sum(self._sizes.get(name, 0) for name in dict.fromkeys(reads))) or None
+
+    def _macs_of(self, path: str) -> float | None:
+        """Return a module's multiply-adds in one call: those of the one that does the same."""
+        flows = self._atlas.architecture.flows
+        flow = None if flows is None else flows.distinct.get(flows.like.get(path, path))
+        return float(flow.macs) if flow is not None and flow.macs else None
 
     def _measured(self, part: Part, node: Node) -> Sequence[str]:
         """Return the modules whose output is what a node gives."""

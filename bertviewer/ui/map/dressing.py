@@ -1,6 +1,6 @@
 """The colours, figures and words of a whole map, by what is known and what is asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bertviewer.charts.flow.tints import Tint
@@ -24,14 +24,14 @@ class Dressing:
         facts: words about parts.
         dress: both for the picture.
         tints: for the blocks of the strip.
-        tips: what is told of each of them.
+        tip: what is told of one of them.
     """
 
     coloring: Coloring
     facts: PartFacts
     dress: Dress
     tints: Mapping[Block, Tint]
-    tips: Mapping[Block, str]
+    tip: Callable[[Block], str]
 
 
 def dressing(
@@ -44,8 +44,10 @@ def dressing(
     for block in blocks:
         calls[block.path] = max(calls.get(block.path, 0), block.part.call + 1)
     tints = {block: coloring.block(block, calls[block.path]) for block in blocks}
-    tips = {}
-    for block, tint in tints.items():
-        lines = (block.name, block.path, facts.line(block.part), tint.figure)
-        tips[block] = "\n".join(dict.fromkeys(line for line in lines if line))
-    return Dressing(coloring, facts, Dress(coloring.tints, facts.name, facts.tip), tints, tips)
+
+    def tip(block: Block) -> str:
+        figure = tints[block].figure if block in tints else ""
+        lines = (block.name, block.path, facts.line(block.part), figure)
+        return "\n".join(dict.fromkeys(line for line in lines if line))
+
+    return Dressing(coloring, facts, Dress(coloring.tints, facts.name, facts.tip), tints, tip)
