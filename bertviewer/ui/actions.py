@@ -112,7 +112,7 @@ def _panes() -> Iterator[Action]:
         "toggleStructure",
         VIEW,
         QT_TRANSLATE_NOOP("actions", "Pane of the s&tructure"),
-        lambda c: c.toggle_pane("structure"),
+        lambda c: c.panes.toggle("structure"),
         ("F6",),
         _OPENS,
         (MODEL,),
@@ -121,7 +121,7 @@ def _panes() -> Iterator[Action]:
         "toggleModule",
         VIEW,
         QT_TRANSLATE_NOOP("actions", "Pane of the &module"),
-        lambda c: c.toggle_pane("module"),
+        lambda c: c.panes.toggle("module"),
         ("F7",),
         _OPENS,
         (MODEL,),
@@ -130,7 +130,7 @@ def _panes() -> Iterator[Action]:
         "maximiseMiddle",
         VIEW,
         QT_TRANSLATE_NOOP("actions", "&Nothing but the middle"),
-        lambda c: c.maximise_pane(None),
+        lambda c: c.panes.maximise(None),
         ("F11",),
         QT_TRANSLATE_NOOP("actions", "A second time all panes are there again"),
         (MODEL,),
@@ -138,7 +138,7 @@ def _panes() -> Iterator[Action]:
     for name, title in _TORN_OFF:
 
         def tear_off(commands: Commands, name: PaneName = name) -> None:
-            commands.tear_off_pane(name)
+            commands.panes.tear_off(name)
 
         yield Action(
             f"tearOff{name.title()}",
@@ -150,7 +150,7 @@ def _panes() -> Iterator[Action]:
             begins_group=name == "structure",
         )
     yield Action("resetPanes", VIEW, QT_TRANSLATE_NOOP("actions", "&Reset the panes"),
-                 lambda c: c.reset_panes(), needs=(MODEL,))  # fmt: skip
+                 lambda c: c.panes.reset(), needs=(MODEL,))  # fmt: skip
 
 
 _OPENS = QT_TRANSLATE_NOOP("actions", "Closes it, or opens it again")
@@ -183,12 +183,12 @@ ENTRIES: tuple[Entry, ...] = (
            lambda c: c.comparing.choose_file(), needs=(MODEL, IDLE)),
     # A report of a run that is still going on would be one without it.
     Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"),
-           lambda c: c.choose_report(), ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),
+           lambda c: c.exporting.choose_report(), ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),
            begins_group=True),
     Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"),
-           lambda c: c.choose_modules(), needs=(MODEL, IDLE)),
+           lambda c: c.exporting.choose_modules(), needs=(MODEL, IDLE)),
     Action("saveRuns", FILE, QT_TRANSLATE_NOOP("actions", "&Save run as…"),
-           lambda c: c.choose_runs_file(), ("Ctrl+S",),
+           lambda c: c.exporting.choose_runs(), ("Ctrl+S",),
            QT_TRANSLATE_NOOP("actions", "As a file that bertviewer opens again, without the model"),
            (RAN, IDLE)),
     Action("showWelcome", FILE, QT_TRANSLATE_NOOP("actions", "S&tart page"),

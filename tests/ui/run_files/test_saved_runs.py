@@ -176,7 +176,7 @@ def test_their_report_is_that_of_the_run(
 ) -> None:
     failures: list[object] = []
     opened.workspace.scheduler.errored.connect(failures.append)
-    opened.export_report(tmp_path / "report.pdf")
+    opened.exporting.write_report(tmp_path / "report.pdf")
     qtbot.waitUntil(
         lambda: bool(failures) or (tmp_path / "report.pdf").is_file(), timeout=OPEN_TIMEOUT
     )
