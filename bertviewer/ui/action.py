@@ -65,6 +65,8 @@ class Commands(Protocol):
     def reset_panes(self) -> None: ...  # noqa: D102
     def focus_filter(self) -> None: ...  # noqa: D102
     def focus_sentence(self) -> None: ...  # noqa: D102
+    def show_keys(self) -> None: ...  # noqa: D102
+    def show_what_is_what(self) -> None: ...  # noqa: D102
     def show_about(self) -> None: ...  # noqa: D102
     def close(self) -> bool: ...  # noqa: D102
 

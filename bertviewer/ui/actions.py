@@ -248,6 +248,12 @@ ENTRIES: tuple[Entry, ...] = (
     Choice("device", RUN, QT_TRANSLATE_NOOP("actions", "&Device"), _devices,
            lambda c, name: c.set_device(name), lambda c: c.workspace.device, begins_group=True),
 
+    Action("keys", HELP, QT_TRANSLATE_NOOP("actions", "&Keys"),
+           lambda c: c.show_keys(), ("F1",),
+           QT_TRANSLATE_NOOP("actions", "All keys, by menu and by pane")),
+    Action("whatIsWhat", HELP, QT_TRANSLATE_NOOP("actions", "&What is what"),
+           lambda c: c.show_what_is_what(), ("Shift+F1",),
+           QT_TRANSLATE_NOOP("actions", "What the panes show, and what the words mean")),
     Action("about", HELP, QT_TRANSLATE_NOOP("actions", "&About bertviewer"),
            lambda c: c.show_about(), begins_group=True),
 )  # fmt: skip

@@ -238,6 +238,18 @@ class MainWindow(QMainWindow):
         """Put the cursor into the sentence."""
         self._focus("sentenceEdit")
 
+    def show_keys(self) -> None:
+        """List all keys."""
+        from bertviewer.ui.help.keys_dialog import show_keys
+
+        show_keys(ENTRIES, self)
+
+    def show_what_is_what(self) -> None:
+        """Explain what the panes show and what the words mean."""
+        from bertviewer.ui.help.what_is_what import show_what_is_what
+
+        show_what_is_what(self)
+
     def show_about(self) -> None:
         """Say what this program is."""
         show_about(self)

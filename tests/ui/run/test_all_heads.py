@@ -74,9 +74,9 @@ def test_the_highest_is_marked_and_gone_to(shown: MainWindow, settle: Settle) ->
     assert button.text() == f"highest: layer {layer}, head {number} · {figures.max():.3f}"
     assert button.toolTip().count("layer") == 5
     grid = find(shown, PairGrid, "allHeads")
-    spot = pixel(grid, number + 0.5, layer + 0.5)
-    image = grid.grab().toImage()
-    assert grid.theme.text in colors_of(image.copy(spot.x() - 2, spot.y() - 2, 5, 5))
+    corner = pixel(grid, number + 1, layer + 1)
+    spot = grid.grab().toImage().copy(corner.x() - 10, corner.y() + 1, 9, 9)
+    assert grid.theme.text in colors_of(spot)
     button.click()
     settle()
     assert choice(shown).currentText() == f"layer {layer}"
