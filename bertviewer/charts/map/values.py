@@ -60,6 +60,8 @@ class Values:
     def of_block(self, measure: Measure, block: Block, calls: int = 1) -> float | None:
         """Return the measure of a block of the strip."""
         module = self._atlas.module(block.path)
+        if measure.kind in ("part", "parameters") and block.part.call:
+            return None  # a shared layer is stored once
         match measure.kind:
             case "part":
                 return None if module is None else module.share

@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPen,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -22,12 +23,11 @@ from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.describing import describe
-from bertviewer.ui.map.strip_layout import Seat, seats_of
+from bertviewer.ui.map.strip_layout import Seat, room_for, seats_of
 from bertviewer.ui.map.strip_painting import Look, as_qt, paint_seat, paint_thread
 from bertviewer.ui.tips import plain_tip
 
 _HIGH, _LOW, _CAPTION, _APART = 44.0, 36.0, 24.0, 6.0
-_MOST_NAME = 80.0
 
 
 class ModelStrip(QWidget):
@@ -45,6 +45,7 @@ class ModelStrip(QWidget):
         self.setAccessibleName(self.tr("Blocks of the whole model"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
+        self.setMinimumWidth(160)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.strips: tuple[Strip, ...] = ()
         self.current: Block | None = None
@@ -63,7 +64,6 @@ class ModelStrip(QWidget):
         self.strips, self.current, self._hovered = strips, None, None
         self.updateGeometry()
         self.update()
-        self.moved.emit()
 
     def set_figures(self, tints: Mapping[Block, Tint], tip: Callable[[Block], str]) -> None:
         """Write figures into the blocks, in the colours of what is measured."""
@@ -93,11 +93,7 @@ class ModelStrip(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return what the strips need; Qt calls it."""
-        return QSize(400, round(self._height()))
-
-    def minimumSizeHint(self) -> QSize:
-        """Return what they need at least; Qt calls it."""
-        return QSize(160, round(self._height()))
+        return QSize(400, round(self._top(max(len(self.strips), 1)) - _APART + 1))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the blocks; Qt calls it."""
@@ -108,6 +104,9 @@ class ModelStrip(QWidget):
         painter.setPen(QColor(theme.muted))
         painter.setFont(captions)
         painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL"))
+        if self.hasFocus() and self.current is None:
+            painter.setPen(QPen(QColor(theme.accent), 1.0))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 19, -0.5, -0.5), 6, 6)
         for number, (strip, seats) in enumerate(zip(self.strips, self._rows(), strict=True)):
             row = QRectF(1, self._top(number), self._left() - 8, self._block_height())
             painter.setPen(QColor(theme.muted))
@@ -159,19 +158,20 @@ class ModelStrip(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Go from block to block; Qt calls it."""
-        blocks = self.blocks
-        key, place = event.key(), blocks.index(self.current) if self.current in blocks else -1
-        steps: dict[int, int] = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
-        if not blocks:
-            super().keyPressEvent(event)
-        elif key in steps:
-            self._open(blocks[min(max(place + steps[key], 0), len(blocks) - 1)])
-        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+        blocks, key = self.blocks, event.key()
+        last, place = len(blocks) - 1, blocks.index(self.current) if self.current in blocks else -1
+        places: dict[int, int] = {
+            Qt.Key.Key_Left: max(place - 1, 0),
+            Qt.Key.Key_Right: min(place + 1, last),
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+            Qt.Key.Key_Return: max(place, 0),
+            Qt.Key.Key_Enter: max(place, 0),
+        }
+        if blocks and key in places:
+            self._open(blocks[places[key]])
+        elif blocks and key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
             self._go_across()
-        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End):
-            self._open(blocks[0 if key == Qt.Key.Key_Home else -1])
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current is not None:
-            self._open(self.current)
         else:
             super().keyPressEvent(event)
 
@@ -199,17 +199,13 @@ class ModelStrip(QWidget):
     def _block_height(self) -> float:
         return _HIGH if len(self.strips) < 2 else _LOW
 
-    def _height(self) -> float:
-        return self._top(max(len(self.strips), 1)) - _APART + 1
-
     def _top(self, number: int) -> float:
         return _CAPTION + number * (self._block_height() + _APART)
 
     def _left(self) -> float:
         """Return where blocks begin: to the right of the strips' names."""
         metrics = QFontMetricsF(weighted(sized(self.font(), SMALL)))
-        names = [metrics.horizontalAdvance(printable(strip.name)) for strip in self.strips]
-        return 1.0 + min(max(names, default=0.0), _MOST_NAME) + (10.0 if any(names) else 0.0)
+        return 1.0 + room_for([strip.name for strip in self.strips], metrics.horizontalAdvance)
 
     def seats(self) -> list[Seat]:
         """Return the blocks in their places."""

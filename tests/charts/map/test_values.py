@@ -119,6 +119,11 @@ def test_a_shared_layer_has_the_statistic_of_each_call() -> None:
     values = Values(atlas, Known(replace(run(), modules=(shared,))))
     found = [values.of_block(STD, block, 12) for block in blocks]
     assert found == pytest.approx([float(number) for number in range(12)])
+    # Its parameters are stored once.
+    plain = Coloring(atlas, Values(atlas, Known()), PART, LIGHT)
+    figures = [plain.block(block, 12).figure for block in blocks]
+    assert figures[0].endswith("%")
+    assert set(figures[1:]) == {"again"}
 
 
 def test_a_check_tells_whether_all_steps_in_a_node_hold() -> None:

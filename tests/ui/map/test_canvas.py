@@ -229,6 +229,7 @@ def test_pointing_tells_name_class_and_shapes_in_letters_and_numbers(layer: MapT
     assert "Linear" in tip
     assert "[1, 16, 24]" in tip
     assert "multiply-adds for 16 tokens" in tip
+    assert "600 parameters" in tip
 
 
 def test_a_resized_window_has_the_same_part_in_it(layer: MapTab) -> None:
