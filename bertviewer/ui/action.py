@@ -62,6 +62,7 @@ class Commands(Protocol):
     def finder(self) -> Opened: ...  # noqa: D102
     def set_task(self, name: str) -> None: ...  # noqa: D102
     def show_welcome(self) -> None: ...  # noqa: D102
+    def step_text_size(self, step: int) -> None: ...  # noqa: D102
     def set_appearance(self, name: str) -> None: ...  # noqa: D102
     def set_device(self, name: str) -> None: ...  # noqa: D102
     def run(self) -> None: ...  # noqa: D102

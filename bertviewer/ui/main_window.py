@@ -36,6 +36,7 @@ from bertviewer.ui.look.appearance import (
     apply_appearance,
     stored_appearance,
 )
+from bertviewer.ui.look.text_size import apply_sizes, next_scale, note_sizes, store_scale
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
@@ -165,6 +166,13 @@ class MainWindow(QMainWindow):
     def keep_run(self) -> None:
         """Keep the last run as run A."""
         self.workspace.runs.keep()
+
+    def step_text_size(self, step: int) -> None:
+        """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
+        note_sizes()
+        store_scale(next_scale(step))
+        self.set_appearance(stored_appearance())
+        apply_sizes()
 
     def toggle_theme(self) -> None:
         """Make a light window dark, and a dark one light."""

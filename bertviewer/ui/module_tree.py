@@ -78,8 +78,6 @@ class ModuleTreeModel(QAbstractItemModel):
         self.order: tuple[int, bool] | None = None  # a column, and whether from the largest on
         self._architecture: Architecture | None = None
         self._run: ActivationRun | None = None
-        # Large letters need more than the usual row.
-        self._row_size = QSize(0, max(ROW, QFontMetrics(QGuiApplication.font()).height() + 7))
 
     @no_search_for_garbage()
     def set_tree(self, tree: TreeRow | None, architecture: Architecture | None = None) -> None:
@@ -218,7 +216,8 @@ class ModuleTreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(tip(item, column, self.statistic))
         if role == Qt.ItemDataRole.SizeHintRole and column == MODULE:
-            return self._row_size
+            # Large letters need more than the usual row.
+            return QSize(0, max(ROW, QFontMetrics(QGuiApplication.font()).height() + 7))
         if role == SHARE_ROLE:
             return item.row.share
         return None

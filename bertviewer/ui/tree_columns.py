@@ -122,8 +122,11 @@ class TreeColumns(QObject):
         self._is_fitting = False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the view's width; Qt calls it."""
-        if event.type() == QEvent.Type.Resize:
+        """Follow the view's width and its type; Qt calls it."""
+        if event.type() == QEvent.Type.FontChange:
+            self._view.cells.follow_look()
+            self._wishes.clear()
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.FontChange):
             self.fit()
         return super().eventFilter(watched, event)
 
