@@ -16,7 +16,7 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.attention_maps import AttentionMaps
 from bertviewer.core.analysis.head_figures import HeadFigures, Measure
-from bertviewer.core.analysis.token_classes import second_start, token_classes
+from bertviewer.core.analysis.token_classes import text_starts, token_classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +53,8 @@ def heads_chart(
         cell_text=translate("charts", "head {0}, query {1} → key {2}: {3}"),
         is_root=is_root,
         levels=_levels(maps.probabilities),
-        second_query=_second(attended.run, maps.query_tokens),
-        second_key=_second(attended.run, maps.key_tokens),
+        query_starts=_starts(attended.run, maps.query_tokens),
+        key_starts=_starts(attended.run, maps.key_tokens),
         masked=maps.masked,
         masked_word=translate("charts", "masked"),
     )
@@ -91,8 +91,8 @@ def head_chart(
         levels=_levels(values),
         row_names=tuple(query.format(names[token]) for token in queries),
         column_names=tuple(key.format(names[token]) for token in keys),
-        second_row=_second(run, queries),
-        second_column=_second(run, keys),
+        row_starts=_starts(run, queries),
+        column_starts=_starts(run, keys),
         masked=None if maps.masked is None else maps.masked[head],
         masked_word=translate("charts", "masked"),
         joint=" → ",
@@ -130,6 +130,8 @@ def figures_chart(
         value_title=_measured(measure, name, translate),
         row_names=tuple(layer.name for layer in layers),
         column_names=tuple(map(head.format, range(count))),
+        # Shares begin at nothing: heads that differ by little look alike.
+        levels=None if measure in ("entropy", "distance") else _levels(values),
         pictures=None if pictures is None else _by_cell(layers, pictures),
     )
 
@@ -174,11 +176,10 @@ def token_pairs(pairs: Pairs, a: Sequence[int], b: Sequence[int]) -> Pairs:
     ]
 
 
-def _second(run: ActivationRun, tokens: Sequence[int]) -> int | None:
-    """Return where a second text begins among some of the tokens, if another one is before it."""
-    start = second_start(run.tokens)
-    place = None if start is None else bisect_left(tokens, start)
-    return place if place and place < len(tokens) else None
+def _starts(run: ActivationRun, tokens: Sequence[int]) -> tuple[int, ...]:
+    """Return where further texts begin among some of the tokens, if another one is before them."""
+    places = (bisect_left(tokens, start) for start in text_starts(run.tokens))
+    return tuple(place for place in dict.fromkeys(places) if 0 < place < len(tokens))
 
 
 def _of_head(attended: Attended, head: int, translate: Translate) -> str:

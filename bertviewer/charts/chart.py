@@ -119,8 +119,8 @@ class GridChart:
         split: from this column on the rows stand for ``split_places``, as where the tokens of a
             decoder follow those of an encoder.
         split_places: what each row stands for from there on.
-        second_row: the row at which a second text begins, which a line sets off.
-        second_column: the column likewise.
+        row_starts: the rows at which a further text begins, which lines set off.
+        column_starts: the columns likewise.
         subject: which layer, head or part of the model it is of, in words, where titles do not say.
         masked: [rows, columns], the cells that a mask hides: what stands there nothing measured.
         masked_word: what such a cell says.
@@ -144,8 +144,8 @@ class GridChart:
     split: int | None = None
     split_places: tuple[Place, ...] = ()
     subject: str = ""
-    second_row: int | None = None
-    second_column: int | None = None
+    row_starts: tuple[int, ...] = ()
+    column_starts: tuple[int, ...] = ()
     masked: Masked | None = None
     masked_word: str = "masked"
     joint: str = ", "
@@ -198,8 +198,8 @@ class HeadsChart:
         is_root: colours follow the square roots of the values, with their signs.
         levels: the range of the colours; ``None`` is that of the values, and 0.
         subject: which layer it is of, in words.
-        second_query: the query token at which a second text begins, which a line sets off.
-        second_key: the key token likewise.
+        query_starts: the query tokens at which a further text begins, which lines set off.
+        key_starts: the key tokens likewise.
         cell_text: what tells a cell: its head, its query, its key and its value, by number.
         masked: [A, S, S'], the cells that a mask hides.
         masked_word: what such a cell says.
@@ -214,8 +214,8 @@ class HeadsChart:
     is_root: bool = False
     levels: Levels | None = None
     subject: str = ""
-    second_query: int | None = None
-    second_key: int | None = None
+    query_starts: tuple[int, ...] = ()
+    key_starts: tuple[int, ...] = ()
     cell_text: str = "head {0}, query {1} → key {2}: {3}"
     masked: Masked | None = None
     masked_word: str = "masked"

@@ -13,7 +13,7 @@ from bertviewer.core.analysis.similarity import (
     token_pair_path,
     word_path,
 )
-from bertviewer.core.analysis.token_classes import second_start
+from bertviewer.core.analysis.token_classes import text_starts
 
 
 def similarity_chart(
@@ -26,7 +26,7 @@ def similarity_chart(
     """
     values = cosine_matrix(run.hidden_states[state])
     texts = tuple(token.text for token in run.tokens)
-    names, second = token_names(run.tokens, translate), second_start(run.tokens)
+    names, starts = token_names(run.tokens, translate), text_starts(run.tokens)
     return GridChart(
         values=values,
         rows=texts,
@@ -40,8 +40,8 @@ def similarity_chart(
         levels=COSINES if is_whole else levels_of(values),
         row_names=names,
         column_names=names,
-        second_row=second,
-        second_column=second,
+        row_starts=starts,
+        column_starts=starts,
         subject="".join(names_of_states(run, translate)[state : state + 1]),
     )
 

@@ -2,12 +2,15 @@
 
 import csv
 import io
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from numpy.typing import NDArray
-
-from bertviewer.charts.levels import Masked, Values
 from bertviewer.core.text.text_direction import bare
+
+if TYPE_CHECKING:
+    # Whatever has something to copy is there before numpy.
+    from numpy.typing import NDArray
+
+    from bertviewer.charts.levels import Masked, Values
 
 Cell = str | int | float | None
 Table = tuple[tuple[str, ...], list[tuple[Cell, ...]]]
@@ -37,7 +40,7 @@ def csv_text(data: Tabular) -> str:
     return text.getvalue()
 
 
-def without(values: Values, masked: Masked | None) -> list[Any]:
+def without(values: "Values", masked: "Masked | None") -> list[Any]:
     """Return values as nested lists, ``None`` in place of those that a mask hides."""
     cells: NDArray[Any] = values
     if masked is not None:

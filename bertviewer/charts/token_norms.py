@@ -13,7 +13,7 @@ from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.analysis.layer_parts import Series
 from bertviewer.core.analysis.part_tokens import tokens_of_rows
-from bertviewer.core.analysis.token_classes import second_start
+from bertviewer.core.analysis.token_classes import text_starts
 
 
 def norms_chart(run: ActivationRun, translate: Translate = english) -> GridChart:
@@ -40,7 +40,7 @@ def norms_chart(run: ActivationRun, translate: Translate = english) -> GridChart
         # A pair has two segments too, but one stack reads both.
         split=split if second != first else None,
         split_places=second if second != first else (),
-        second_column=second_start(run.tokens),
+        column_starts=text_starts(run.tokens),
     )
 
 
@@ -87,7 +87,7 @@ def part_norms_chart(
         split=split if is_split else None,
         split_places=tuple(places[1]) if is_split else (),
         subject=", ".join(dict.fromkeys(one.part for one in series if one.part)),
-        second_column=second_start(run.tokens),
+        column_starts=text_starts(run.tokens),
     )
 
 

@@ -34,10 +34,10 @@ def load_fonts() -> tuple[str, ...]:
     return tuple(names)
 
 
-def window_font() -> QFont:
-    """Return the font of words."""
+def window_font(scale: float = 1.0) -> QFont:
+    """Return the font of words, so many times as large as the table says."""
     font = QFont(list(FONTS))
-    font.setPixelSize(round(LARGE))
+    font.setPixelSize(round(LARGE * scale))
     font.setFeature(_CONTEXTUAL, 0)
     # Rounded widths of letters would leave holes in words.
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)

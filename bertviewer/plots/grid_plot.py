@@ -149,10 +149,15 @@ class GridPlot(Plot):
             self.cell_clicked.emit(*cell)
 
     def _draw_dividers(self, chart: GridChart) -> None:
-        """Set a second text off from the first, by a line that is seen on any colour."""
+        """Set texts off from one another, by lines that are seen on any colour."""
         rows, columns = chart.values.shape
-        across = (chart.second_column, columns, 90), (chart.second_row, rows, 0)
-        inside = [(start, angle) for start, count, angle in across if start and start < count]
+        across = (chart.column_starts, columns, 90), (chart.row_starts, rows, 0)
+        inside = [
+            (start, angle)
+            for starts, count, angle in across
+            for start in starts
+            if 0 < start < count
+        ]
         halo = tinted(self.theme.surface, HALO_OPACITY)
         for color, width in ((halo, HALO), (self.theme.muted, 1)):
             for start, angle in inside:

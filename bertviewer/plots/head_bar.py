@@ -37,16 +37,17 @@ class HeadBar:
         beside = BEFORE + WIDTH + TICK + SPACE + wide
         return beside + QFontMetricsF(self._font).height() + SPACE if title else beside
 
-    def draw_title(self, painter: QPainter, beside: QRectF, room: float, title: str) -> None:
-        """Write along a bar what its values are; ``room`` is how wide it is with its labels."""
+    def draw_title(self, painter: QPainter, beside: QRectF, end: QPointF, title: str) -> None:
+        """Write along a bar what its values are; ``end`` is the corner of the room there is."""
         metrics = QFontMetricsF(self._font)
+        long = min(metrics.horizontalAdvance(title) + 1, end.y())
+        middle = min(max(beside.center().y(), long / 2), end.y() - long / 2)
         painter.save()
         painter.setFont(self._font)
-        painter.translate(beside.right() + room - metrics.height(), beside.center().y())
+        painter.translate(end.x() - metrics.height(), middle)
         painter.rotate(-90)
-        high = max(beside.height(), metrics.horizontalAdvance("B · …"))
-        text = metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, high)
-        line = QRectF(-high / 2, 0, high, metrics.height())
+        text = metrics.elidedText(title, Qt.TextElideMode.ElideMiddle, long)
+        line = QRectF(-long / 2, 0, long, metrics.height())
         painter.drawText(line, int(Qt.AlignmentFlag.AlignCenter), text)
         painter.restore()
 

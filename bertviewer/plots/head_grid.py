@@ -221,14 +221,14 @@ class HeadGrid(PaintedPlot):
 
 
 def _draw_dividers(painter: QPainter, chart: HeadsChart, rect: QRectF, theme: Theme) -> None:
-    """Set a second text off from the first."""
+    """Set texts off from one another."""
     _, rows, columns = chart.values.shape
     painter.setPen(QPen(tinted(theme.muted, DIVIDER_OPACITY), 1))
-    if chart.second_key is not None:
-        x = rect.x() + rect.width() * chart.second_key / columns
+    for key in chart.key_starts:
+        x = rect.x() + rect.width() * key / columns
         painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
-    if chart.second_query is not None:
-        y = rect.y() + rect.height() * chart.second_query / rows
+    for query in chart.query_starts:
+        y = rect.y() + rect.height() * query / rows
         painter.drawLine(QPointF(rect.left(), y), QPointF(rect.right(), y))
 
 

@@ -6,19 +6,22 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from bertviewer.charts.levels import Values
+from bertviewer.charts.levels import Values, levels_of
 from bertviewer.charts.theme import Theme
 from bertviewer.plots.color_scale import ColorScale, color_table
 
 INSET = 1.5  # pixels around a picture
+LEAST = 12.0
+"""Smaller squares, in pixels, would show nothing: pictures have all of their cells then."""
 LARGEST_SPOT, SPOT = 4.0, 0.22
 """A spot's radius: at most so many pixels, and no more than such a part of its cell."""
 
 
 class HeadPictures(pg.GraphicsObject):  # type: ignore[misc]
-    """What heads look at: shares [n, n], from 0 to 1, square by square in the cells of a grid.
+    """What heads look at: shares [n, n] as squares in the cells of a grid, or as high as these are.
 
-    Colours follow the square roots of the shares: small ones have to be seen here.
+    Colours follow the square roots of the shares, from 0 to the largest of all heads: small ones
+    have to be seen here.
     """
 
     def __init__(
@@ -27,7 +30,9 @@ class HeadPictures(pg.GraphicsObject):  # type: ignore[misc]
         super().__init__()
         self._bounds = QRectF(0, 0, shape[1], shape[0])
         self._theme = theme
-        scale = ColorScale((0.0, 1.0), color_table(theme, False), is_root=True)
+        largest = [levels_of(picture)[1] for picture in pictures.values()]
+        levels = 0.0, max(largest, default=1.0) or 1.0
+        scale = ColorScale(levels, color_table(theme, False), is_root=True)
         self._images = {cell: scale.picture(picture) for cell, picture in pictures.items()}
         self.setZValue(1)
 
@@ -43,15 +48,19 @@ class HeadPictures(pg.GraphicsObject):  # type: ignore[misc]
         painter.fillRect(transform.mapRect(self._bounds), QColor(self._theme.surface))
         for (row, column), image in self._images.items():
             cell = transform.mapRect(QRectF(column, row, 1, 1))
-            side = max(1.0, min(cell.width(), cell.height()) - 2 * INSET)
-            square = QRectF(0, 0, side, side)
-            square.moveCenter(cell.center())
-            painter.drawImage(square, image)
+            room = cell.adjusted(INSET, INSET, -INSET, -INSET)
+            side = min(room.width(), room.height())
+            if side >= LEAST:
+                room = QRectF(0, 0, side, side)
+                room.moveCenter(cell.center())
+            elif cell.height() < LEAST:
+                room = cell.adjusted(INSET, 0.5, -INSET, -0.5)
+            painter.drawImage(room, image)
         painter.restore()
 
 
 class Spot(pg.GraphicsObject):  # type: ignore[misc]
-    """A spot in the middle of a cell, seen on any colour."""
+    """A spot in a corner of a cell, where it covers little of what is there."""
 
     def __init__(self, cell: tuple[int, int], theme: Theme) -> None:
         super().__init__()
@@ -73,5 +82,6 @@ class Spot(pg.GraphicsObject):  # type: ignore[misc]
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self._theme.surface), 1.5))
         painter.setBrush(QColor(self._theme.text))
-        painter.drawEllipse(QPointF(cell.center()), radius, radius)
+        inset = radius + 2
+        painter.drawEllipse(cell.topRight() + QPointF(-inset, inset), radius, radius)
         painter.restore()

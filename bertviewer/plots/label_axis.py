@@ -107,6 +107,8 @@ class LabelAxis(Axis):
         self.setTicks([[(at, metrics.elidedText(text, cut, room)) for at, text in shown]])
         self._needed = metrics.height()
         self._take_height()
+        if self._beside is not None:
+            self._beside._take_height()
 
     def _take_height(self) -> None:
         # Depends on the width alone: a height that the plot's own height changed would never rest.

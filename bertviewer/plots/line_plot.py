@@ -1,22 +1,21 @@
 """Lines over labelled positions; a click on a point tells what it stands for."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from math import inf, isfinite, log10
 
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainterPath, QPen, QPolygonF
-from PySide6.QtWidgets import QGraphicsItem, QGraphicsPathItem, QWidget
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QBrush, QColor, QPen
+from PySide6.QtWidgets import QGraphicsItem, QWidget
 
 from bertviewer.charts.chart import Line, LineChart
 from bertviewer.charts.levels import widened
 from bertviewer.charts.place import Place, closest
 from bertviewer.core.text.numerals import number_text
 from bertviewer.plots.callout import Callout
-from bertviewer.plots.color_scale import tinted
 from bertviewer.plots.curve import Curve, Symbol
 from bertviewer.plots.label_axis import LabelAxis
 from bertviewer.plots.legend import Entry, LegendPlot, legend_entries
+from bertviewer.plots.line_shapes import Values, finite_at, surroundings
 from bertviewer.plots.number_axis import PowerAxis, log_height, power_of
 
 SYMBOLS = ("o", "s", "t1", "d", "p", "h")
@@ -26,11 +25,7 @@ MOST_SYMBOLS = 100
 CALLED_DIGITS = 4
 CALLOUT_Z = 20
 """Above lines and rings, below the legend."""
-BAND_OPACITY = 0.16
-SINGLE_WIDTH = 0.15
-"""How far a band around a single point reaches to either side."""
 
-Values = Sequence[float | None]
 SMALLEST = 1e-300
 """Less than this is 0 but for rounding, and stands nowhere on a logarithmic axis."""
 
@@ -74,10 +69,10 @@ class LinePlot(LegendPlot):
             return self._gap_at(position)
         line, x = nearest
         text = f"{line.label}, {self.chart.x_title} {self.chart.names[x]}"
-        low, high = _at(line.min, x), _at(line.max, x)
+        low, high = finite_at(line.min, x), finite_at(line.max, x)
         if low is not None and high is not None:
             text += self.tr(", min {0}, max {1}").format(number_text(low), number_text(high))
-        low, high = _at(line.low, x), _at(line.high, x)
+        low, high = finite_at(line.low, x), finite_at(line.high, x)
         if low is not None and high is not None:
             text += self.tr(", from {0} to {1}").format(number_text(low), number_text(high))
         # The line's own value is at the end: where there is no room, the beginning is cut off.
@@ -101,7 +96,9 @@ class LinePlot(LegendPlot):
             brush = QBrush(QColor(self.theme.surface if is_hollow else color))
             edge = self.pen(color if is_hollow else self.theme.surface)
             entries.append(Entry(line.label, pen, shape, brush, edge))
-            self._draw_surroundings(line, color)
+            dotted = self.pen(color, 1, Qt.PenStyle.DotLine)
+            for around in surroundings(line, self._heights, color, dotted):
+                item.addItem(around, ignoreBounds=True)
             symbol = Symbol(shape, SYMBOL_SIZE, brush, edge) if shape else None
             curve = Curve(self._heights(line.values), pen, symbol)
             item.addItem(curve, ignoreBounds=True)
@@ -149,22 +146,16 @@ class LinePlot(LegendPlot):
 
     def _call_out(self, line: Line, x: int) -> None:
         """Write the value of the selected point beside it, where nobody has to point at it."""
-        height, value = _at(self._heights(line.values), x), _at(line.values, x)
-        if self.chart is None or height is None or value is None:
-            return
-        name = f"{self.chart.x_title} {self.chart.names[x]}".strip().lower()
-        low, high = self.y_range()
-        callout = Callout(
-            f"{name}: {number_text(value, CALLED_DIGITS)}",
-            self.font(),
-            self.theme,
-            to_left=x > (len(self.chart.ticks) - 1) / 2,
-            below=height > (low + high) / 2,
-        )
-        callout.setPos(x, height)
-        callout.setZValue(CALLOUT_Z)
-        self.getPlotItem().addItem(callout, ignoreBounds=True)
-        self._marks.append(callout)
+        height, value = finite_at(self._heights(line.values), x), finite_at(line.values, x)
+        if self.chart is not None and height is not None and value is not None:
+            is_right = x > (len(self.chart.ticks) - 1) / 2
+            is_high = height > sum(self.y_range()) / 2
+            text = _called(self.chart, x, value)
+            callout = Callout(text, self.font(), self.theme, to_left=is_right, below=is_high)
+            callout.setPos(x, height)
+            callout.setZValue(CALLOUT_Z)
+            self.getPlotItem().addItem(callout, ignoreBounds=True)
+            self._marks.append(callout)
 
     def _gap_at(self, position: QPointF) -> str:
         """Say that no line has a value there, "" beside the positions of the chart."""
@@ -191,7 +182,7 @@ class LinePlot(LegendPlot):
         points = [
             (abs(value - y), line)
             for line in self.chart.lines
-            if (value := _at(self._heights(line.values), x)) is not None
+            if (value := finite_at(self._heights(line.values), x)) is not None
         ]
         if not points:
             return None
@@ -206,20 +197,6 @@ class LinePlot(LegendPlot):
         # A module that is at several x, as ALBERT's layer, tells none of them apart.
         if len({points[index][1] for index in chosen}) == 1:
             yield from (points[index][:2] for index in chosen)
-
-    def _draw_surroundings(self, line: Line, color: str) -> None:
-        """Draw a line's band and its extremes, below all lines."""
-        item = self.getPlotItem()
-        if line.low is not None and line.high is not None:
-            band = QGraphicsPathItem(_band(self._heights(line.low), self._heights(line.high)))
-            band.setBrush(tinted(color, BAND_OPACITY))
-            band.setPen(QPen(Qt.PenStyle.NoPen))
-            band.setZValue(-10)
-            item.addItem(band, ignoreBounds=True)
-        for part in (line.min, line.max):
-            if part is not None:
-                pen = self.pen(color, 1, Qt.PenStyle.DotLine)
-                item.addItem(Curve(self._heights(part), pen), ignoreBounds=True)
 
     def y_range(self) -> tuple[float, float]:
         """Return a range around all values that leaves out what none can be, with a margin."""
@@ -253,6 +230,12 @@ class LinePlot(LegendPlot):
         return tuple(None if value is None else value / 10.0**self._power for value in values)
 
 
+def _called(chart: LineChart, x: int, value: float) -> str:
+    """Return a point's position and its value in short."""
+    name = f"{chart.x_title} {chart.names[x]}".strip().lower()
+    return f"{name}: {number_text(value, CALLED_DIGITS)}"
+
+
 def _range(values: Sequence[float], bounds: tuple[float, float]) -> tuple[float, float]:
     """Return a range around values, not beyond their bounds, and a margin for their symbols."""
     least, most = min(values, default=0.0), max(values, default=1.0)
@@ -261,31 +244,6 @@ def _range(values: Sequence[float], bounds: tuple[float, float]) -> tuple[float,
     low, high = max(low, min(least, bounds[0])), min(high, max(most, bounds[1]))
     margin = 0.06 * (high - low)
     return low - margin, high + margin / 2
-
-
-def _at(values: Values | None, x: int) -> float | None:
-    """Return a finite value, ``None`` where there is none."""
-    value = values[x] if values is not None and x < len(values) else None
-    return value if value is not None and isfinite(value) else None
-
-
-def _band(low: Values, high: Values) -> QPainterPath:
-    """Return the area between two lines, in one piece for each piece without gaps."""
-    edges = [(x, _at(low, x), _at(high, x)) for x in range(min(len(low), len(high)))]
-    path = QPainterPath()
-    for is_whole, piece in groupby(edges, lambda edge: None not in edge):
-        if not is_whole:
-            continue
-        points = [(x, bottom or 0.0, top or 0.0) for x, bottom, top in piece]
-        if len(points) == 1:
-            ((x, bottom, top),) = points
-            path.addRect(QRectF(x - SINGLE_WIDTH, bottom, 2 * SINGLE_WIDTH, top - bottom))
-            continue
-        below = [QPointF(x, bottom) for x, bottom, _ in points]
-        above = [QPointF(x, top) for x, _, top in reversed(points)]
-        path.addPolygon(QPolygonF(below + above))
-        path.closeSubpath()
-    return path
 
 
 class SpectrumPlot(LinePlot):

@@ -58,14 +58,14 @@ class CellPicture:
 
 
 def draw_dividers(painter: QPainter, chart: GridChart, layout: MatrixLayout, theme: Theme) -> None:
-    """Set a second text off from the first."""
+    """Set texts off from one another."""
     painter.setPen(QPen(tinted(theme.muted, DIVIDER_OPACITY), 1))
     rows, columns = chart.values.shape
-    if chart.second_column is not None:
-        line = layout.rect(0, chart.second_column, rows)
+    for column in chart.column_starts:
+        line = layout.rect(0, column, rows)
         painter.drawLine(line.topLeft(), line.bottomLeft())
-    if chart.second_row is not None:
-        line = layout.rect(chart.second_row, 0, 1, columns)
+    for row in chart.row_starts:
+        line = layout.rect(row, 0, 1, columns)
         painter.drawLine(line.topLeft(), line.topRight())
 
 

@@ -187,7 +187,8 @@ class TokenMatrix(ZoomingPlot):
         self._names.draw(painter, layout, self.theme, chosen, self._under)
         if self.neighbour != "right":
             self._bar.draw(painter, layout.cells, scale, self.theme, _masked_word(chart))
-            self._bar.draw_title(painter, layout.cells, self._room().bar, self._title(chart))
+            end = QPointF(layout.cells.right() + self._room().bar, self.height())
+            self._bar.draw_title(painter, layout.cells, end, self._title(chart))
 
     def _room(self) -> MatrixRoom:
         chart = self.chart

@@ -177,6 +177,7 @@ def provenance(source: SourceInfo) -> str:
         "weights": f"Weights {name}",
         "pickle": f"Pickle {name}",
         "hub": f"Hub model {name}",
+        "runs": f"Saved runs {name}",
     }[source.kind]
     weights = {
         "none": "no weights",

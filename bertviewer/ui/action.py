@@ -6,7 +6,7 @@ from typing import Protocol
 
 from PySide6.QtGui import QKeySequence
 
-from bertviewer.ui.frame.panes import PaneName
+from bertviewer.ui.frame.panes import Panes
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.workspace import Workspace
 
@@ -38,6 +38,14 @@ class Opened(Protocol):
     def open(self) -> None: ...  # noqa: D102
 
 
+class Exports(Protocol):
+    """What the actions call to take along what is open."""
+
+    def choose_report(self) -> None: ...  # noqa: D102
+    def choose_modules(self) -> None: ...  # noqa: D102
+    def choose_runs(self) -> None: ...  # noqa: D102
+
+
 class Commands(Protocol):
     """What the actions call: the main window."""
 
@@ -48,24 +56,24 @@ class Commands(Protocol):
     @property
     def comparing(self) -> Compares: ...  # noqa: D102
     @property
+    def exporting(self) -> Exports: ...  # noqa: D102
+    @property
+    def panes(self) -> Panes: ...  # noqa: D102
+    @property
     def finder(self) -> Opened: ...  # noqa: D102
     def set_task(self, name: str) -> None: ...  # noqa: D102
-    def choose_report(self) -> None: ...  # noqa: D102
-    def choose_modules(self) -> None: ...  # noqa: D102
-    def choose_runs_file(self) -> None: ...  # noqa: D102
     def show_welcome(self) -> None: ...  # noqa: D102
+    def step_text_size(self, step: int) -> None: ...  # noqa: D102
     def set_appearance(self, name: str) -> None: ...  # noqa: D102
     def set_device(self, name: str) -> None: ...  # noqa: D102
     def run(self) -> None: ...  # noqa: D102
     def cancel(self) -> None: ...  # noqa: D102
     def keep_run(self) -> None: ...  # noqa: D102
     def enlarge_views(self) -> None: ...  # noqa: D102
-    def toggle_pane(self, name: PaneName) -> None: ...  # noqa: D102
-    def tear_off_pane(self, name: PaneName) -> None: ...  # noqa: D102
-    def maximise_pane(self, name: PaneName | None) -> None: ...  # noqa: D102
-    def reset_panes(self) -> None: ...  # noqa: D102
     def focus_filter(self) -> None: ...  # noqa: D102
     def focus_sentence(self) -> None: ...  # noqa: D102
+    def show_keys(self) -> None: ...  # noqa: D102
+    def show_what_is_what(self) -> None: ...  # noqa: D102
     def show_about(self) -> None: ...  # noqa: D102
     def close(self) -> bool: ...  # noqa: D102
 

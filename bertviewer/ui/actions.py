@@ -117,7 +117,7 @@ def _panes() -> Iterator[Action]:
         "toggleStructure",
         VIEW,
         QT_TRANSLATE_NOOP("actions", "Pane of the s&tructure"),
-        lambda c: c.toggle_pane("structure"),
+        lambda c: c.panes.toggle("structure"),
         ("F6",),
         _OPENS,
         (MODEL,),
@@ -126,7 +126,7 @@ def _panes() -> Iterator[Action]:
         "toggleModule",
         VIEW,
         QT_TRANSLATE_NOOP("actions", "Pane of the &module"),
-        lambda c: c.toggle_pane("module"),
+        lambda c: c.panes.toggle("module"),
         ("F7",),
         _OPENS,
         (MODEL,),
@@ -135,7 +135,7 @@ def _panes() -> Iterator[Action]:
         "maximiseMiddle",
         VIEW,
         QT_TRANSLATE_NOOP("actions", "&Nothing but the middle"),
-        lambda c: c.maximise_pane(None),
+        lambda c: c.panes.maximise(None),
         ("F11",),
         QT_TRANSLATE_NOOP("actions", "A second time all panes are there again"),
         (MODEL,),
@@ -143,7 +143,7 @@ def _panes() -> Iterator[Action]:
     for name, title in _TORN_OFF:
 
         def tear_off(commands: Commands, name: PaneName = name) -> None:
-            commands.tear_off_pane(name)
+            commands.panes.tear_off(name)
 
         yield Action(
             f"tearOff{name.title()}",
@@ -155,7 +155,7 @@ def _panes() -> Iterator[Action]:
             begins_group=name == "structure",
         )
     yield Action("resetPanes", VIEW, QT_TRANSLATE_NOOP("actions", "&Reset the panes"),
-                 lambda c: c.reset_panes(), needs=(MODEL,))  # fmt: skip
+                 lambda c: c.panes.reset(), needs=(MODEL,))  # fmt: skip
 
 
 _OPENS = QT_TRANSLATE_NOOP("actions", "Closes it, or opens it again")
@@ -193,12 +193,12 @@ ENTRIES: tuple[Entry, ...] = (
            lambda c: c.opening.choose_hub(c.comparing.compare_with), needs=(MODEL, IDLE)),
     # A report of a run that is still going on would be one without it.
     Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"),
-           lambda c: c.choose_report(), ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),
+           lambda c: c.exporting.choose_report(), ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),
            begins_group=True),
     Action("exportModules", FILE, QT_TRANSLATE_NOOP("actions", "Export modules as CS&V…"),
-           lambda c: c.choose_modules(), needs=(MODEL, IDLE)),
+           lambda c: c.exporting.choose_modules(), needs=(MODEL, IDLE)),
     Action("saveRuns", FILE, QT_TRANSLATE_NOOP("actions", "&Save run as…"),
-           lambda c: c.choose_runs_file(), ("Ctrl+S",),
+           lambda c: c.exporting.choose_runs(), ("Ctrl+S",),
            QT_TRANSLATE_NOOP("actions", "As a file that bertviewer opens again, without the model"),
            (RAN, IDLE)),
     Action("showWelcome", FILE, QT_TRANSLATE_NOOP("actions", "S&tart page"),
@@ -244,6 +244,12 @@ ENTRIES: tuple[Entry, ...] = (
     *_panes(),
     Choice("statistic", VIEW, QT_TRANSLATE_NOOP("actions", "&Statistic"), _statistics,
            _choose_statistic, needs=(RAN,)),
+    Action("largerText", VIEW, QT_TRANSLATE_NOOP("actions", "&Larger text"),
+           lambda c: c.step_text_size(1), ("Ctrl++", "Ctrl+="), begins_group=True),
+    Action("smallerText", VIEW, QT_TRANSLATE_NOOP("actions", "&Smaller text"),
+           lambda c: c.step_text_size(-1), ("Ctrl+-",)),
+    Action("usualText", VIEW, QT_TRANSLATE_NOOP("actions", "&Usual size of text"),
+           lambda c: c.step_text_size(0), ("Ctrl+0",)),
     Choice("appearance", VIEW, QT_TRANSLATE_NOOP("actions", "&Appearance"), _appearances,
            lambda c, name: c.set_appearance(name), lambda _: stored_appearance(),
            begins_group=True),
@@ -258,6 +264,12 @@ ENTRIES: tuple[Entry, ...] = (
     Choice("device", RUN, QT_TRANSLATE_NOOP("actions", "&Device"), _devices,
            lambda c, name: c.set_device(name), lambda c: c.workspace.device, begins_group=True),
 
+    Action("keys", HELP, QT_TRANSLATE_NOOP("actions", "&Keys"),
+           lambda c: c.show_keys(), ("F1",),
+           QT_TRANSLATE_NOOP("actions", "All keys, by menu and by pane")),
+    Action("whatIsWhat", HELP, QT_TRANSLATE_NOOP("actions", "&What is what"),
+           lambda c: c.show_what_is_what(), ("Shift+F1",),
+           QT_TRANSLATE_NOOP("actions", "What the panes show, and what the words mean")),
     Action("about", HELP, QT_TRANSLATE_NOOP("actions", "&About bertviewer"),
            lambda c: c.show_about(), begins_group=True),
 )  # fmt: skip

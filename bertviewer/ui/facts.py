@@ -15,7 +15,7 @@ from bertviewer.ui.tips import plain_tip
 Fact = tuple[str, str | QWidget]
 """A name, and a text or a widget."""
 
-MOST_NAME, MOST_WORD = 124, 164
+MOST_NAME, MOST_WORD = 136, 150
 """Pixels of a name and of a value's longest word that stand beside one another."""
 
 LONG_WORD = 40
@@ -104,6 +104,8 @@ class FactsView(QWidget):
     def _drop(self, widget: QWidget | None) -> None:
         if widget is not None:
             self._grid.removeWidget(widget)
+            # One that came in this very turn is still to be shown: as a window, without a parent.
+            widget.hide()
             widget.setParent(None)
             widget.deleteLater()
 
@@ -144,6 +146,7 @@ class FactsView(QWidget):
             elif value is not None:
                 self._grid.replaceWidget(value, line.value)
                 self._drop(value)
+                line.value.show()
                 self._labels[number] = name, line.value
 
 

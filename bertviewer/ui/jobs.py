@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 OVERVIEW = (
+    "bertviewer.ui.map.tab",
     "bertviewer.core.formulas.catalogue",
     "bertviewer.core.loading.rebuilding",
     "bertviewer.report.costs",
@@ -83,7 +84,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
         from bertviewer.core.run_files.reading import check_belongs
 
         check_belongs(source.path, saved, model.architecture)
-    # What its overview is written with, so that the window's thread has it already.
+    # What its map and overview are made with, so that the window's thread has it already.
     for name in OVERVIEW:
         import_module(name)
     return Opened(model, _tree(model.architecture), saved)

@@ -1,13 +1,11 @@
 """The main window: the tree, the details, the sentence and its plots, laid out."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QIcon
 from PySide6.QtWidgets import (
     QApplication,
-    QFileDialog,
     QLineEdit,
     QMainWindow,
     QMenu,
@@ -18,17 +16,16 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.charts.theme import DARK
-from bertviewer.core.errors import UserError
 from bertviewer.core.run.device import CPU
-from bertviewer.core.saving.files import check_writable
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.ui.actions import ENTRIES
 from bertviewer.ui.breadcrumb import Breadcrumb
 from bertviewer.ui.checkpoint.banner import RandomBanner
 from bertviewer.ui.comparing.choosing import Comparing
-from bertviewer.ui.dialogs import show_about, show_error
-from bertviewer.ui.frame.panes import Pane, PaneName, Panes
-from bertviewer.ui.frame.top_bar import BarParts, TopBar
+from bertviewer.ui.dialogs import show_about
+from bertviewer.ui.exporting import Exporting
+from bertviewer.ui.frame.panes import Pane, Panes
+from bertviewer.ui.frame.top_bar import BannerBar, BarParts, TopBar
 from bertviewer.ui.history_buttons import HistoryButtons
 from bertviewer.ui.hub.bar import HubBar
 from bertviewer.ui.inspector.inspector import Inspector
@@ -39,6 +36,7 @@ from bertviewer.ui.look.appearance import (
     apply_appearance,
     stored_appearance,
 )
+from bertviewer.ui.look.text_size import apply_sizes, next_scale, note_sizes, store_scale
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
@@ -46,7 +44,6 @@ from bertviewer.ui.palette.field import PaletteField
 from bertviewer.ui.palette.palette import Palette
 from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.run_files.banner import SavedBanner
-from bertviewer.ui.run_files.saving import SavesRuns
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
 from bertviewer.ui.tree_heading import TreeHeading
@@ -100,6 +97,7 @@ class MainWindow(QMainWindow):
         self._run_area.opened.connect(self._share_height)
         self._run_area.device_chosen.connect(self.set_device)
         self.comparing = Comparing(workspace, self)
+        self.exporting = Exporting(workspace, self, lambda: self._run_area.statistic)
         self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
         self._bar = self._make_bar(icon)
@@ -108,6 +106,7 @@ class MainWindow(QMainWindow):
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
 
         workspace.architecture_changed.connect(self._on_architecture)
+        workspace.page_wanted.connect(self._bring_pane)
         # Later: the choice may come from the menu that is filled anew then.
         workspace.device_chosen.connect(lambda: workspace.draw_queue.later(self._menus.update))
         QApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
@@ -123,44 +122,6 @@ class MainWindow(QMainWindow):
     def set_task(self, name: str) -> None:
         """Open the same model again with another head."""
         self.workspace.open_head(name)
-
-    def choose_report(self) -> None:
-        """Ask for a file and write the report to it."""
-        name, _ = QFileDialog.getSaveFileName(
-            self, self.tr("Export report as PDF"), "bertviewer.pdf", self.tr("PDF (*.pdf)")
-        )
-        if name:
-            self.export_report(Path(name))
-
-    def export_report(self, path: Path) -> None:
-        """Write the report of the open model and of its last run."""
-        architecture = self.workspace.architecture
-        if architecture is None:
-            return
-        try:
-            check_writable(path, self.workspace.models)
-        except UserError as error:
-            show_error(self, str(error))
-            return
-        run, statistic, drawn = self.workspace.runs.run, self._run_area.statistic, None
-        if run is not None and statistic is not None:
-            from bertviewer.report.document import draw_run
-
-            # Plots are widgets, which only this thread may draw; the rest is the worker's.
-            drawn = draw_run(architecture, run, statistic)
-        self.workspace.export(path, drawn)
-
-    def choose_modules(self) -> None:
-        """Ask for a file and write the module tree to it, as ``summary --format csv`` does."""
-        name, _ = QFileDialog.getSaveFileName(
-            self, self.tr("Export modules as CSV"), "modules.csv", self.tr("CSV (*.csv)")
-        )
-        if name:
-            self.workspace.export_modules(Path(name))
-
-    def choose_runs_file(self) -> None:
-        """Ask for a file and save the last run and run A to it."""
-        SavesRuns(self.workspace, self).choose()
 
     def show_welcome(self) -> None:
         """Show what there is to open; what is open stays."""
@@ -206,29 +167,20 @@ class MainWindow(QMainWindow):
         """Keep the last run as run A."""
         self.workspace.runs.keep()
 
+    def step_text_size(self, step: int) -> None:
+        """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
+        note_sizes()
+        store_scale(next_scale(step))
+        self.set_appearance(stored_appearance())
+        apply_sizes()
+
     def toggle_theme(self) -> None:
         """Make a light window dark, and a dark one light."""
         self.set_appearance(LIGHT_NAME if self._theme is DARK else DARK_NAME)
 
-    def toggle_pane(self, name: PaneName) -> None:
-        """Close a pane, or open it again."""
-        self.panes.toggle(name)
-
-    def tear_off_pane(self, name: PaneName) -> None:
-        """Make a pane a window of its own, or put it back."""
-        self.panes.tear_off(name)
-
-    def reset_panes(self) -> None:
-        """Put every pane where it stands at first."""
-        self.panes.reset()
-
     def enlarge_views(self) -> None:
         """Give the run's views all the room, or share it with the other panes again."""
-        self.maximise_pane("run")
-
-    def maximise_pane(self, name: PaneName | None) -> None:
-        """Give a pane all the room, ``None`` the middle; a second time all are there again."""
-        self.panes.maximise(name)
+        self.panes.maximise("run")
 
     def focus_filter(self) -> None:
         """Put the cursor into the tree's filter."""
@@ -237,6 +189,18 @@ class MainWindow(QMainWindow):
     def focus_sentence(self) -> None:
         """Put the cursor into the sentence."""
         self._focus("sentenceEdit")
+
+    def show_keys(self) -> None:
+        """List all keys."""
+        from bertviewer.ui.help.keys_dialog import show_keys
+
+        show_keys(ENTRIES, self)
+
+    def show_what_is_what(self) -> None:
+        """Explain what the panes show and what the words mean."""
+        from bertviewer.ui.help.what_is_what import show_what_is_what
+
+        show_what_is_what(self)
 
     def show_about(self) -> None:
         """Say what this program is."""
@@ -262,7 +226,6 @@ class MainWindow(QMainWindow):
         layout = QVBoxLayout(middle)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(RandomBanner(self.workspace))
         layout.addWidget(AnswerBar(self.asking))
         layout.addWidget(SavedBanner(self.workspace, self.opening))
         layout.addWidget(DetailTabs(self.workspace), 1)
@@ -278,6 +241,7 @@ class MainWindow(QMainWindow):
         tree = ModuleTreePanel(self.workspace)
         tree.opened.connect(self._look_closely)
         tree.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
+        self.workspace.menu_wanted.connect(lambda menu: self._menus.offer(menu, OF_A_ROW))
         panes = (
             Pane("structure", self.tr("Structure"), tree, TreeHeading(self.workspace)),
             Pane("module", self.tr("Module"), Inspector(self.workspace)),
@@ -303,9 +267,12 @@ class MainWindow(QMainWindow):
             Breadcrumb(self.workspace),
             PaletteField(self.finder),
         )
-        parts = BarParts(models, menu, path, self.toggle_theme, self.choose_report)
+        parts = BarParts(models, menu, path, self.toggle_theme, self.exporting.choose_report)
         bar = TopBar(self.workspace, icon, parts)
         self.addToolBar(bar)
+        self.addToolBarBreak()
+        # Above everything: it is to be seen whichever pane has all the room.
+        self.addToolBar(BannerBar(RandomBanner(self.workspace)))
         self.menuBar().hide()
         return bar
 
@@ -320,6 +287,11 @@ class MainWindow(QMainWindow):
             self._pages.setCurrentIndex(1)
             self.panes.set_shown(True)
             self._focus_tree()
+
+    def _bring_pane(self, title: str) -> None:
+        """Have the pane in sight that a page stands in, if another one has all the room."""
+        is_in_middle = any(kind.title == title for kind in TABS)
+        self.panes.bring(None if is_in_middle else "run")
 
     def _share_height(self, is_open: bool) -> None:
         """Give a run its room; without one the pane is a line."""

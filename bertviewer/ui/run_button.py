@@ -71,10 +71,10 @@ class RunButton(QWidget):
         keep.setObjectName("keepChoice")
         keep.setEnabled(runs.watched is not None and runs.watched is not runs.watched_a)
         keep.triggered.connect(runs.keep)
-        menu.addSection(self.tr("Weights"))
+        menu.addSeparator()
         group = QActionGroup(menu)
         for is_random, title in (
-            (False, self.tr("Those of the checkpoint")),
+            (False, self.tr("Weights of the checkpoint")),
             (True, self.tr("Random weights, seed 0")),
         ):
             action = _choice(menu, group, title, next_run.random_weights is is_random)
@@ -91,11 +91,11 @@ class RunButton(QWidget):
         """Offer the devices, once it is known which there are."""
         if not self._workspace.devices:
             return
-        menu.addSection(self.tr("Device"))
+        menu.addSeparator()
         group = QActionGroup(menu)
         for device in self._workspace.devices:
             is_chosen = device.name == self._workspace.device
-            action = _choice(menu, group, device.title, is_chosen)
+            action = _choice(menu, group, self.tr("On {0}").format(device.title), is_chosen)
             action.setObjectName(f"device-{device.name}")
             action.triggered.connect(
                 lambda _=False, name=device.name: self.device_chosen.emit(name)
@@ -106,7 +106,7 @@ class RunButton(QWidget):
         next_run = self._workspace.next_run
         if not next_run.history.entries:
             return
-        menu.addSection(self.tr("Earlier sentences"))
+        menu.addSeparator()
         for sentence in reversed(next_run.history.entries[-MOST_LISTED:]):
             text = " / ".join(filter(None, (sentence.text, sentence.pair)))
             short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -1,6 +1,8 @@
 """The sentence to run, and the way to run and to stop it, in one line."""
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
+from dataclasses import replace
+
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -17,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from bertviewer.charts.theme import GRID, Theme
 from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.keep_button import KeepButton
 from bertviewer.ui.run_button import RunButton
@@ -27,6 +30,7 @@ from bertviewer.ui.workspace import Workspace
 
 HEIGHT = 56
 PROGRESS = 3  # pixels of the bar at the lower edge
+LEAST = 320
 NARROW = 880
 """In fewer pixels keeping a run as A is left to the menu of Run."""
 
@@ -69,13 +73,14 @@ class SentenceBar(QWidget):
         self._progress = _progress_bar()
         self._arrange()
 
+        history = workspace.next_run.history
         for edit in (self._sentence, self._pair):
             edit.returnPressed.connect(self._run.run.click)
             edit.textChanged.connect(self._on_text)
-            edit.earlier.connect(self._go_earlier)
-            edit.later.connect(self._go_later)
+            edit.earlier.connect(lambda: self._go_to(history.earlier(self._typed())))
+            edit.later.connect(lambda: self._go_to(history.later(self._typed())))
         self._counter.counted.connect(self._count.show_count)
-        self._count.cut_wished.connect(workspace.run_cut)
+        self._count.cut_wished.connect(self._run_cut)
         self._add.clicked.connect(self._show_pair)
         self._drop.clicked.connect(self._hide_pair)
         self._random.toggled.connect(workspace.next_run.set_random_weights)
@@ -108,6 +113,10 @@ class SentenceBar(QWidget):
     def stop(self, seconds: float) -> bool:
         """Count what is typed no more; return whether that ended in time."""
         return self._counter.stop(seconds)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return no more width than field and button need: the rest gives way. Qt calls it."""
+        return QSize(LEAST, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave out what the menu has too where there is no room; Qt calls it."""
@@ -151,6 +160,11 @@ class SentenceBar(QWidget):
         self._counter.set_sentence(typed)
         self._workspace.next_run.set_sentence(typed)
 
+    def _run_cut(self) -> None:
+        next_run = self._workspace.next_run
+        sentence = replace(next_run.sentence, cut=True)
+        self._workspace.run_sentence(sentence, next_run.random_weights)
+
     def _on_next_run(self) -> None:
         next_run = self._workspace.next_run
         if next_run.sentence != self._typed():
@@ -163,12 +177,6 @@ class SentenceBar(QWidget):
         note = "" if next_run.has_tokenizer else self.tr("This model has no tokenizer")
         self._count.set_note(note, next_run.lacking)
         self._update()
-
-    def _go_earlier(self) -> None:
-        self._go_to(self._workspace.next_run.history.earlier(self._typed()))
-
-    def _go_later(self) -> None:
-        self._go_to(self._workspace.next_run.history.later(self._typed()))
 
     def _go_to(self, sentence: Sentence | None) -> None:
         if sentence is not None:
@@ -226,10 +234,9 @@ class SentenceBar(QWidget):
 
 
 def _progress_bar() -> QProgressBar:
-    bar = QProgressBar()
+    bar = BusyBar()
     bar.setObjectName("runProgress")
     bar.setAccessibleName(QCoreApplication.translate("SentenceBar", "How far the work is"))
-    bar.setTextVisible(False)
     bar.setFixedHeight(PROGRESS)
     # It keeps its place while it is hidden, so that nothing jumps.
     policy = bar.sizePolicy()

@@ -1,11 +1,11 @@
 """A table's rows taken along: for a spreadsheet, as CSV, as Markdown."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QApplication, QTableView
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView
 
 from bertviewer.charts.table import Table, csv_text
 from bertviewer.core.text.markdown import markdown_table
@@ -21,8 +21,10 @@ _GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 class CopiedTable:
     """Cells of a table as texts; numbers without what is only there to be read."""
 
-    def __init__(self, table: QTableView, rows: Sequence[int], columns: Sequence[int]) -> None:
-        self._model, self._rows, self._columns = table.model(), rows, columns
+    def __init__(
+        self, model: QAbstractItemModel, rows: Sequence[int], columns: Sequence[int]
+    ) -> None:
+        self._model, self._rows, self._columns = model, rows, columns
 
     def header(self) -> tuple[str, ...]:
         """Return the titles."""
@@ -54,9 +56,11 @@ class CopiedTable:
         return side is not None and bool(Qt.AlignmentFlag(side) & Qt.AlignmentFlag.AlignRight)
 
 
-def offer_copies(table: QTableView) -> None:
-    """Put all ways to copy into a table's context menu, and the first on Ctrl+C."""
+def offer_copies(table: QAbstractItemView, names: Collection[str] = ()) -> None:
+    """Put ways to copy into a context menu, those of these names or all, the first on Ctrl+C."""
     for name, title, copy, is_all in _COPIES:
+        if names and name not in names:
+            continue
         action = QAction(translate("tables", title), table)
         action.setObjectName(name)
         if name in _KEYS:
@@ -80,15 +84,19 @@ def markdown_text(copied: CopiedTable) -> str:
     return "\n".join(markdown_table(copied.header(), copied.texts()))
 
 
-def _chosen(table: QTableView, is_all: bool) -> CopiedTable:
+def _chosen(table: QAbstractItemView, is_all: bool) -> CopiedTable:
     """Return the selected cells, all of them if that is wished or nothing is selected."""
     model, chosen = table.model(), table.selectionModel().selectedIndexes()
-    columns = [n for n in range(model.columnCount()) if not table.isColumnHidden(n)]
+    columns = [n for n in range(model.columnCount()) if not _is_hidden(table, n)]
     if is_all or not chosen:
-        return CopiedTable(table, range(model.rowCount()), columns)
+        return CopiedTable(model, range(model.rowCount()), columns)
     rows = sorted({index.row() for index in chosen})
     within = {index.column() for index in chosen}
-    return CopiedTable(table, rows, [n for n in columns if n in within])
+    return CopiedTable(model, rows, [n for n in columns if n in within])
+
+
+def _is_hidden(table: QAbstractItemView, column: int) -> bool:
+    return isinstance(table, QTableView) and table.isColumnHidden(column)
 
 
 def _lines(copied: CopiedTable) -> str:

@@ -65,7 +65,11 @@ def _what_if(workspace: Workspace) -> "WhatIfTab":
 
 
 TABS: "tuple[PageKind[Page], ...]" = (
-    PageKind(QT_TRANSLATE_NOOP("tabs", "Map"), _map, frozenset({"row", "head", "formulas", "run"})),
+    PageKind(
+        QT_TRANSLATE_NOOP("tabs", "Map"),
+        _map,
+        frozenset({"row", "head", "formulas", "run", "comparison"}),
+    ),
     PageKind(QT_TRANSLATE_NOOP("tabs", "Formula"), _formula, frozenset({"row"})),
     PageKind(QT_TRANSLATE_NOOP("tabs", "Tensors"), _tensors, frozenset({"row", "formulas"})),
     PageKind(QT_TRANSLATE_NOOP("tabs", "Walk"), _walk, frozenset({"row", "formulas", "run"})),

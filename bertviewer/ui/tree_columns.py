@@ -75,7 +75,7 @@ class TreeColumns(QObject):
         header.sectionResized.connect(self._on_moved)
         view.viewport().installEventFilter(self)
         model.modelReset.connect(self._forget)
-        model.dataChanged.connect(self._forget)
+        model.figures_changed.connect(self._forget)
         model.headerDataChanged.connect(self._forget)
 
     def choose(self, column: int, is_shown: bool) -> None:
@@ -131,8 +131,11 @@ class TreeColumns(QObject):
         self._is_fitting = False
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the view's width; Qt calls it."""
-        if event.type() == QEvent.Type.Resize:
+        """Follow the view's width and its type; Qt calls it."""
+        if event.type() == QEvent.Type.FontChange:
+            self._view.cells.follow_look()
+            self._wishes.clear()
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.FontChange):
             self.fit()
         return super().eventFilter(watched, event)
 
@@ -159,10 +162,8 @@ class TreeColumns(QObject):
             return max(title, min(CLASS_MOST, _widest(cells.name_font, model.texts(CLASS)))) + PAD
         texts = set(model.texts(column))
         if column == PARAMETERS and not is_exact:
-            counts = (item.row.parameters for item in model.rows.looks.values())
-            return max(
-                COUNT_LEAST, _widest(cells.count_font, set(map(short_count, counts))) + PAD * 3 // 2
-            )
+            counts = {short_count(item.row.parameters) for item in model.rows.looks.values()}
+            return max(COUNT_LEAST, title, _widest(cells.count_font, counts) + PAD * 3 // 2)
         if column == MACS and not is_exact:
             texts = {short_count(int(text.replace(",", ""))) for text in texts if text}
         return max(title, _widest(cells.count_font, texts)) + 2 * PAD

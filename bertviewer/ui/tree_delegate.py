@@ -109,9 +109,10 @@ class TreeDelegate(QStyledItemDelegate):
             painter, room, name, font, color, self._model.filter.marks("name") if is_hit else ()
         )
         beside = room.adjusted(used + PAD, 0, 0, 0)
-        if (remark := self._remark(item, is_hit, name)) and beside.width() > NAME_LEFT:
+        remark = self._remark(item, is_hit, name)
+        if remark and QFontMetricsF(self._small).horizontalAdvance(remark) <= beside.width():
             marks = self._model.filter.marks("class") if is_hit else ()
-            self._draw_marked(painter, beside, remark, self._small, theme.muted, marks, fits=True)
+            self._draw_marked(painter, beside, remark, self._small, theme.muted, marks)
 
     def _empty_beside(self, item: TreeItem) -> int:
         """Return how far a name may go on where no shape stands behind it."""
@@ -139,17 +140,11 @@ class TreeDelegate(QStyledItemDelegate):
         font: QFont,
         color: str,
         marks: tuple[str, ...],
-        fits: bool = False,
     ) -> float:
-        """Draw a text from the left on, cut in its middle where it has to be; return its width.
-
-        Where it ``fits`` only, what has no room is left out as a whole.
-        """
+        """Draw a text from the left on, cut in its middle where it has to be; return its width."""
         metrics = QFontMetricsF(font)
         width = metrics.horizontalAdvance(text)
         if width > room.width():
-            if fits:
-                return 0.0
             text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room.width())
         painter.setPen(QColor(color))
         painter.setFont(font)

@@ -111,7 +111,8 @@ class TreeFigures:
         random = set(self._architecture.source.random_tensors)
         owners: dict[str, bool] = {}
         for tensor in self._architecture.parameters:
-            owners[tensor.owner] = owners.get(tensor.owner, False) or tensor.name in random
+            is_random = not random.isdisjoint((tensor.name, tensor.tied_to))
+            owners[tensor.owner] = owners.get(tensor.owner, False) or is_random
         return owners
 
     def _in_letters(self, shape: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.text.plain_text import printable
@@ -47,14 +48,19 @@ def _term(token: str, translate: Translate) -> Term:
     name, sign, value = found[1].lower(), _SIGNS.get(found[2], found[2]), _bare(found[3])
     key = _KEYS.get(name)
     if key is None:
-        keys = ", ".join(each.name for each in KEYS)
-        line = translate("filter", "{0} is not known; these are: {1}")
-        raise _NotUnderstoodError(line.format(found[1], keys))
+        raise _NotUnderstoodError(_unknown(found[1], translate))
     term = key.read(name, sign, value) if value else None
     if term is None:
         line = translate("filter", "{0} is not understood; write for example {1}")
         raise _NotUnderstoodError(line.format(token, key.example))
     return term
+
+
+def _unknown(name: str, translate: Translate) -> str:
+    if close := get_close_matches(name.lower(), _KEYS, n=1):
+        line = translate("filter", "{0} is not known; did you mean {1}?")
+        return line.format(name, close[0])
+    return translate("filter", "{0} is not known; “?” shows what is").format(name)
 
 
 def _bare(text: str) -> str:

@@ -8,10 +8,9 @@ from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from bertviewer.core.text.numerals import count_text
-from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
-from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
 DELAY = 150  # milliseconds
@@ -104,7 +103,6 @@ class TreeFilterBar(QWidget):
             texts.append(found.unclear)
         self._result.setVisible(bool(texts))
         self._count.setText(" · ".join(reversed(texts)))
-        self._count.setToolTip(plain_tip(found.unclear))
         self._count.setForegroundRole(
             WARNING if found.unclear else QPalette.ColorRole.PlaceholderText
         )
@@ -160,7 +158,7 @@ class TreeFilterBar(QWidget):
 
     def _make_result(self) -> QWidget:
         self._result = QWidget()
-        self._count = ElidedLabel()
+        self._count = plain_label("")
         self._count.setObjectName("treeFilterCount")
         self._count.setAccessibleName(self.tr("What the filter finds"))
         self._before = flat_button("hitBefore", "↑", self.tr("The hit before (Shift+F3)"))

@@ -98,18 +98,11 @@ class TreeHeader(QObject):
         menu.popup(self._header.mapToGlobal(place))
 
     def _on_click(self, column: int) -> None:
-        first = column in FALLING
-        order = self._model.order
+        first, order = column in FALLING, self._model.order
         if order is None or order[0] != column:
-            self._order(column, first)
+            self._model.set_order(column, first)
         elif order[1] == first:
-            self._order(column, not first)
+            self._model.set_order(column, not first)
         else:
             self._model.set_order(None)
-            self._header.setSortIndicatorShown(False)
-
-    def _order(self, column: int, is_falling: bool) -> None:
-        self._model.set_order(column, is_falling)
-        order = Qt.SortOrder.DescendingOrder if is_falling else Qt.SortOrder.AscendingOrder
-        self._header.setSortIndicator(column, order)
-        self._header.setSortIndicatorShown(True)
+        self._columns.fit()

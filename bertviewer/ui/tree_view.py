@@ -57,6 +57,7 @@ class ModuleTreeView(QTreeView):
         palette.setColor(QPalette.ColorRole.Highlight, QColor(Qt.GlobalColor.transparent))
         self.setPalette(palette)
         self.entered.connect(self._hover)
+        model.figures_changed.connect(self.viewport().update)
         self._follow_look()
 
     @property

@@ -36,7 +36,8 @@ class Workspace(QObject):
     The signals say that a part of the state is new; what it is stands in the attributes.
     ``views_wanted``: a run is about to come, or all is there that its views are drawn with.
     ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
-    that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers.
+    that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers;
+    ``menu_wanted``: the menu shall have what can be done with the selected module.
     """
 
     architecture_changed = Signal()
@@ -51,6 +52,7 @@ class Workspace(QObject):
     page_wanted = Signal(str)
     tensor_wanted = Signal(str)
     statistic_wanted = Signal(str)
+    menu_wanted = Signal(object)
 
     def __init__(self, worker: Worker, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -66,13 +68,11 @@ class Workspace(QObject):
         self._model: LoadedModel | None = None
         self.selection = Selection(self)
         self.history = History(self.selection, self)
-        self.runs = Runs(self)
-        self.next_run = NextRun(self)
+        self.runs, self.next_run = Runs(self), NextRun(self)
         self.comparison = KeptComparison(self)
         self.scheduler = Scheduler(worker, self)
         self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
-        self._idle_work = IdleWork(self.scheduler, self)
-        self._classes = QtClasses(self)
+        self._idle_work, self._classes = IdleWork(self.scheduler, self), QtClasses(self)
 
     @property
     def is_deriving(self) -> bool:
@@ -123,11 +123,8 @@ class Workspace(QObject):
 
     def run_next(self) -> None:
         """Run what is typed, unless something is missing."""
-        self._run_typed(self.next_run.sentence)
-
-    def run_cut(self) -> None:
-        """Run as much of what is typed as the model takes, unless something is missing."""
-        self._run_typed(replace(self.next_run.sentence, cut=True))
+        if not self.next_run.lacking:
+            self.run_sentence(self.next_run.sentence, self.next_run.random_weights)
 
     def check(self, path: str) -> None:
         """Check what the module at ``path`` gave in the last run."""
@@ -161,10 +158,6 @@ class Workspace(QObject):
     def guard(self, *models: ModelSource) -> None:
         """Let nothing that is saved from now on replace a file of these models."""
         self.models = tuple(dict.fromkeys((*self.models, *models)))
-
-    def _run_typed(self, sentence: Sentence) -> None:
-        if not self.next_run.lacking:
-            self.run_sentence(sentence, self.next_run.random_weights)
 
     def _on_opened(self, opened: jobs.Opened) -> None:
         self._model = self.requests.model = model = opened.model

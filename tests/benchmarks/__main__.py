@@ -12,6 +12,7 @@ import torch
 from tests.benchmarks.derive import derive_all
 from tests.benchmarks.flow import flow
 from tests.benchmarks.layers import layers
+from tests.benchmarks.map import map_
 from tests.benchmarks.run import run_ratios
 from tests.benchmarks.start import start
 from tests.benchmarks.tensors import tensors
@@ -22,6 +23,7 @@ BENCHMARKS: Mapping[str, Callable[[], dict[str, float]]] = {
     "derive": derive_all,
     "flow": flow,
     "layers": layers,
+    "map": map_,
     "run": run_ratios,
     "start": start,
     "tensors": tensors,

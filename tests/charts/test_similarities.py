@@ -38,9 +38,9 @@ def test_a_second_text_is_set_off_both_ways() -> None:
     pair = tokens_of("[CLS]", "x", "[SEP]", "y", "[SEP]", segments="00011")
     vectors = np.eye(5)
     chart = similarity_chart(run_of(pair, vectors), 0)
-    assert (chart.second_row, chart.second_column) == (3, 3)
+    assert (chart.row_starts, chart.column_starts) == ((3,), (3,))
     alone = similarity_chart(run_of(tokens_of("x", "y"), np.eye(2)), 0)
-    assert alone.second_row is alone.second_column is None
+    assert alone.row_starts == alone.column_starts == ()
 
 
 def test_a_cell_stands_for_the_token_of_its_column() -> None:

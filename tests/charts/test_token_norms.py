@@ -58,10 +58,10 @@ def test_a_pair_that_one_stack_reads_has_one_module_a_row() -> None:
 
 def test_a_second_text_is_set_off() -> None:
     run = make_run()
-    assert norms_chart(run).second_column is None
+    assert norms_chart(run).column_starts == ()
     tokens = (*run.tokens[:2], Token(7, "[SEP]", 1))
     chart = norms_chart(replace(run, tokens=tokens))
-    assert (chart.second_row, chart.second_column) == (None, 2)
+    assert (chart.row_starts, chart.column_starts) == ((), (2,))
     assert chart.table() == norms_chart(run).table()
 
 

@@ -31,6 +31,7 @@ from bertviewer.core.run_files.writing import MAGIC
 from bertviewer.core.source.configuration import read_configuration
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.tokenizer.model_tokenizer import ModelTokenizer
+from bertviewer.report import summaries
 from tests.core.run_files.saved_runs import run_file, write
 from tests.fuzz.mutations import mutated, mutated_json, mutated_safetensors
 
@@ -132,6 +133,7 @@ def _show_runs(folder: Path) -> None:
             classification(run, architecture)
             tensor_statistics_table(run.modules[0].statistics)
             run.to_json()
+            summaries.provenance(run.source)
 
 
 def one_of(*damages: Damage) -> Damage:

@@ -160,13 +160,13 @@ def test_a_second_text_is_set_off(plot: GridPlot, theme: Theme) -> None:
     chart = square([[1.0] * 4] * 4)
     plot.show_chart(chart)
     assert theme.muted not in column_of(plot, 2.5, 1.0)
-    plot.show_chart(replace(chart, second_column=1, second_row=3))
+    plot.show_chart(replace(chart, column_starts=(1,), row_starts=(3,)))
     assert theme.muted in column_of(plot, 2.5, 3.0)
     assert theme.muted not in column_of(plot, 2.5, 1.0)
     assert theme.muted in row_of(plot, 1.0, 2.5)
     assert theme.muted not in row_of(plot, 3.0, 2.5)
     # A text that begins at an end has nothing to be set off from.
-    plot.show_chart(replace(chart, second_column=0, second_row=4))
+    plot.show_chart(replace(chart, column_starts=(0,), row_starts=(4,)))
     assert len(plot.getPlotItem().items) == 2
 
 

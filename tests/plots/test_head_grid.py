@@ -1,8 +1,10 @@
 """The grid of heads: which is where, and what it says."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
+import pypdf
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QImage
@@ -12,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from bertviewer.charts.chart import HeadsChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import DARK, LIGHT, Theme
+from bertviewer.plots import export
 from bertviewer.plots.head_grid import HeadGrid
 from tests.plots.heads import at, color, head_grid_in, one_key_each
 from tests.plots.looking import HIGHEST, LOWEST, click, colors, colors_of, hover, leave
@@ -102,7 +105,7 @@ def test_heads_are_gone_to_by_keys(
 
 def test_a_second_text_is_set_off(grid: HeadGrid) -> None:
     plain = grid.grab().toImage()
-    grid.show_chart(replace(one_key_each(), second_key=3, second_query=1))
+    grid.show_chart(replace(one_key_each(), key_starts=(3,), query_starts=(1,)))
     image = grid.grab().toImage()
 
     def is_changed(query: float, key: float) -> bool:
@@ -225,3 +228,25 @@ def test_captions_come_and_go_with_the_room(grid: HeadGrid) -> None:
         with_captions = drawn()
         grid.show_chart(without())
         assert (drawn() != with_captions) == is_shown, size
+
+
+def test_masked_cells_are_hatched_and_said_to_be(grid: HeadGrid) -> None:
+    later = np.broadcast_to(np.triu(np.ones((4, 4), dtype=np.bool_), 1), (12, 4, 4))
+    room = grid.beside_cells()
+    grid.show_chart(replace(one_key_each(), masked=later))
+    cell = at(grid, 5, 0.5, 2.5).toPoint()
+    near = colors_of(grid.grab().toImage().copy(cell.x() - 6, cell.y() - 6, 12, 12))
+    assert LOWEST not in near
+    assert LIGHT.surface in near
+    assert color(grid, 5, 2.5, 0.5) == LOWEST
+    assert grid.text_at(at(grid, 5, 0.5, 2.5)) == "head 5, query token 0 → key token 2: masked"
+    assert grid.beside_cells() >= room
+    assert "masked" in pypdf.PdfReader(io.BytesIO(export.pdf(grid))).pages[0].extract_text()
+
+
+def test_it_is_told_whether_there_is_room_for_captions(grid: HeadGrid) -> None:
+    told = [grid.has_captions]
+    grid.captions_changed.connect(lambda: told.append(grid.has_captions))
+    for size in ((150, 120), (160, 130), (640, 320)):
+        grid.resize(*size)
+    assert told == [True, False, True]

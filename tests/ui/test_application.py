@@ -287,3 +287,23 @@ def test_what_is_gone_or_broken_by_then_is_one_calm_line(tmp_path: Path) -> None
     assert said.startswith(f"none True 0 {file}: ")
     file.unlink()
     assert look(tmp_path) == f"none True 0 {file}, which was open last, is not there any more."
+
+
+def test_a_sentence_of_the_command_line_is_run(tmp_path: Path) -> None:
+    code = (
+        START
+        + """
+def hook(window, worker):
+    def ran():
+        run = window.workspace.runs.run
+        if run is not None:
+            print(run.sentence.text, run.sentence.pair, len(run.tokens))
+            QTimer.singleShot(0, window.close)
+    window.workspace.runs.run_changed.connect(ran)
+sys.argv[1:] = ["demo", "--sentence", "a test", "--pair", "another"]
+sys.exit(app.main())
+"""
+    )
+    done = run_python(code, tmp_path)
+    assert done.stdout.splitlines() == ["a test another 6"], done.stderr
+    assert done.returncode == 0

@@ -118,7 +118,7 @@ def test_the_main_job(
     path = tmp_path / "report.pdf"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
     with qtbot.waitSignal(window.workspace.exported):
-        window.choose_report()
+        window.exporting.choose_report()
     reader = pypdf.PdfReader(path)
     text = "\n".join(page.extract_text() for page in reader.pages)
     assert "22,713,216" in text
@@ -203,7 +203,7 @@ def test_a_bad_sentence_gets_a_dialog(demo_window: MainWindow, qtbot: QtBot) -> 
 
 
 def test_an_unwritable_report_gets_a_dialog(demo_window: MainWindow, tmp_path: Path) -> None:
-    demo_window.export_report(tmp_path / "missing" / "report.pdf")
+    demo_window.exporting.write_report(tmp_path / "missing" / "report.pdf")
     box = find(demo_window, QMessageBox, "errorDialog")
     assert "there is no folder" in box.text()
     box.close()
@@ -267,7 +267,7 @@ def test_a_report_that_is_given_up_is_told(
     demo_window.workspace.scheduler.cancelled.connect(cancelled.append)
     demo_window.set_sentence("a test", None)
     demo_window.run()  # the worker is busy for a moment, and the report waits
-    demo_window.export_report(tmp_path / "report.pdf")
+    demo_window.exporting.write_report(tmp_path / "report.pdf")
     demo_window.open_named("distilbert-base-uncased")
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     assert "export" in cancelled

@@ -87,6 +87,11 @@ class Atlas:
                 return node, inner.path
         return None
 
+    def module_of(self, part: Part, node: Node) -> str | None:
+        """Return the module that a node is or is in, if that is not the part around it."""
+        is_one = node.kind in ("module", "group") and node.path != part.path
+        return node.path or None if is_one else None
+
     def shown(self, part: Part, path: str) -> tuple[str, ...]:
         """Return the nodes of a part, by their ids, that show a module."""
         flow = self.flow(part)

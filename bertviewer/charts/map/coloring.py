@@ -111,6 +111,9 @@ class Coloring:
             return Legend(keys=keys)
         translate = self._translate
         title = measure_title(self.measure, translate)
+        tokens = self._atlas.lengths.get("S")
+        if self.measure.kind == "macs" and tokens:
+            title = self._translate("map", "{0} for {1} tokens").format(title, tokens)
         if self._range is None:
             return Legend(title)
         least, most = self._bounds()
@@ -137,7 +140,9 @@ class Coloring:
             value = self._values.of_block(Measure("statistic", "std"), block, calls)
             return "" if value is None else f"std {value:.2f}"
         share = self._values.of_block(self.measure, block, calls)
-        return "" if share is None else share_text(share)
+        if share is None:
+            return self._translate("map", "again") if block.part.call else ""
+        return share_text(share)
 
     def _tint(self, value: float | None, figure: str) -> Tint:
         theme = self._theme

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.part import Part
+from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.activations.letter_values import letter_values
@@ -11,7 +12,10 @@ from bertviewer.core.architecture.flow import Flow, Letters, Node, Shape
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import count_text
+from bertviewer.core.text.plain_text import printable
 from bertviewer.core.walk.stacks import layers_of
+
+_MOST_NAME = 40
 
 
 class PartFacts:
@@ -22,6 +26,7 @@ class PartFacts:
     ) -> None:
         self._atlas = atlas
         self._translate = translate
+        self._has_run = run is not None
         self._values = letter_values(atlas.architecture, run)
         flows = atlas.architecture.flows
         if run is None and flows is not None:
@@ -30,6 +35,9 @@ class PartFacts:
 
     def name(self, part: Part) -> str:
         """Return what a part is called: ``layer 3``, ``attention``, the class of the whole."""
+        return shortened(printable(self._name(part)), _MOST_NAME)
+
+    def _name(self, part: Part) -> str:
         if part.groups:
             around = self._atlas.flow(Part(part.path, part.groups[:-1], part.call))
             for node in () if around is None else around.nodes:
@@ -106,5 +114,6 @@ class PartFacts:
             end = next((node for node in flow.nodes if node.kind == kind), None)
             if end is None or not end.shape:
                 return ()
-            found.append(self.shapes(end.shape, end.symbolic_shape)[1])
+            letters, numbers = self.shapes(end.shape, end.symbolic_shape)
+            found.append(numbers if self._has_run or not letters else letters)
         return found

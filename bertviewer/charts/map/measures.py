@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
-from bertviewer.core.text.numerals import number_text, with_minus
+from bertviewer.core.text.numerals import number_text, short_count
 
 Kind = Literal["part", "parameters", "macs", "statistic", "difference", "check", "change"]
 
@@ -49,14 +49,6 @@ def figure_text(measure: Measure, value: float | None) -> str:
     if measure.kind == "difference":
         return f"+{text}" if value > 0 else text
     return text
-
-
-def short_count(count: int) -> str:
-    """Return a count in five letters or so: ``22.7 M``."""
-    for size, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "K")):
-        if abs(count) >= size * 9.995 or (size > 10**3 and abs(count) >= size):
-            return with_minus(f"{count / size:.3g} {letter}")
-    return f"{count:,}"
 
 
 def share_text(share: float) -> str:

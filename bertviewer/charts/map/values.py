@@ -19,13 +19,14 @@ from bertviewer.core.walk.stacks import layers_of
 class Known:
     """What is known of a model: its last run, the one kept beside it, and what was checked.
 
-    ``changes`` are how far modules are from those of a model that is compared.
+    ``changes`` are how far modules are from those of a model that is compared, the ``other`` one.
     """
 
     run: ActivationRun | None = None
     run_a: ActivationRun | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
     changes: Mapping[str, float] = field(default_factory=dict)
+    other: str = ""
 
 
 class Values:
@@ -37,7 +38,8 @@ class Values:
         self._b = _by_path(known.run)
         self._a = _by_path(known.run_a)
         self._sizes = {tensor.name: tensor.numel for tensor in atlas.architecture.parameters}
-        self._steps = [step for check in known.checks.values() for step in check.steps]
+        of_run = () if known.run is None or known.run.check is None else (known.run.check,)
+        self._steps = [step for check in (*of_run, *known.checks.values()) for step in check.steps]
 
     def of_node(self, measure: Measure, part: Part, node: Node) -> float | None:
         """Return the measure of a node, ``None`` where it has none; of a deck that of all in it."""
@@ -64,14 +66,15 @@ class Values:
     def of_block(self, measure: Measure, block: Block, calls: int = 1) -> float | None:
         """Return the measure of a block of the strip."""
         module = self._atlas.module(block.path)
+        if measure.kind in ("part", "parameters") and block.part.call:
+            return None  # a shared layer is stored once
         match measure.kind:
             case "part":
                 return None if module is None else module.share
             case "parameters":
                 return None if module is None else float(module.parameters)
             case "macs":
-                flow = self._atlas.flow(block.part)
-                return float(flow.macs) if flow is not None and flow.macs else None
+                return self._macs_of(block.path)
             case "check":
                 return self._checked([block.path])
             case "change":
@@ -124,6 +127,12 @@ class Values:
         reads = node.reads or tuple(name for each in node.nodes or () for name in each.reads)
         del part
         return float(sum(self._sizes.get(name, 0) for name in dict.fromkeys(reads))) or None
+
+    def _macs_of(self, path: str) -> float | None:
+        """Return a module's multiply-adds in one call: those of the one that does the same."""
+        flows = self._atlas.architecture.flows
+        flow = None if flows is None else flows.distinct.get(flows.like.get(path, path))
+        return float(flow.macs) if flow is not None and flow.macs else None
 
     def _measured(self, part: Part, node: Node) -> Sequence[str]:
         """Return the modules whose output is what a node gives."""

@@ -30,6 +30,13 @@ _PICKS = frozenset(("embedding", "index_select", "__getitem__"))
 """What takes numbers out of a table as they are: the table need not be brought into float64."""
 
 
+class NoNumbersError(Exception):
+    """A tensor without numbers, on the meta device, was calculated with.
+
+    torch lets some functions do so, and what they give is what happens to be in memory.
+    """
+
+
 @dataclass(slots=True)
 class CallRecord:
     """What was noticed while one call of a module was at work.
@@ -105,13 +112,17 @@ class Float64Shadow(TorchFunctionMode):
         written = _written(args, kwargs) if may_write or _OUTPUTS & kwargs.keys() else ()
         if any(isinstance(tensor, nn.Parameter) for tensor in written):
             return args[0]
-        if self.record is None:
-            return func(*args, **kwargs)
-        if written:
+        is_without_numbers = any(tensor.is_meta for tensor in tensors_in((args, kwargs)))
+        if written and is_without_numbers:
+            raise NoNumbersError(name)
+        if written and self.record is not None:
             return self._write(func, name, args, kwargs, written)
         output = func(*args, **kwargs)
         if results := tensors_in(output):
-            self._follow(func, name, args, kwargs, results)
+            if is_without_numbers:
+                raise NoNumbersError(name)
+            if self.record is not None:
+                self._follow(func, name, args, kwargs, results)
         return output
 
     def _follow(

@@ -1,6 +1,7 @@
 """Whether figures that were read can be those of a run: sizes agree, and counts are counts."""
 
 from collections.abc import Collection
+from typing import get_args
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.errors import UserError
 from bertviewer.core.run_files.plain_data import Odd
 from bertviewer.core.run_files.run_file import RunFile
+from bertviewer.core.source.model_source import Kind
+from bertviewer.core.source.tasks import find_task
 
 MOST_TOKENS = 100_000
 _EXPONENTS = range(-1074, 1024)
@@ -52,7 +55,9 @@ def _among(found: Collection[str], paths: Collection[str]) -> None:
 
 
 def _check_run(run: ActivationRun) -> None:
+    _check(run.source.kind in get_args(Kind), "it is of a model of no known kind")
     try:
+        find_task(run.source.task)
         check_text(run.sentence)
     except UserError as error:
         raise Odd(str(error)) from error

@@ -32,8 +32,7 @@ class ModelChip(QToolButton):
         self.setFixedHeight(30)
         self._name = ElidedLabel()
         self._name.setFont(weighted(self._name.font()))
-        self._facts = QLabel()
-        self._facts.setTextFormat(Qt.TextFormat.PlainText)
+        self._facts = ElidedLabel()
         self._facts.setFont(tabular(self._facts.font()))
         self._facts.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._weights = Pill()
@@ -59,11 +58,9 @@ class ModelChip(QToolButton):
         return layout.sizeHint().boundedTo(QSize(MOST_WIDTH, self.height()))
 
     def minimumSizeHint(self) -> QSize:
-        """Return the room of a short name with its marks; Qt calls it."""
-        marks = (self._facts, self._weights, self._arrow)
-        beside = sum(mark.sizeHint().width() + 2 * GRID for mark in marks if not mark.isHidden())
-        name = min(self._name.sizeHint().width(), LEAST_NAME)
-        return QSize(min(beside + name + 5 * GRID, MOST_WIDTH), self.height())
+        """Return the room of a short name and of what its weights are; Qt calls it."""
+        beside = sum(mark.sizeHint().width() + 2 * GRID for mark in (self._weights, self._arrow))
+        return QSize(self._name.minimumWidth() + beside + 5 * GRID, self.height())
 
     def changeEvent(self, event: QEvent) -> None:
         """Draw the arrow in the new colours; Qt calls it."""
@@ -81,6 +78,8 @@ class ModelChip(QToolButton):
             return
         name, root = architecture.source.name, architecture.root
         self._name.setText(_last_part(name))
+        # What it is gives way before what it is called.
+        self._name.setMinimumWidth(min(self._name.sizeHint().width(), LEAST_NAME))
         self._facts.setText(f"{root.class_name} · {short_count(root.parameters)}")
         self._weights.show_word(*self._word(architecture))
         text = f"{name}\n{root.class_name} · {root.parameters:,} · {self._weights.text()}"

@@ -94,6 +94,12 @@ class Panes(QObject):
                 widget.hide()
         self._say(name)
 
+    def bring(self, name: PaneName | None) -> None:
+        """Have a pane in sight, ``None`` for the middle, if others have all the room."""
+        widget = self._window.centralWidget() if name is None else self._docks[name]
+        if widget in self._hidden:
+            self._restore()
+
     def set_shown(self, shown: bool) -> None:
         """Show the panes that are open, or none: there is nothing in them without a model."""
         self._restore()

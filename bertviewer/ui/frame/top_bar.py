@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QIcon
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QAction, QIcon, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -68,6 +68,8 @@ class TopBar(QToolBar):
         self._menu.setShortcut("F10")
         self._menu.setMenu(parts.menu)
         self._menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        for action in parts.menu.actions():
+            self._open_by_letter(action)
         self._export = QPushButton(self.tr("Export…"))
         self._export.setObjectName("exportButton")
         self._export.setProperty("accented", True)
@@ -97,11 +99,39 @@ class TopBar(QToolBar):
         self._theme.setToolTip(tip)
         self._theme.setAccessibleName(tip)
 
+    def _open_by_letter(self, action: QAction) -> None:
+        """Open one of the menus by Alt and its letter, as a menu bar that is in sight would."""
+        menu, keys = action.menu(), QKeySequence.mnemonic(action.text())
+        if isinstance(menu, QMenu) and not keys.isEmpty():
+            below = self._menu.rect().bottomLeft
+            QShortcut(keys, self, lambda: menu.popup(self._menu.mapToGlobal(below())))
+
     def _update(self) -> None:
         """Offer the report of an open model, unless a run or a report is still going on."""
         workspace = self._workspace
         is_ready = workspace.architecture is not None and not workspace.scheduler.activity
         self._export.setEnabled(is_ready)
+
+
+class BannerBar(QToolBar):
+    """A line below the bar, there as long as its banner has something to say."""
+
+    def __init__(self, banner: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("bannerBar")
+        self.setWindowTitle(self.tr("Banner"))
+        self.setMovable(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.addWidget(banner)
+        self._banner = banner
+        banner.installEventFilter(self)
+        self.setVisible(not banner.isHidden())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Come and go with the banner; Qt calls it."""
+        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
+            self.setVisible(not self._banner.isHidden())
+        return super().eventFilter(watched, event)
 
 
 def _icon_button(name: str, icon: str, tip: str) -> QToolButton:

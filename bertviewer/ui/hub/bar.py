@@ -1,8 +1,9 @@
 """Says that a model's weights are still on the hub, and downloads them."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
+from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
@@ -19,9 +20,8 @@ class HubBar(QWidget):
         self.setObjectName("hubBar")
         self._text = ElidedLabel()
         self._text.setObjectName("hubText")
-        self._progress = QProgressBar()
+        self._progress = BusyBar()
         self._progress.setObjectName("hubProgress")
-        self._progress.setTextVisible(False)
         self._progress.setFixedSize(200, 6)
         self._download = QPushButton(self.tr("Download"))
         self._download.setObjectName("hubDownload")

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication
 from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
 from bertviewer.plots.fonts import load_fonts, window_font
 from bertviewer.ui.look.style_sheet import style_sheet
+from bertviewer.ui.look.text_size import stored_scale
 
 SYSTEM, LIGHT_NAME, DARK_NAME = "system", "light", "dark"
 APPEARANCES = (SYSTEM, LIGHT_NAME, DARK_NAME)
@@ -35,7 +36,7 @@ def apply_appearance(application: QApplication, appearance: str) -> Theme:
         dark = appearance == DARK_NAME
     theme = DARK if dark else LIGHT
     load_fonts()
-    application.setFont(window_font())
+    application.setFont(window_font(stored_scale()))
     application.setStyle("Fusion")
     application.setPalette(palette_of(theme))
     application.setStyleSheet(style_sheet(theme))

@@ -2,10 +2,11 @@
 
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import (
+    QContextMenuEvent,
     QHelpEvent,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.neighbours import Way, first_node, neighbour
@@ -25,12 +26,16 @@ _WAYS: dict[int, Way] = {
 }
 
 
+_SIDES: dict[int, int] = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+
+
 class FlowCanvas(FlowPicture):
     """A picture with hands: mouse, wheel, touch and keys.
 
     ``picked`` brings the node that a person chose, as a ``Hit``. While ``is_walking`` the arrow
     keys go through the walk: ``stepped`` brings by how many steps. ``play_wanted`` and
-    ``walk_wanted`` say that it shall play or rest, and begin or end.
+    ``walk_wanted`` say that it shall play or rest, and begin or end; ``selection_wanted`` that the
+    selected module shall be opened, which several nodes are.
     """
 
     picked = Signal(object)
@@ -38,6 +43,8 @@ class FlowCanvas(FlowPicture):
     play_wanted = Signal()
     walk_wanted = Signal()
     treemap_wanted = Signal()
+    selection_wanted = Signal()
+    menu_wanted = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,7 +68,9 @@ class FlowCanvas(FlowPicture):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Walk, open, leave and zoom by keys; Qt calls it."""
         key = event.key()
-        if self.is_walking and key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+        if key in _SIDES and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._next_head(_SIDES[key])
+        elif self.is_walking and key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self.stepped.emit(1 if key == Qt.Key.Key_Right else -1)
         elif key == Qt.Key.Key_Space:
             self.play_wanted.emit()
@@ -83,6 +92,25 @@ class FlowCanvas(FlowPicture):
             self.zoom(1 / _STEP)
         else:
             super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer what can be done with what is pointed at or marked; Qt calls it."""
+        is_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+        found = None if is_key else self._hit(QPointF(event.pos()))
+        if found is not None:
+            self._pick(found)
+        menu = QMenu(self)
+        menu.setObjectName("mapMenu")
+        menu.aboutToHide.connect(menu.deleteLater)
+        for name, title, call in (
+            ("openPart", self.tr("Open (Enter)"), self._open_marked),
+            ("upFromPart", self.tr("Up (Backspace)"), self.up),
+            ("fitPart", self.tr("Show all of it (0)"), self.fit),
+        ):
+            menu.addAction(title, call).setObjectName(name)
+        menu.addSeparator()
+        self.menu_wanted.emit(menu)
+        menu.popup(event.globalPos())
 
     def _on_click(self, place: QPointF) -> None:
         found = self._hit(place)
@@ -118,10 +146,13 @@ class FlowCanvas(FlowPicture):
             self.open(inset.part)
 
     def _open_marked(self) -> None:
+        """Open where the keys are, or what is selected if several nodes are that."""
         at = self.cursor_at
         placed = self._placed(at)
         if at is not None and placed is not None:
             self._open(Hit(at.part, placed))
+        elif self.marked:
+            self.selection_wanted.emit()
 
     def _walk(self, way: Way) -> None:
         if self.sight is None or (drawing := self.sight.sheets.drawing(self.part)) is None:
@@ -134,6 +165,15 @@ class FlowCanvas(FlowPicture):
         if found is not None:
             self._pick(Hit(self.part, found))
             self._bring_into_sight(found)
+
+    def _next_head(self, step: int) -> None:
+        """Go from head to head of the attention where the keys are."""
+        at = self.cursor_at
+        placed = self._placed(at)
+        if at is not None and placed is not None and placed.tiles:
+            last = len(placed.tiles) - 1
+            before = -1 if self.head is None and step > 0 else self.head or 0
+            self._pick(Hit(at.part, placed, min(max(before + step, 0), last)))
 
     def _bring_into_sight(self, placed: Placed) -> None:
         assert self.sight is not None

@@ -45,6 +45,8 @@ class MapCard(QWidget):
         self._pages.addWidget(self._message)
         self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walk through the model (W)"))
         self.walk.setCheckable(True)
+        self.check = flat_button("mapCheck", "", self.tr("Compute it again in float64"))
+        self.check.hide()
         self._up, self._buttons = self._make_buttons()
         self._layout = layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 8, 10, 6)
@@ -74,6 +76,11 @@ class MapCard(QWidget):
         self._up.setVisible(has_flow or self._is_treemap)
         if self._choice is not None:
             self._choice.setVisible(self._is_treemap)
+
+    def offer_check(self, name: str) -> None:
+        """Offer to check a module of that name, or nothing."""
+        self.check.setText(self.tr("Check {0}").format(name))
+        self.check.setVisible(bool(name))
 
     def add_bar(self, bar: QWidget) -> None:
         """Put a bar between the picture and its legend."""
@@ -118,6 +125,7 @@ class MapCard(QWidget):
         head.addWidget(self.name)
         head.addSpacing(8)
         head.addWidget(self.facts, 1)
+        head.addWidget(self.check)
         for button in self._buttons:
             head.addWidget(button)
         return head

@@ -1,6 +1,6 @@
 """The colours, figures and words of a whole map, by what is known and what is asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bertviewer.charts.flow.tints import Tint
@@ -8,9 +8,11 @@ from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.coloring import Coloring
 from bertviewer.charts.map.facts import PartFacts
-from bertviewer.charts.map.measures import Measure
+from bertviewer.charts.map.measures import PARAMETERS, Measure
+from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import Theme
+from bertviewer.core.architecture.flow import Node
 from bertviewer.ui.map.dress import Dress
 from bertviewer.ui.translation import translate
 
@@ -24,28 +26,35 @@ class Dressing:
         facts: words about parts.
         dress: both for the picture.
         tints: for the blocks of the strip.
-        tips: what is told of each of them.
+        tip: what is told of one of them.
     """
 
     coloring: Coloring
     facts: PartFacts
     dress: Dress
     tints: Mapping[Block, Tint]
-    tips: Mapping[Block, str]
+    tip: Callable[[Block], str]
 
 
 def dressing(
     atlas: Atlas, known: Known, measure: Measure, theme: Theme, blocks: Sequence[Block]
 ) -> Dressing:
     """Return how a model is shown by a measure."""
-    coloring = Coloring(atlas, Values(atlas, known), measure, theme, translate)
+    values = Values(atlas, known)
+    coloring = Coloring(atlas, values, measure, theme, translate)
     facts = PartFacts(atlas, known.run, translate)
     calls: dict[str, int] = {}
     for block in blocks:
         calls[block.path] = max(calls.get(block.path, 0), block.part.call + 1)
     tints = {block: coloring.block(block, calls[block.path]) for block in blocks}
-    tips = {}
-    for block, tint in tints.items():
-        lines = (block.name, block.path, facts.line(block.part), tint.figure)
-        tips[block] = "\n".join(dict.fromkeys(line for line in lines if line))
-    return Dressing(coloring, facts, Dress(coloring.tints, facts.name, facts.tip), tints, tips)
+
+    def node_tip(part: Part, node: Node) -> str:
+        held = values.of_node(PARAMETERS, part, node)
+        return facts.tip(part, node, None if held is None else round(held))
+
+    def tip(block: Block) -> str:
+        figure = tints[block].figure if block in tints else ""
+        lines = (block.name, block.path, facts.line(block.part), figure)
+        return "\n".join(dict.fromkeys(line for line in lines if line))
+
+    return Dressing(coloring, facts, Dress(coloring.tints, facts.name, node_tip), tints, tip)

@@ -18,7 +18,7 @@ class MapHead(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.strip, self.measure = ModelStrip(), MeasureChoice()
-        self.flow = self._button("mapFlow", self.tr("Flow"), self.tr("How data go through it"))
+        self.flow = self._button("mapFlow", self.tr("Flow"), self.tr("How data go through it (T)"))
         self.treemap = self._button(
             "mapAreas", self.tr("Treemap"), self.tr("How large its parts are (T)")
         )

@@ -2,8 +2,6 @@
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Signal
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleEvent,
     QColor,
     QPainter,
     QPaintEvent,
@@ -18,6 +16,7 @@ from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import RADIUS, SMALL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.map.describing import describe
 from bertviewer.ui.map.dress import Dress
 from bertviewer.ui.map.motion import Motion
 from bertviewer.ui.map.painting import Marked, Tiles, paint_levels, paint_names, paint_ring
@@ -213,11 +212,7 @@ class FlowPicture(QWidget):
         placed = self._placed(self.cursor_at)
         at = self.cursor_at
         text = "" if placed is None or at is None else self._dress.tip(at.part, placed.node)
-        text = text.replace("\n", ", ")
-        if text != self.accessibleDescription():
-            self.setAccessibleDescription(text)
-            event = QAccessibleEvent(self, QAccessible.Event.DescriptionChanged)
-            QAccessible.updateAccessibility(event)
+        describe(self, text)
 
     def _tell(self) -> None:
         """Say what is seen now."""

@@ -18,7 +18,7 @@ FADE_OUT, IS_ALONE = 0.64, 0.92
 """Likewise for what is around the part that fills the window: it goes."""
 
 _ENTER, _LEAVE = 0.72, 0.5
-_FARTHEST, _CLOSEST = 0.4, 14.0
+_FARTHEST, _CLOSEST = 0.4, 3.0
 _IN_SIGHT = 48.0
 """So many pixels of what is drawn stay in the window."""
 
@@ -83,8 +83,9 @@ class Sight:
         part, closeness = self.part, self.closeness
         if factor < 1 and not self._has_around(part):
             factor = max(factor, min(1.0, _FARTHEST / closeness))
-        if factor > 1:
-            factor = min(factor, max(1.0, _CLOSEST / self.camera.scale))
+        if factor > 1 and not self._opens_at(x, y):
+            # Between boxes there is nothing to come closer to.
+            factor = min(factor, max(1.0, _CLOSEST / closeness))
         self.look(part, self.camera.zoomed(factor, x, y))
 
     def move(self, x: float, y: float) -> None:
@@ -174,6 +175,16 @@ class Sight:
             if has_middle and self._closeness(inset.part, camera) > _ENTER:
                 return inset
         return None
+
+    def _opens_at(self, x: float, y: float) -> bool:
+        """Tell whether something that has an inside is seen at a place."""
+        drawing = self.sheets.drawing(self.part)
+        a, b = self.camera.drawn(x, y)
+        for placed in () if drawing is None else drawing.nodes:
+            rect = placed.rect
+            if rect.x <= a <= rect.right and rect.y <= b <= rect.bottom:
+                return self.sheets.inset(self.part, placed) is not None
+        return False
 
     def _limit(self) -> None:
         """Keep something of the drawing in the window."""

@@ -1,6 +1,6 @@
 """The whole model as a strip of blocks; the opened one is marked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -22,12 +22,12 @@ from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.strip_layout import Seat, seats_of
-from bertviewer.ui.map.strip_painting import Look, as_qt, paint_seat
+from bertviewer.ui.map.describing import describe
+from bertviewer.ui.map.strip_layout import Seat, room_for, seats_of
+from bertviewer.ui.map.strip_painting import Look, as_qt, paint_seat, paint_thread
 from bertviewer.ui.tips import plain_tip
 
 _HIGH, _LOW, _CAPTION, _APART = 44.0, 36.0, 24.0, 6.0
-_MOST_NAME = 80.0
 
 
 class ModelStrip(QWidget):
@@ -45,11 +45,12 @@ class ModelStrip(QWidget):
         self.setAccessibleName(self.tr("Blocks of the whole model"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
+        self.setMinimumWidth(160)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.strips: tuple[Strip, ...] = ()
         self.current: Block | None = None
         self.tints: Mapping[Block, Tint] = {}
-        self.tips: Mapping[Block, str] = {}
+        self._tip: Callable[[Block], str] = lambda block: block.name
         self._hovered: Block | None = None
         self._is_scrubbing = False
 
@@ -63,11 +64,10 @@ class ModelStrip(QWidget):
         self.strips, self.current, self._hovered = strips, None, None
         self.updateGeometry()
         self.update()
-        self.moved.emit()
 
-    def set_figures(self, tints: Mapping[Block, Tint], tips: Mapping[Block, str]) -> None:
+    def set_figures(self, tints: Mapping[Block, Tint], tip: Callable[[Block], str]) -> None:
         """Write figures into the blocks, in the colours of what is measured."""
-        self.tints, self.tips = tints, tips
+        self.tints, self._tip = tints, tip
         self._describe()
         self.update()
 
@@ -93,36 +93,30 @@ class ModelStrip(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return what the strips need; Qt calls it."""
-        return QSize(400, round(self._height()))
-
-    def minimumSizeHint(self) -> QSize:
-        """Return what they need at least; Qt calls it."""
-        return QSize(160, round(self._height()))
+        return QSize(400, round(self._top(max(len(self.strips), 1)) - _APART + 1))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the blocks; Qt calls it."""
         del event
         theme, painter = theme_of(self), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        captions = weighted(sized(self.font(), SMALL))
         painter.setPen(QColor(theme.muted))
-        painter.setFont(weighted(sized(self.font(), SMALL)))
+        painter.setFont(captions)
         painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL"))
-        for number, strip in enumerate(self.strips):
-            painter.setPen(QColor(theme.muted))
-            painter.setFont(weighted(sized(self.font(), SMALL)))
+        if self.hasFocus() and self.current is None:
+            painter.setPen(QPen(QColor(theme.accent), 1.0))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 19, -0.5, -0.5), 6, 6)
+        for number, (strip, seats) in enumerate(zip(self.strips, self._rows(), strict=True)):
             row = QRectF(1, self._top(number), self._left() - 8, self._block_height())
+            painter.setPen(QColor(theme.muted))
+            painter.setFont(captions)
             painter.drawText(row, Qt.AlignmentFlag.AlignVCenter, printable(strip.name))
-            seats = [seat for seat in self.seats() if seat.block in strip.blocks]
-            if seats:
-                first, last = seats[0].rect, seats[-1].rect
-                middle = first.y + first.height / 2
-                painter.setPen(QPen(QColor(theme.flow), 2.0))
-                painter.drawLine(QPointF(first.x + 8, middle), QPointF(last.right - 8, middle))
+            paint_thread(painter, seats, theme)
             for seat in seats:
-                tint = self.tints.get(seat.block, Tint())
-                look = Look(
-                    seat.block == self.current, seat.block == self._hovered, self.hasFocus()
-                )
+                block = seat.block
+                look = Look(block is self.current, block is self._hovered, self.hasFocus())
+                tint = self.tints.get(block, Tint())
                 paint_seat(painter, seat, tint=tint, look=look, theme=theme, font=self.font())
         painter.end()
 
@@ -130,7 +124,7 @@ class ModelStrip(QWidget):
         """Tell of the block that is pointed at; Qt calls it."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             block = self._at(QPointF(event.pos()))
-            tip = "" if block is None else self.tips.get(block, block.name)
+            tip = "" if block is None else self._tip(block)
             QToolTip.showText(event.globalPos(), plain_tip(tip), self)
             return True
         return super().event(event)
@@ -164,32 +158,31 @@ class ModelStrip(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Go from block to block; Qt calls it."""
-        blocks = self.blocks
-        key, place = event.key(), blocks.index(self.current) if self.current in blocks else -1
-        steps: dict[int, int] = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
-        if not blocks:
-            super().keyPressEvent(event)
-        elif key in steps:
-            self._open(blocks[min(max(place + steps[key], 0), len(blocks) - 1)])
-        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-            self._go_across(place)
-        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End):
-            self._open(blocks[0 if key == Qt.Key.Key_Home else -1])
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current is not None:
-            self._open(self.current)
+        blocks, key = self.blocks, event.key()
+        last, place = len(blocks) - 1, blocks.index(self.current) if self.current in blocks else -1
+        places: dict[int, int] = {
+            Qt.Key.Key_Left: max(place - 1, 0),
+            Qt.Key.Key_Right: min(place + 1, last),
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+            Qt.Key.Key_Return: max(place, 0),
+            Qt.Key.Key_Enter: max(place, 0),
+        }
+        if blocks and key in places:
+            self._open(blocks[places[key]])
+        elif blocks and key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self._go_across()
         else:
             super().keyPressEvent(event)
 
-    def _go_across(self, place: int) -> None:
+    def _go_across(self) -> None:
         """Go to the other strip, to what stands nearest there."""
-        if len(self.strips) < 2 or place < 0:
-            return
-        here = self.current_rect().center().x()
-        is_first = self.current in self.strips[0].blocks
-        others = self.strips[1 if is_first else 0].blocks
-        seats = [seat for seat in self.seats() if seat.block in others]
-        near = min(seats, key=lambda seat: abs(seat.rect.x + seat.rect.width / 2 - here))
-        self._open(near.block)
+        here, rows = self.current_rect().center().x(), self._rows()
+        others = [row for row in rows if all(seat.block != self.current for seat in row)]
+        if len(others) == 1 and len(rows) > 1:
+            seats = others[0]
+            near = min(seats, key=lambda seat: abs(seat.rect.x + seat.rect.width / 2 - here))
+            self._open(near.block)
 
     def _open(self, block: Block | None) -> None:
         if block is not None:
@@ -206,29 +199,32 @@ class ModelStrip(QWidget):
     def _block_height(self) -> float:
         return _HIGH if len(self.strips) < 2 else _LOW
 
-    def _height(self) -> float:
-        return self._top(max(len(self.strips), 1)) - _APART + 1
-
     def _top(self, number: int) -> float:
         return _CAPTION + number * (self._block_height() + _APART)
 
     def _left(self) -> float:
         """Return where blocks begin: to the right of the strips' names."""
         metrics = QFontMetricsF(weighted(sized(self.font(), SMALL)))
-        names = [metrics.horizontalAdvance(printable(strip.name)) for strip in self.strips]
-        return 1.0 + min(max(names, default=0.0), _MOST_NAME) + (10.0 if any(names) else 0.0)
+        return 1.0 + room_for([strip.name for strip in self.strips], metrics.horizontalAdvance)
 
     def seats(self) -> list[Seat]:
         """Return the blocks in their places."""
+        return [seat for row in self._rows() for seat in row]
+
+    def _rows(self) -> list[tuple[Seat, ...]]:
         metrics = QFontMetricsF(weighted(sized(self.font(), NORMAL)))
         wide = [each for each in (self.current, self._hovered) if each is not None]
-        found: list[Seat] = []
-        left = self._left()
-        for number, strip in enumerate(self.strips):
-            room = Rect(left, self._top(number), self.width() - left - 1.0, self._block_height())
-            found += seats_of(strip.blocks, room, metrics.horizontalAdvance, wide)
-        return found
+        left, height = self._left(), self._block_height()
+        return [
+            seats_of(
+                strip.blocks,
+                Rect(left, self._top(number), self.width() - left - 1.0, height),
+                metrics.horizontalAdvance,
+                wide,
+            )
+            for number, strip in enumerate(self.strips)
+        ]
 
     def _describe(self) -> None:
         block = self.current
-        self.setAccessibleDescription("" if block is None else self.tips.get(block, block.name))
+        describe(self, "" if block is None else self._tip(block))

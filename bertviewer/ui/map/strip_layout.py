@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.map.blocks import MOST_SIDE_BY_SIDE, Block
+from bertviewer.core.text.plain_text import printable
 
 GAP = 8.0
 _PADDING, _LEAST, _MOST = 20.0, 56.0, 104.0
 _LAYER, _LEAST_LAYER = 66.0, 28.0
 _OPEN = 76.0
 _CARDS_APART = 3.0
+_MOST_NAME, _AFTER_NAME = 80.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,12 @@ class Seat:
     block: Block
     rect: Rect
     is_card: bool = False
+
+
+def room_for(names: Sequence[str], width_of: Callable[[str], float]) -> float:
+    """Return the room that strips' names take at their left, none if they have none."""
+    widest = max((width_of(printable(name)) for name in names), default=0.0)
+    return min(widest, _MOST_NAME) + _AFTER_NAME if widest else 0.0
 
 
 def seats_of(

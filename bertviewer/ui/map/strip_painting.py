@@ -1,8 +1,9 @@
 """Paints the blocks of a strip."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from bertviewer.charts.flow.drawing import Rect
@@ -50,6 +51,23 @@ def paint_seat(
         painter.drawRoundedRect(rect.adjusted(3, 3, -3, -3), radius - 2, radius - 2)
     if not seat.is_card:
         _write(painter, rect, block, tint=tint, theme=theme, font=font)
+
+
+def paint_thread(painter: QPainter, seats: Sequence[Seat], theme: Theme) -> None:
+    """Paint the line that goes through the blocks of a strip."""
+    if seats:
+        first, last = seats[0].rect, seats[-1].rect
+        middle = first.y + first.height / 2
+        painter.setPen(QPen(QColor(theme.flow), 2.0))
+        painter.drawLine(QPointF(first.x + 8, middle), QPointF(last.right - 8, middle))
+
+
+def paint_lead(painter: QPainter, block: QRectF, card: QRectF, theme: Theme) -> None:
+    """Paint the two lines that lead from a block down to its picture."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(theme.shade("attention", 0.45)), 1))
+    painter.drawLine(block.bottomLeft() + QPointF(4, 0), card.topLeft() + QPointF(3, 3))
+    painter.drawLine(block.bottomRight() + QPointF(-4, 0), card.topRight() + QPointF(-3, 3))
 
 
 def _write(

@@ -1,7 +1,7 @@
 """The map of the open model: the strip of its blocks, and the opened part as a picture."""
 
 from PySide6.QtCore import QEvent, QPointF, QRectF
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from bertviewer.charts.map.atlas import WHOLE, Atlas
@@ -18,11 +18,13 @@ from bertviewer.ui.map.following import followed
 from bertviewer.ui.map.head import MapHead
 from bertviewer.ui.map.heads import HeadPictures
 from bertviewer.ui.map.pointing import Hit
+from bertviewer.ui.map.strip_painting import paint_lead
+from bertviewer.ui.map.title import show_flow_title, show_treemap_title, why_no_flow
 from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.map.walking import Walking
 from bertviewer.ui.workspace import Workspace
 
-_BETWEEN = 24
+_BETWEEN = 20
 """Pixels between strip and card, through which two lines lead down."""
 
 
@@ -54,6 +56,11 @@ class MapTab(QWidget):
         layout.addWidget(self._card, 1)
         self._connect()
 
+    @property
+    def _path(self) -> str:
+        """The selected module."""
+        return self._workspace.selection.place.path or ""
+
     def refresh(self) -> None:
         """Show the open model with what is known of it, and follow the selection."""
         architecture = self._workspace.architecture
@@ -64,11 +71,11 @@ class MapTab(QWidget):
         runs = self._workspace.runs
         run_a = None if runs.watched_a is None else runs.watched_a.run
         kept = self._workspace.comparison
-        known = Known(runs.run, run_a, dict(runs.checks), kept.changes)
+        other = kept.title if kept.changes else ""
+        known = Known(runs.run, run_a, dict(runs.checks), kept.changes, other)
         if known != self._known:
             self._known = known
             has_run, has_run_a = known.run is not None, known.run_a is not None
-            other = kept.title if kept.changes else ""
             self._head.measure.offer(has_run=has_run, has_run_a=has_run_a, other=other)
             self._color()
         if self._atlas is not None:
@@ -90,12 +97,8 @@ class MapTab(QWidget):
             return
         # Of two strips the lines of the upper one begin below both.
         block.setBottom(max(block.bottom(), self._head.geometry().bottom()))
-        theme, painter = theme_of(self), QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(theme.shade("attention", 0.45)), 1))
-        card = QRectF(self._card.geometry())
-        painter.drawLine(block.bottomLeft() + QPointF(4, 0), card.topLeft() + QPointF(3, 3))
-        painter.drawLine(block.bottomRight() + QPointF(-4, 0), card.topRight() + QPointF(-3, 3))
+        painter = QPainter(self)
+        paint_lead(painter, block, QRectF(self._card.geometry()), theme_of(self))
         painter.end()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -109,10 +112,13 @@ class MapTab(QWidget):
         self._strip.moved.connect(self.update)
         self._canvas.opened.connect(self._on_opened)
         self._canvas.picked.connect(self._on_picked)
+        self._canvas.menu_wanted.connect(self._workspace.menu_wanted)
+        self._canvas.selection_wanted.connect(lambda: self.open_path(self._own))
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)
         self._head.measure.chosen.connect(lambda _measure: self._color())
         self._card.walk.clicked.connect(self._walking.walk)
+        self._card.check.clicked.connect(lambda: self._workspace.check(self._path))
         self._card.up_wanted.connect(self._on_up)
         self._walking.toggled.connect(self._card.walk.setChecked)
         self._walking.selected.connect(self._select)
@@ -120,9 +126,8 @@ class MapTab(QWidget):
         self._treemap.changed.connect(self._show_part)
         self._treemap.view.picked.connect(self._select)
         self._treemap.view.flow_wanted.connect(lambda: self._head.flow.setChecked(True))
-        self._workspace.runs.check_changed.connect(self._on_figures)
-        self._workspace.runs.comparison_changed.connect(self._on_figures)
-        self._workspace.comparison.changed.connect(self._on_figures)
+        self._workspace.runs.check_changed.connect(self.refresh)
+        self._workspace.comparison.changed.connect(self.refresh)
 
     def _set_architecture(self, architecture: Architecture) -> None:
         before, self._architecture = self._architecture, architecture
@@ -138,7 +143,7 @@ class MapTab(QWidget):
     def _follow(self) -> None:
         """Open what shows the selected module, and mark it."""
         assert self._atlas is not None
-        path = self._workspace.selection.place.path or ""
+        path = self._path
         is_new = path != self._own
         if is_new:
             self._own = path
@@ -151,12 +156,13 @@ class MapTab(QWidget):
         """Mark what is selected in the opened part, or the step of the walk."""
         if self._atlas is None:
             return
-        path, part = self._workspace.selection.place.path or "", self._canvas.part
+        path, part = self._path, self._canvas.part
         keys = self._walking.keys(part, path)
         if keys is None:
             keys = self._atlas.shown(part, path)
         self._canvas.mark(keys, is_new=is_new)
         self._treemap.view.select(path)
+        self._show_part()
 
     def _color(self) -> None:
         """Colour the map by the chosen measure, and write its figures."""
@@ -166,7 +172,7 @@ class MapTab(QWidget):
         measure, blocks = self._head.measure.measure, self._strip.blocks
         self._dressing = made = dressing(atlas, known, measure, theme_of(self), blocks)
         self._canvas.set_dress(made.dress)
-        self._strip.set_figures(made.tints, made.tips)
+        self._strip.set_figures(made.tints, made.tip)
         self._treemap.set_model(atlas, known, made.coloring)
         self._card.legend.show_legend(made.coloring.legend())
         self._show_part()
@@ -175,37 +181,20 @@ class MapTab(QWidget):
         """Say what is shown."""
         if self._atlas is None or self._dressing is None:
             return
-        facts, part = self._dressing.facts, self._canvas.part
-        is_treemap = self._head.treemap.isChecked()
-        hint = self.tr("double-click opens · drag moves · wheel zooms")
-        self._card.legend.show_hint(self.tr("double-click opens") if is_treemap else hint)
-        if is_treemap:
-            name = facts.name(Part(self._treemap.path))
-            self._card.show_part(name, self._treemap.facts, bool(self._treemap.path))
+        facts = self._dressing.facts
+        if self._head.treemap.isChecked():
+            show_treemap_title(self._card, facts, self._treemap)
         else:
-            has_above = self._atlas.above(part) is not None
-            self._card.show_part(facts.name(part), facts.line(part), has_above)
-        self._card.show_message(self._message())
-
-    def _message(self) -> str:
-        """Return why there is no flow, in a line; empty if there is one."""
-        assert self._atlas is not None
-        if self._atlas.flow(WHOLE) is not None:
-            return ""
-        if self._atlas.architecture.flows is None:
-            return self.tr("The map is read off the model's code as it runs: it comes in a moment.")
-        text = self.tr("This model has no flow: {0}. The treemap shows how large its parts are.")
-        return text.format(self._atlas.reason(WHOLE).rstrip("."))
+            show_flow_title(self._card, self._atlas, facts, self._canvas.part)
+        self._card.show_message(why_no_flow(self._atlas))
+        is_of_checks = self._head.measure.measure.kind == "check"
+        self._card.offer_check(facts.name(Part(self._path)) if is_of_checks else "")
 
     def _show_heads(self) -> None:
         """Show what the heads of the opened part look at, and which of them is selected."""
         if self._atlas is not None:
             self._heads.want(self._atlas, self._canvas.part, theme_of(self))
         self._canvas.show_heads(self._heads.images, self._workspace.selection.head)
-
-    def _on_figures(self) -> None:
-        if self.isVisible():
-            self.refresh()
 
     def _on_treemap(self, is_wanted: bool) -> None:
         self._walking.walk(False)
@@ -228,7 +217,6 @@ class MapTab(QWidget):
     def _on_opened(self, part: Part) -> None:
         self._strip.set_current(block_of(self._strip.blocks, part))
         self._mark(is_new=False)
-        self._show_part()
         self._show_heads()
         self.update()
 
@@ -236,8 +224,9 @@ class MapTab(QWidget):
         node = found.placed.node
         if found.tile is not None and self._workspace.runs.run is not None:
             self._workspace.selection.go(Place(head=found.tile))
-        if node.kind in ("module", "group") and node.path and node.path != found.part.path:
-            self._select(node.path)
+        path = self._atlas.module_of(found.part, node) if self._atlas is not None else None
+        if path is not None:
+            self._select(path)
 
     def _select(self, path: str) -> None:
         self._own = path

@@ -8,12 +8,12 @@ from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.areas import AREA_KINDS, AreaKind, areas_of
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.coloring import Coloring
-from bertviewer.charts.map.measures import short_count
 from bertviewer.charts.map.values import Known
 from bertviewer.charts.parts import parts_of
 from bertviewer.charts.theme import NORMAL
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.treemap import Area
+from bertviewer.core.text.numerals import short_count
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate

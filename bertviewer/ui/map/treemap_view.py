@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleEvent,
     QColor,
     QHelpEvent,
     QKeyEvent,
@@ -24,6 +22,7 @@ from bertviewer.charts.theme import RADIUS
 from bertviewer.charts.treemap import Area, Cell, treemap
 from bertviewer.plots.fonts import tabular
 from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.map.describing import describe
 from bertviewer.ui.map.treemap_painting import cell_at, next_cell, paint_cells
 from bertviewer.ui.tips import plain_tip
 
@@ -190,9 +189,4 @@ class TreemapView(QWidget):
 
     def _describe(self) -> None:
         cell = self._find(self.selected)
-        text = "" if cell is None else self.tip(cell.area).replace("\n", ", ")
-        if text != self.accessibleDescription():
-            self.setAccessibleDescription(text)
-            QAccessible.updateAccessibility(
-                QAccessibleEvent(self, QAccessible.Event.DescriptionChanged)
-            )
+        describe(self, "" if cell is None else self.tip(cell.area))

@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from bertviewer.charts.map.tour import Stop
 from bertviewer.charts.theme import NORMAL
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.count_steps import readable
-from bertviewer.core.formulas.catalogue import formula_of
 from bertviewer.plots.fonts import monospaced, sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import muted
+
+if TYPE_CHECKING:
+    from bertviewer.charts.map.tour import Stop
 
 PACE = 1800
 """Milliseconds for a step while the walk plays."""
@@ -50,7 +52,7 @@ class WalkBar(QWidget):
         self._arrange()
 
     @property
-    def stop(self) -> Stop | None:
+    def stop(self) -> "Stop | None":
         """The step that is shown."""
         return self.stops[self._place] if self.stops else None
 
@@ -59,7 +61,7 @@ class WalkBar(QWidget):
         """Whether the next step comes by itself."""
         return self._timer.isActive()
 
-    def set_stops(self, stops: Sequence[Stop], architecture: Architecture) -> None:
+    def set_stops(self, stops: "Sequence[Stop]", architecture: Architecture) -> None:
         """Walk through another model, from its first step on."""
         before = self._architecture
         is_same = before is not None and before.root == architecture.root
@@ -109,7 +111,7 @@ class WalkBar(QWidget):
         else:
             self.step(1)
 
-    def _write(self, stop: Stop) -> None:
+    def _write(self, stop: "Stop") -> None:
         step = stop.step
         self._number.setText(f"{self._place + 1} / {len(self.stops)}")
         self._name.setText(step.name)
@@ -133,7 +135,7 @@ class WalkBar(QWidget):
         self._on.setEnabled(self._place < len(self.stops) - 1)
         self._show_maths(stop)
 
-    def _show_maths(self, stop: Stop) -> None:
+    def _show_maths(self, stop: "Stop") -> None:
         """Show the formula of the step's module: the line that says what it gives."""
         if self._maths is not None:
             self._maths.deleteLater()
@@ -144,6 +146,8 @@ class WalkBar(QWidget):
             module = next((node for node in architecture.modules if node.path == path), None)
         if module is None or architecture is None or stop.step.stands_for_others:
             return
+        from bertviewer.core.formulas.catalogue import formula_of
+
         formula = formula_of(module, architecture)
         if formula is None or not formula.maths:
             return

@@ -1,14 +1,17 @@
 """The walk on the map: each step opens the part that it is in, and marks its nodes there."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, Signal
 
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.part import Part
-from bertviewer.charts.map.tour import Stop, tour_of
 from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.walk.building import build_walk
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.walk_bar import WalkBar
+
+if TYPE_CHECKING:
+    from bertviewer.charts.map.tour import Stop
 
 
 class Walking(QObject):
@@ -68,6 +71,9 @@ class Walking(QObject):
         """Find the stops, once for a model; return whether there are any."""
         assert self._atlas is not None
         if not self._is_built:
+            from bertviewer.charts.map.tour import tour_of  # who never walks does not need them
+            from bertviewer.core.walk.building import build_walk
+
             self._is_built = True
             walk = build_walk(self._atlas.architecture, self._run)
             self.bar.set_stops(tour_of(walk, self._atlas), self._atlas.architecture)
@@ -83,7 +89,7 @@ class Walking(QObject):
         if self.is_going_on:
             self.bar.play()
 
-    def _on_arrived(self, stop: Stop) -> None:
+    def _on_arrived(self, stop: "Stop") -> None:
         if stop.part != self._canvas.part:
             self._canvas.open(stop.part)
         if stop.step.path is not None:

@@ -8,7 +8,7 @@ from bertviewer.charts.theme import GRID, RADIUS, SMALL
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.palette.palette import Palette
 
-WIDTH, NARROWEST = 380, 150
+WIDTH, WISHED, NARROWEST = 380, 220, 150
 GLASS = 5
 """The radius of the glass, in pixels."""
 
@@ -26,7 +26,7 @@ class PaletteField(QPushButton):
         self.setAccessibleName(self.text())
         self.setToolTip(self.tr("Find modules, tensors, commands ({0})").format(palette.keys))
         self.setCursor(Qt.CursorShape.IBeamCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMaximumWidth(WIDTH)
         self.clicked.connect(self._open)
 
@@ -34,8 +34,8 @@ class PaletteField(QPushButton):
         self._palette.open()
 
     def sizeHint(self) -> QSize:
-        """Return the room that it wishes for; Qt calls it."""
-        return QSize(WIDTH, self.fontMetrics().height() + 3 * GRID)
+        """Return the room that it wishes for; it takes more where there is some. Qt calls it."""
+        return QSize(WISHED, self.fontMetrics().height() + 3 * GRID)
 
     def minimumSizeHint(self) -> QSize:
         """Return room for a few words; Qt calls it."""

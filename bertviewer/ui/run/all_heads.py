@@ -13,7 +13,7 @@ from bertviewer.core.analysis.attention_layers import AttentionLayer
 from bertviewer.core.analysis.head_figures import Measure, RankedHead
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui.charts.chart_panel import ChartPanel
-from bertviewer.ui.head_survey import HeadSurvey
+from bertviewer.ui.run.head_survey import HeadSurvey
 from bertviewer.ui.run.view import View
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate

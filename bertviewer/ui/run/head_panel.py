@@ -77,6 +77,9 @@ class HeadPanel(QWidget):
             tip += "\n" + self.tr(
                 "Distance: how many tokens away that is, weighted by the attention, mean likewise."
             )
+        tip += "\n" + self.tr(
+            "The wheel, + and − look nearer, a drag moves, a double click or 0 shows all again."
+        )
         return text, tip
 
 

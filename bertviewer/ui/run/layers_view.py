@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from bertviewer.charts.chart import LineChart
 from bertviewer.charts.features import feature_chart
@@ -29,6 +29,7 @@ from bertviewer.ui.run.norms_grid import NormsGrid
 from bertviewer.ui.run.notes import not_finite_note
 from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
+from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import translate
 from bertviewer.ui.watched_run import WatchedRun
@@ -63,10 +64,7 @@ class LayersView(View):
         workspace.runs.run_changed.connect(self._norms.forget)
 
     def _arrange(self) -> None:
-        plots = QSplitter(Qt.Orientation.Horizontal)
-        plots.addWidget(self._layers)
-        plots.addWidget(self._norms)
-        plots.setChildrenCollapsible(False)
+        plots = TurningSplitter(self._layers, self._norms, (1, 1))
         self._layers.setContentsMargins(0, 0, 2 * GRID, 0)
         self._norms.setContentsMargins(2 * GRID, 0, 0, 0)
         line = QHBoxLayout()

@@ -35,7 +35,8 @@ class MeasureChoice(QToolButton):
         self.setObjectName("tokenMeasure")
         self.setAccessibleName(self.tr("What the tokens are coloured by"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setStyleSheet("color: palette(placeholder-text);")
+        # Of the button alone: its menu has words to be read.
+        self.setStyleSheet("QToolButton { color: palette(placeholder-text); }")
         self.setFont(sized(QFont(self.font()), NORMAL))
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         menu = QMenu(self)

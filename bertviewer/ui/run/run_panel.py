@@ -88,6 +88,12 @@ class RunPanel(QWidget):
         if self._pages.currentIndex() == 1 and not self.isHidden():
             self._workspace.draw_queue.later(self._close)
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Make room for larger titles of tabs; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._workspace.draw_queue.later(self._place_line)
+
     def _close(self) -> None:
         """Leave no dead space where there is no run, unless one is about to come."""
         if self._workspace.runs.run is not None or self.isHidden():

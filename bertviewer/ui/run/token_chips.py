@@ -11,6 +11,7 @@ from bertviewer.charts.place import Place
 from bertviewer.charts.theme import GRID, ROW, Theme
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.ui.run.chip_delegate import ChipDelegate, chips_of
+from bertviewer.ui.table_copies import offer_copies
 from bertviewer.ui.tables import Index
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.token_rows import TOKEN, TokenRows, joined
@@ -62,7 +63,7 @@ class TokenChips(QListView):
         self.setFixedHeight(ROW + SCROLL_BAR + GRID)
         self._add_action(self.tr("Copy token"), QKeySequence(QKeySequence.StandardKey.Copy), False)
         self._add_action(self.tr("Copy all tokens"), QKeySequence("Ctrl+Shift+C"), True)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        offer_copies(self, ("copyAllCsv", "copyAllMarkdown"))
         self.selectionModel().currentChanged.connect(self._on_current)
         workspace.selection.token_changed.connect(self.follow)
 

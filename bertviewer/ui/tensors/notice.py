@@ -2,8 +2,9 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
+from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.labels import plain_label
 
 WIDTH = 220  # pixels of the bar
@@ -20,10 +21,9 @@ class Notice(QWidget):
         self._words.setObjectName("tensorNotice")
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._words.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        self._bar = QProgressBar()
+        self._bar = BusyBar()
         self._bar.setObjectName("tensorProgress")
         self._bar.setFixedWidth(WIDTH)
-        self._bar.setTextVisible(False)
         self._bar.setMaximumHeight(6)
         self._button = QPushButton()
         self._button.setObjectName("tensorNoticeButton")

@@ -1,14 +1,18 @@
 """The window's first page: what there is to open, or how far what is opened is."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from bertviewer.ui.welcome.asking import Asking
-from bertviewer.ui.welcome.choices import Choices
 from bertviewer.ui.welcome.loading import LoadingPage
 from bertviewer.ui.welcome.opens import Opens
 from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.ui.welcome.choices import Choices
 
 
 class WelcomePage(QStackedWidget):
@@ -79,6 +83,8 @@ class WelcomePage(QStackedWidget):
             self.setCurrentWidget(self._loading)
             return
         if self._choices is None:
+            from bertviewer.ui.welcome.choices import Choices  # not for a model that is named
+
             self._choices = Choices(self._opening, self._asking, self._icon)
             self._choices.left.connect(self.left)
             self._choices.say(self._note)

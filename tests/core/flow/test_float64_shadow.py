@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow
+from bertviewer.core.flow.float64_shadow import CallRecord, Float64Shadow, NoNumbersError
 
 
 @pytest.fixture
@@ -134,6 +134,22 @@ def test_what_float64_cannot_is_named(carrying: Float64Shadow, x: Tensor) -> Non
     assert carrying.record is not None
     assert carrying.record.problem == "only_float32 cannot be carried out in float64"
     assert torch.equal(carrying.exact(y), y.double())
+
+
+@pytest.mark.parametrize("is_at_work", [False, True])
+def test_what_has_no_numbers_is_not_calculated_with(
+    carrying: Float64Shadow, x: Tensor, is_at_work: bool
+) -> None:
+    carrying.record = CallRecord() if is_at_work else None
+    weight = nn.Parameter(torch.empty(8, 8, device="meta"), requires_grad=False)
+    assert weight.dtype is x.dtype
+    # torch itself gives a result that is what happens to be in memory.
+    with pytest.raises(NoNumbersError):
+        functional.linear(x, weight)
+    with pytest.raises(NoNumbersError):
+        x[0, :1].copy_(weight[0, :8])
+    with pytest.raises(NoNumbersError):
+        x[0, 0] = weight.detach()[0]
 
 
 def test_what_is_given_is_told_from_what_is_calculated(carrying: Float64Shadow, x: Tensor) -> None:

@@ -13,6 +13,7 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.run_files.reading import check_belongs, read_runs, read_saved_model
 from bertviewer.core.run_files.run_file import RunFile
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.report.summaries import provenance
 from tests.core.run_files.saved_runs import CHECKS, run_file, write
 
 CASES = (
@@ -90,6 +91,7 @@ def test_the_model_is_opened_from_the_file_alone(tmp_path: Path) -> None:
     assert opened.architecture.config == model.architecture.config
     assert opened.source.task.name == "sequence-classification"
     assert opened.architecture.source.weights == "none"
+    assert provenance(opened.architecture.source).startswith(f"Saved runs {path}")
 
 
 def test_what_is_known_of_the_model_stands_in_it(tmp_path: Path) -> None:

@@ -98,8 +98,8 @@ def test_no_file_of_both_models_is_replaced(
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, file=file: (str(file), ""))
         for save in (
             find(comparison, QPushButton, "saveComparison").click,
-            tiny_window.choose_modules,
-            tiny_window.choose_report,
+            tiny_window.exporting.choose_modules,
+            tiny_window.exporting.choose_report,
         ):
             save()
             qtbot.waitUntil(lambda: bool(errors()), timeout=OPEN_TIMEOUT)

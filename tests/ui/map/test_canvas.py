@@ -117,6 +117,21 @@ def test_keys_walk_along_the_flow_and_enter_opens(
     assert canvas.accessibleDescription() != description
 
 
+def test_a_module_of_several_nodes_opens_alone(
+    layer: MapTab, workspace: Workspace, qtbot: QtBot
+) -> None:
+    canvas = canvas_of(layer)
+    workspace.selection.select(f"{LAYER}.attention")
+    assert canvas.part == Part(LAYER)
+    assert len(ringed(layer)) > 3
+    qtbot.keyClick(canvas, Qt.Key.Key_Return)
+    assert canvas.part == Part(f"{LAYER}.attention")
+    assert canvas.sight is not None
+    assert canvas.sight.sheets.drawing(canvas.part) is not None
+    qtbot.keyClick(canvas, Qt.Key.Key_Backspace)
+    assert canvas.part == Part(LAYER)
+
+
 def test_the_wheel_zooms_about_the_pointer_with_and_without_control(layer: MapTab) -> None:
     canvas, sight = canvas_of(layer), sight_of(layer)
     place = middle(layer, "query")
@@ -149,6 +164,14 @@ def test_zooming_in_opens_what_fills_the_window_and_zooming_out_leaves_it(tab: M
         wheel(canvas, middle_of, -1)
     assert canvas.part == WHOLE
     assert sight_of(tab).closeness > 0.3
+
+
+def test_between_boxes_there_is_an_end_of_coming_closer(tab: MapTab) -> None:
+    canvas, sight = canvas_of(tab), sight_of(tab)
+    for _ in range(60):
+        wheel(canvas, QPoint(canvas.width() - 5, 5), 1)
+    assert canvas.part == WHOLE
+    assert sight.closeness < 4
 
 
 def test_what_is_in_a_box_is_seen_in_its_place_before_it_is_opened(tab: MapTab) -> None:
@@ -206,6 +229,7 @@ def test_pointing_tells_name_class_and_shapes_in_letters_and_numbers(layer: MapT
     assert "Linear" in tip
     assert "[1, 16, 24]" in tip
     assert "multiply-adds for 16 tokens" in tip
+    assert "600 parameters" in tip
 
 
 def test_a_resized_window_has_the_same_part_in_it(layer: MapTab) -> None:
@@ -228,3 +252,62 @@ def test_a_theme_is_followed_at_once(layer: MapTab) -> None:
     apply_appearance(application, "dark")
     assert sight_of(layer).sheets.theme == DARK
     apply_appearance(application, "light")
+
+
+def test_the_menu_has_what_can_be_done_with_a_module(
+    layer: MapTab, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from PySide6.QtGui import QContextMenuEvent
+    from PySide6.QtWidgets import QApplication, QMenu
+
+    # The offscreen platform cannot give a menu all keys.
+    monkeypatch.setattr(QMenu, "popup", lambda _menu, _place: None)
+    asked: list[QMenu] = []
+    workspace.menu_wanted.connect(asked.append)
+    canvas, place = canvas_of(layer), middle(layer, "query")
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, canvas.mapToGlobal(place))
+    QApplication.sendEvent(canvas, event)
+    assert selected(workspace) == f"{LAYER}.attention.self.query"
+    (menu,) = asked
+    by_name = {action.objectName(): action for action in menu.actions()}
+    by_name["openPart"].trigger()
+    assert canvas.part == Part(f"{LAYER}.attention.self.query")
+    by_name["upFromPart"].trigger()
+    assert canvas.part == Part(LAYER)
+
+
+def test_names_of_strangers_are_shown_as_they_are(show_map: ShowMap) -> None:
+    from dataclasses import replace
+
+    from bertviewer.core.architecture.flow import Flow, Node
+    from bertviewer.core.architecture.flows import Flows
+
+    architecture = small("bert")
+    names = ("<b>bold</b>", "a\x00b", "\u202eevil", "漢字" * 20, "x" * 10_000)
+    nodes = tuple(Node(f"n{n}", "module", name, "embeddings", name) for n, name in enumerate(names))
+    flow = Flow("", "<i>Model</i>", nodes, ())
+    tab = show_map(replace(architecture, flows=Flows({"": flow})))
+    assert canvas_of(tab).grab().width() == canvas_of(tab).width()
+    assert tab.minimumSizeHint().width() < 1000
+    tip = canvas_of(tab).tip_at(QPointF(middle(tab, "<b>bold</b>")))
+    assert "<b>bold</b>" in tip
+
+
+def test_what_moves_can_be_told_not_to(monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+    from PySide6.QtCore import QObject
+
+    from bertviewer.ui.map import motion
+
+    parent = QObject()
+    steps: list[float] = []
+    ends: list[str] = []
+    for has_motion in (False, True):
+        monkeypatch.setattr(motion, "has_motion", lambda has_motion=has_motion: has_motion)
+        moving = motion.Motion(parent)
+        moving.start(steps.append, lambda: ends.append("end"))
+        if not has_motion:
+            assert (steps, ends) == ([], ["end"])
+        else:
+            qtbot.waitUntil(lambda: len(ends) == 2)
+            assert steps == sorted(steps)
+            assert steps[-1] == 1.0

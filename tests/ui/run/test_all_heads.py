@@ -5,11 +5,9 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QToolButton
 
 from bertviewer.charts.attentions import AllHeadsChart
-from bertviewer.core.analysis.head_figures import RankedHead
 from bertviewer.core.errors import UserError
 from bertviewer.plots.pair_grid import PairGrid
 from bertviewer.ui import attention_request
-from bertviewer.ui.head_survey import find_head
 from bertviewer.ui.main_window import MainWindow
 from tests.plots.looking import colors_of, pixel
 from tests.ui.finding import find
@@ -76,9 +74,9 @@ def test_the_highest_is_marked_and_gone_to(shown: MainWindow, settle: Settle) ->
     assert button.text() == f"highest: layer {layer}, head {number} · {figures.max():.3f}"
     assert button.toolTip().count("layer") == 5
     grid = find(shown, PairGrid, "allHeads")
-    spot = pixel(grid, number + 0.5, layer + 0.5)
-    image = grid.grab().toImage()
-    assert grid.theme.text in colors_of(image.copy(spot.x() - 2, spot.y() - 2, 5, 5))
+    corner = pixel(grid, number + 1, layer + 1)
+    spot = grid.grab().toImage().copy(corner.x() - 10, corner.y() + 1, 9, 9)
+    assert grid.theme.text in colors_of(spot)
     button.click()
     settle()
     assert choice(shown).currentText() == f"layer {layer}"
@@ -127,23 +125,3 @@ def test_why_there_are_none(
     settle()
     assert "<b> is no attention" in titles(demo_window)
     assert not find(demo_window, QToolButton, "bestHead").isVisible()
-
-
-def test_which_head_finds_the_previous_word(demo_window: MainWindow, settle: Settle) -> None:
-    found: list[RankedHead | None] = []
-    assert find_head(demo_window.workspace, "previous", found.append) is None
-    run(demo_window, settle, B)
-    find_head(demo_window.workspace, "previous", found.append)
-    settle()
-    figures = shares(B, -1)
-    layer, number = map(int, np.unravel_index(figures.argmax(), figures.shape))
-    (best,) = found
-    assert best is not None
-    assert (best.layer.number, best.head) == (layer, number)
-    assert best.value == pytest.approx(figures.max(), abs=1e-5)
-    place = demo_window.workspace.selection.place
-    assert (place.path, place.head) == (f"encoder.layer.{layer}.attention.self", number)
-    # No head has a first token other than [CLS] here.
-    find_head(demo_window.workspace, "first", found.append)
-    settle()
-    assert found[1:] == [None]

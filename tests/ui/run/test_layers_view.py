@@ -233,7 +233,7 @@ def test_the_report_has_what_is_on_screen(
     choose(ran, "statisticChoice", "mean ± std")
     path = tmp_path / "report.pdf"
     with qtbot.waitSignal(ran.workspace.exported):
-        ran.export_report(path)
+        ran.exporting.write_report(path)
     text = "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
     assert "The mean ± std of each layer" in text
     settle(ran, worker, qtbot)

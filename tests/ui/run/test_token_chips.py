@@ -187,8 +187,18 @@ def test_a_second_sentence_is_set_off(ran: MainWindow, settle: Settle) -> None:
 def test_they_can_be_copied(ran: MainWindow) -> None:
     view = chips(ran)
     ran.workspace.selection.go(Place(token=2))
-    copy, copy_all = view.actions()
+    copy, copy_all, *_ = view.actions()
     copy.trigger()
     assert QApplication.clipboard().text() == "cat"
     copy_all.trigger()
     assert QApplication.clipboard().text() == "[CLS]\nthe\ncat\nsat\non\nthe\nmat\n[SEP]"
+
+
+def test_all_that_is_known_of_them_can_be_taken_along(ran: MainWindow) -> None:
+    find(chips(ran), QAction, "copyAllCsv").trigger()
+    lines = QApplication.clipboard().text().splitlines()
+    assert lines[0] == "#,Token,Id,Segment"
+    assert lines[1].startswith("0,[CLS],101,")
+    assert len(lines) == len(last_run(ran).tokens) + 1
+    find(chips(ran), QAction, "copyAllMarkdown").trigger()
+    assert QApplication.clipboard().text().startswith("| # | Token | Id | Segment |")

@@ -169,3 +169,16 @@ def test_a_bad_file_is_one_dialog_and_nothing_changes(
     box.close()
     assert demo_window.workspace.source is not None
     assert demo_window.workspace.source.name == "demo"
+
+
+def test_their_report_is_that_of_the_run(
+    opened: MainWindow, tmp_path: Path, worker: Worker, qtbot: QtBot
+) -> None:
+    failures: list[object] = []
+    opened.workspace.scheduler.errored.connect(failures.append)
+    opened.exporting.write_report(tmp_path / "report.pdf")
+    qtbot.waitUntil(
+        lambda: bool(failures) or (tmp_path / "report.pdf").is_file(), timeout=OPEN_TIMEOUT
+    )
+    assert failures == []
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)

@@ -114,7 +114,7 @@ def test_the_layout_of_the_docks_is_there_again(
 ) -> None:
     Session(window, window.workspace)
     opened(window, worker, "bert-base-uncased", qtbot)
-    window.toggle_pane("structure")
+    window.panes.toggle("structure")
     before = window.saveState(LAYOUT_VERSION)
     window.close()
     other, _ = another(worker, qtbot)
@@ -128,7 +128,7 @@ def test_a_layout_of_another_version_is_left_out(
 ) -> None:
     Session(window, window.workspace)
     opened(window, worker, "bert-base-uncased", qtbot)
-    window.toggle_pane("structure")
+    window.panes.toggle("structure")
     state = SessionState.from_text(QSettings().value(SETTING))
     assert state == SessionState()
     window.close()

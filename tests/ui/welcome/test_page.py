@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QAbstractButton, QCheckBox, QLabel, QPushButton, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.source.parsing import parse_source
@@ -15,6 +16,7 @@ from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.hub.dialog import HubDialog
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import recent_names, remember
+from bertviewer.ui.settings import opens_last
 from bertviewer.ui.welcome.card import CardGrid
 from bertviewer.ui.welcome.page import WelcomePage
 from tests.ui.conftest import OPEN_TIMEOUT
@@ -183,3 +185,38 @@ def test_nothing_is_cut_off_at_the_right(window: MainWindow, width: int, qtbot: 
         for one in grid.children():
             if isinstance(one, QAbstractButton):
                 assert grid.rect().contains(one.geometry())
+
+
+def test_the_page_is_there_again_and_leads_back(demo_window: MainWindow) -> None:
+    find(demo_window, QAction, "showWelcome").trigger()
+    assert demo_window.welcome.isVisible()
+    assert not find(demo_window, QTreeView, "moduleTree").isVisible()
+    back = find(demo_window, QPushButton, "backToModel")
+    assert back.text() == "Back to demo"
+    back.click()
+    assert not demo_window.welcome.isVisible()
+    assert find(demo_window, QTreeView, "moduleTree").isVisible()
+    assert demo_window.workspace.architecture is not None
+
+
+def test_a_question_of_the_open_model_leads_back_too(
+    demo_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    demo_window.show_welcome()
+    card(demo_window, "questionOutlier").click()
+    assert not demo_window.welcome.isVisible()
+    qtbot.waitUntil(lambda: bool(demo_window.asking.answer), timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+
+
+def test_without_an_open_model_there_is_no_way_back(window: MainWindow) -> None:
+    assert not find(window, QPushButton, "backToModel").isVisible()
+
+
+def test_a_person_says_how_the_next_start_begins(window: MainWindow) -> None:
+    check = find(window, QCheckBox, "opensLast")
+    assert check.isChecked()
+    check.click()
+    assert not opens_last()
+    check.click()
+    assert opens_last()

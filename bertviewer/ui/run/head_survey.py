@@ -1,4 +1,4 @@
-"""Figures of all heads of all layers, found layer by layer, and the head that has most of one."""
+"""Figures and small pictures of all heads of all layers, found layer by layer."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from bertviewer.charts.place import Place
 from bertviewer.ui import attention_request
 from bertviewer.ui.run_request import RunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from bertviewer.charts.levels import Values
     from bertviewer.core.analysis.attention_layers import AttentionLayer
@@ -132,42 +131,3 @@ class HeadSurvey(QObject):
             return
         self.changed.emit()
         self.look(self.layers)
-
-
-def find_head(
-    workspace: Workspace,
-    measure: Measure,
-    found: Callable[[RankedHead | None], None],
-) -> HeadSurvey | None:
-    """Look through the last run for the head with most of a measure, and select it.
-
-    ``found`` is called with it once all layers are known, or with ``None`` where no head has such
-    a figure. Without a run there is nothing to look through: ``None`` comes back. A new run ends
-    the search.
-    """
-    from bertviewer.core.analysis.attention_layers import attention_layers
-
-    watched, architecture = workspace.runs.watched, workspace.architecture
-    if watched is None or architecture is None:
-        return None
-    survey = HeadSurvey(workspace, workspace)
-
-    def end(best: RankedHead | None) -> None:
-        survey.cancel()
-        survey.deleteLater()
-        if best is not None:
-            workspace.selection.go(Place(best.layer.path, head=best.head))
-        found(best)
-
-    def take() -> None:
-        if workspace.runs.watched is watched and survey.done == len(survey.layers):
-            end(next(iter(survey.ranked(measure)), None))
-
-    survey.changed.connect(take)
-    survey.failed.connect(lambda _why: end(None))
-    workspace.runs.run_changed.connect(survey.deleteLater)
-    layers = attention_layers(architecture, watched.run)
-    survey.look(layers)
-    if not layers:
-        end(None)
-    return survey

@@ -1,0 +1,129 @@
+"""After a run the heads' tiles are what they look at, and a click on one selects it."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from pytestqt.qtbot import QtBot
+
+from bertviewer.charts.map.measures import CHECK, Measure
+from bertviewer.charts.map.part import Part
+from bertviewer.core.activations.activation_run import Sentence
+from bertviewer.core.closer_look.attention import attention_of
+from bertviewer.plots.color_scale import ColorScale, color_table
+from bertviewer.ui.main_window import MainWindow
+from bertviewer.ui.map.legend import LegendBar
+from bertviewer.ui.map.measure_choice import MeasureChoice
+from bertviewer.ui.map.tab import MapTab
+from tests.ui.conftest import OPEN_TIMEOUT
+from tests.ui.finding import find, is_drawn, last_run
+from tests.ui.map.map_hands import canvas_of, node, sight_of, strip_of
+
+LAYER = "encoder.layer.3"
+
+
+@pytest.fixture
+def tab(demo_window: MainWindow, qtbot: QtBot) -> MapTab:
+    """Return the demo's map after a run, with a layer opened and its heads there."""
+    demo_window.workspace.selection.select(LAYER)
+    demo_window.workspace.run_sentence(Sentence("The cat sat on the mat."), random_weights=False)
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
+    tab = find(demo_window, MapTab, "mapTab")
+    qtbot.waitUntil(lambda: bool(canvas_of(tab).tiles), timeout=OPEN_TIMEOUT)
+    return tab
+
+
+def choose(tab: MapTab, measure: Measure) -> None:
+    choice = find(tab, MeasureChoice, "mapMeasure")
+    choice.choose(measure)
+    choice.chosen.emit(measure)
+
+
+def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow) -> None:
+    key = Part(LAYER), node(tab, "attention").node.id
+    images = canvas_of(tab).tiles[key]
+    watched = demo_window.workspace.runs.watched
+    assert watched is not None
+    assert demo_window.workspace.requests.model is not None
+    maps = attention_of(
+        demo_window.workspace.requests.model, last_run(demo_window), watched.kept,
+        f"{LAYER}.attention.self",
+    )  # fmt: skip
+    assert len(images) == len(maps.probabilities) == 12
+    theme = sight_of(tab).sheets.theme
+    levels = 0.0, float(np.max(maps.probabilities))
+    for image, head in zip(images, maps.probabilities, strict=True):
+        assert (image.height(), image.width()) == head.shape
+        scale = ColorScale(levels, color_table(theme, False), is_root=True)
+        assert image == scale.picture(head)
+
+
+def test_a_click_on_a_tile_selects_the_head(
+    tab: MapTab, demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    placed = node(tab, "attention")
+    seen = sight_of(tab).camera.seen(placed.tiles[8])
+    place = QPoint(round(seen.x + seen.width / 2), round(seen.y + seen.height / 2))
+    qtbot.mouseClick(canvas_of(tab), Qt.MouseButton.LeftButton, pos=place)
+    selection = demo_window.workspace.selection
+    assert selection.head == 8
+    assert selection.place.path == f"{LAYER}.attention.self"
+    qtbot.waitUntil(lambda: canvas_of(tab).head == 8)
+
+
+def test_another_layer_has_its_own_pictures(
+    tab: MapTab, demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    demo_window.workspace.selection.select("encoder.layer.1.attention.self")
+    key = Part("encoder.layer.1"), node(tab, "attention").node.id
+    qtbot.waitUntil(lambda: key in canvas_of(tab).tiles, timeout=OPEN_TIMEOUT)
+    before = canvas_of(tab).tiles[Part(LAYER), key[1]]
+    assert canvas_of(tab).tiles[key][0] != before[0]
+
+
+def test_blocks_and_boxes_have_the_statistic_of_the_run(
+    tab: MapTab, demo_window: MainWindow
+) -> None:
+    run, strip = last_run(demo_window), strip_of(tab)
+    figures = {block.name: strip.tints[block].figure for block in strip.blocks}
+    layer = run.activation(LAYER)
+    assert layer is not None
+    assert figures["layer 3"] == f"std {layer.statistics.std:.2f}"
+    choose(tab, Measure("statistic", "rms"))
+    tints = sight_of(tab).sheets.dress.tints(Part(LAYER))
+    query = run.activation(f"{LAYER}.attention.self.query")
+    assert tints is not None
+    assert query is not None
+    assert tints[node(tab, "query").node.id].figure == f"{query.statistics.rms:.3g}"
+
+
+def test_a_check_is_offered_and_its_result_shown(
+    tab: MapTab, demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    from PySide6.QtWidgets import QToolButton
+
+    button = find(tab, QToolButton, "mapCheck")
+    assert not button.isVisible()
+    choose(tab, CHECK)
+    assert button.isVisible()
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(demo_window.workspace.runs.checks), timeout=OPEN_TIMEOUT)
+    strip = strip_of(tab)
+    block = next(block for block in strip.blocks if block.name == "layer 3")
+    assert strip.tints[block].figure == "✓"
+    assert "hold" in find(tab, LegendBar, "mapLegend").accessibleName()
+
+
+def test_a_difference_needs_a_run_a_and_goes_with_it(
+    tab: MapTab, demo_window: MainWindow, qtbot: QtBot
+) -> None:
+    workspace = demo_window.workspace
+    choice = find(tab, MeasureChoice, "mapMeasure")
+    workspace.runs.keep()
+    workspace.run_sentence(Sentence("A dog ran."), random_weights=False)
+    qtbot.waitUntil(lambda: len(last_run(demo_window).tokens) < 8, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: is_drawn(demo_window), timeout=OPEN_TIMEOUT)
+    choose(tab, Measure("difference", "std"))
+    strip = strip_of(tab)
+    assert all(strip.tints[block].figure for block in strip.blocks)
+    workspace.runs.drop()
+    qtbot.waitUntil(lambda: choice.measure.kind == "part")

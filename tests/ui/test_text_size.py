@@ -1,0 +1,57 @@
+"""The size of all type: larger, smaller, usual again, and remembered."""
+
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QTreeView
+
+from bertviewer.ui.inspector.inspector import Inspector
+from bertviewer.ui.look.text_size import SCALES, SETTING, stored_scale
+from bertviewer.ui.main_window import MainWindow
+from tests.ui.finding import find
+
+
+def sizes(window: MainWindow) -> list[int]:
+    """The sizes of words, of a title, of a crumb and of the tree."""
+    title = find(window, Inspector).findChildren(QLabel)[0]
+    crumb = find(window, QToolButton, "crumb0")
+    tree = find(window, QTreeView, "moduleTree")
+    return [QApplication.font().pixelSize(), *(w.font().pixelSize() for w in (title, crumb, tree))]
+
+
+def choose(window: MainWindow, name: str) -> None:
+    find(window, QAction, name).trigger()
+    QApplication.processEvents()
+
+
+def test_all_type_is_larger_and_usual_again(demo_window: MainWindow) -> None:
+    usual = sizes(demo_window)
+    for _ in range(3):
+        choose(demo_window, "largerText")
+    assert stored_scale() == SCALES[SCALES.index(1.0) + 3]
+    assert all(
+        now == pytest.approx(before * stored_scale(), abs=1)
+        for now, before in zip(sizes(demo_window), usual, strict=True)
+    )
+    # Another theme lays another style sheet over all.
+    demo_window.set_appearance("dark")
+    choose(demo_window, "smallerText")
+    choose(demo_window, "usualText")
+    assert sizes(demo_window) == usual
+
+
+def test_it_goes_no_further_than_the_last(demo_window: MainWindow) -> None:
+    for _ in range(len(SCALES) + 2):
+        choose(demo_window, "largerText")
+    assert stored_scale() == SCALES[-1]
+    for _ in range(2 * len(SCALES)):
+        choose(demo_window, "smallerText")
+    assert stored_scale() == SCALES[0]
+    choose(demo_window, "usualText")
+
+
+@pytest.mark.parametrize("odd", ["huge", 17.0, [], "nan"])
+@pytest.mark.usefixtures("qapp")
+def test_an_odd_setting_is_the_usual_size(odd: object) -> None:
+    QSettings().setValue(SETTING, odd)
+    assert stored_scale() == 1.0
