@@ -9,6 +9,7 @@ import pyqtgraph as pg
 from PySide6.QtGui import QFontMetricsF, QPen
 
 from bertviewer.charts.levels import Levels
+from bertviewer.core.text.numerals import number_text
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_scale import SHADES, ColorScale
 from bertviewer.plots.number_axis import LEAST, LINE, MOST, NumberAxis, round_step
@@ -29,13 +30,13 @@ class ColorAxis(NumberAxis):
     def __init__(self) -> None:
         super().__init__("right")
         self._levels: Levels = (0.0, 1.0)
-        self._is_root = False
+        self._is_root = self._is_log = False
 
     def show_scale(self, scale: ColorScale) -> None:
         """Label a bar of these colours."""
         self.take_values(scale.power)
         low, high = (level / 10.0**scale.power for level in scale.levels)
-        self._levels, self._is_root = (low, high), scale.is_root
+        self._levels, self._is_root, self._is_log = (low, high), scale.is_root, scale.is_log
         self.setRange(*scale.ends)
 
     def labels(self, size: float) -> list[tuple[float, str]]:
@@ -69,6 +70,8 @@ class ColorAxis(NumberAxis):
         """
         if size <= 0 or not LEAST < maxVal - minVal < MOST:
             return []
+        if self._is_log:
+            return [(1.0, self._at_powers(size))]
         found = self._at_roots(size) if self._is_root else super().tickValues(minVal, maxVal, size)
         if not self._has_ends or sum(len(places) for _, places in found) > FEW:
             return found
@@ -79,6 +82,18 @@ class ColorAxis(NumberAxis):
             if all(after - before >= gap for before, after in pairwise(shown)):
                 return [(unit, shown)]
         return found
+
+    def _at_powers(self, size: float) -> list[float]:
+        """Return where powers of ten stand, as many as have room; of few what is between too."""
+        low, high = self.range
+        gap = (high - low) * self._line() / size
+        powers = range(floor(low), ceil(high) + 1)
+        for firsts in ((1, 2, 5), (1, 3), (1,)):
+            places = [power + log10(first) for power in powers for first in firsts]
+            inside = [place for place in places if low <= place <= high]
+            if all(after - before >= gap for before, after in pairwise(inside)):
+                return inside
+        return inside[:: ceil(gap)]
 
     def _at_roots(self, size: float) -> list[tuple[float, list[float]]]:
         low, high = self.range
@@ -92,6 +107,8 @@ class ColorAxis(NumberAxis):
     def _has_ends(self) -> bool:
         """Whether doubles have the digits that values near both ends need."""
         low, high = map(float, self.range)
+        if self._is_log:
+            return False
         return LEAST < high - low < MOST and high - low >= HIDDEN * max(abs(low), abs(high))
 
     def _at_ends(self) -> tuple[float, list[float]]:
@@ -114,6 +131,8 @@ class ColorAxis(NumberAxis):
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """Return the labels, all with as many places behind the point; pyqtgraph calls it."""
+        if self._is_log:
+            return [number_text(10.0**place, 3) for place in values]
         if self._is_root:
             values = [place * abs(place) for place in values]
         return super().tickStrings(values, scale, spacing)

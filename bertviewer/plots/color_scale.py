@@ -1,4 +1,4 @@
-"""Colours: a theme's tables of them, and which one a value has, by its size or its square root."""
+"""Colours: a theme's tables of them, and which one a value has, by its size, root or logarithm."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -80,17 +80,20 @@ class ColorScale:
         is_signed: the values are about 0, where a block of them is shown by the farthest from it.
         is_root: colours follow the square roots of the values, with their signs: small ones can
             be told apart beside large ones then.
+        is_log: colours follow the logarithms; both levels are above 0, and what is below the lower
+            one has its colour.
     """
 
     levels: Levels
     table: ColorTable
     is_signed: bool = False
     is_root: bool = False
+    is_log: bool = False
 
     @property
     def power(self) -> int:
         """The power of ten that is 1 where values stand."""
-        return power_of(self.levels)
+        return 0 if self.is_log else power_of(self.levels)
 
     @property
     def ends(self) -> Levels:
@@ -100,6 +103,8 @@ class ColorScale:
 
     def stands(self, values: Values) -> Values:
         """Return where values stand: as far from one another as their colours."""
+        if self.is_log:
+            return np.log10(np.fmax(values, self.levels[0]))
         if self.power:
             values = values / 10.0**self.power
         return np.copysign(np.sqrt(np.abs(values)), values) if self.is_root else values

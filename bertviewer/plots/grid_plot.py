@@ -1,18 +1,21 @@
 """A grid of coloured cells with a label for each row and column, and a colour bar."""
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.chart import GridChart
 from bertviewer.charts.levels import Levels, levels_of
+from bertviewer.charts.marked_grid import LONGEST_LABEL, MarkedGrid
 from bertviewer.charts.place import Place
+from bertviewer.plots.cell_signs import CellSigns
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_bar import ColorBar
 from bertviewer.plots.color_scale import ColorScale, color_table, tinted
 from bertviewer.plots.frames import Frames
-from bertviewer.plots.label_axis import LabelAxis
+from bertviewer.plots.label_axis import LABEL_LENGTH, LabelAxis
 from bertviewer.plots.plot import Plot, Side
 
 DIVIDER_Z = 5
@@ -21,7 +24,12 @@ HALO_OPACITY, HALO = 1.0, 5
 
 
 class GridPlot(Plot):
-    """Rows and columns of cells, coloured by their values, with the ``color_bar`` beside them."""
+    """Rows and columns of cells, coloured by their values, with the ``color_bar`` beside them.
+
+    ``cell_clicked`` carries row and column.
+    """
+
+    cell_clicked = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, axes={side: LabelAxis(side) for side in ("bottom", "left")})
@@ -84,7 +92,10 @@ class GridPlot(Plot):
         # Labels with no title beside them do not stand at the very edge.
         margins = item.layout.getContentsMargins()
         item.layout.setContentsMargins(4 if self.neighbour == "left" else 1, *margins[1:])
-        self.color_bar.setVisible(chart is not None and self.neighbour != "right")
+        marked = chart if isinstance(chart, MarkedGrid) else None
+        has_values = marked is None or marked.has_values
+        is_shown = chart is not None and has_values and self.neighbour != "right"
+        self.color_bar.setVisible(is_shown)
         if chart is None:
             for side in ("bottom", "left"):
                 item.getAxis(side).set_labels(())
@@ -92,20 +103,28 @@ class GridPlot(Plot):
         rows, columns = chart.values.shape
         levels = chart.levels or levels_of(chart.values, chart.is_signed)
         table = color_table(theme, chart.is_signed)
-        scale = ColorScale(levels, table, chart.is_signed, chart.is_root)
+        is_log = marked is not None and marked.is_log
+        scale = ColorScale(levels, table, chart.is_signed, chart.is_root, is_log)
         title = self._common_title if self.neighbour == "left" else chart.value_title
+        if marked is not None:
+            title = marked.scale_title
         shown = title if self.shows_titles else ""
         self.color_bar.getAxis("right").set_small(not self.shows_titles)
         self.color_bar.show_scale(scale, shown, theme.muted, self.pen(theme.muted))
         self.color_bar.fit(self.height())
         item.addItem(Cells(chart.values, scale, theme.surface))
+        if marked is not None:
+            signs = {cell: note.sign for cell, note in marked.notes.items() if note.sign}
+            bounds = QRectF(0, 0, columns, rows)
+            item.addItem(CellSigns(signs, bounds, theme))
         self._draw_dividers(chart)
         self._frames = Frames(QRectF(0, 0, columns, rows), theme)
         item.addItem(self._frames, ignoreBounds=True)
         item.vb.invertY(chart.is_top_down)
-        item.getAxis("bottom").is_flat = not self.shows_titles
-        item.getAxis("bottom").set_labels(chart.columns)
-        item.getAxis("left").set_labels(chart.rows)
+        item.getAxis("bottom").is_flat = marked is None and not self.shows_titles
+        longest = LABEL_LENGTH if marked is None else LONGEST_LABEL
+        item.getAxis("bottom").set_labels(chart.columns, longest=longest)
+        item.getAxis("left").set_labels(chart.rows, longest=longest)
         item.setRange(QRectF(0, 0, columns, rows), padding=0)
         self.draw_marks()
 
@@ -115,11 +134,19 @@ class GridPlot(Plot):
             return
         rows, columns = self.chart.values.shape
         chosen_rows, chosen_columns = self.chart.chosen(self.selection)
+        bands = [QRectF(0, row, columns, 1) for row in chosen_rows]
+        bands += [QRectF(column, 0, 1, rows) for column in chosen_columns]
+        if isinstance(self.chart, MarkedGrid) and chosen_columns:
+            bands = []  # a cell stands for itself, and most of its column for nothing
         self._frames.show_frames(
-            [QRectF(0, row, columns, 1) for row in chosen_rows]
-            + [QRectF(column, 0, 1, rows) for column in chosen_columns],
+            bands,
             [QRectF(column, row, 1, 1) for row in chosen_rows for column in chosen_columns],
         )
+
+    def _on_click(self, event: "pg.GraphicsScene.mouseEvents.MouseClickEvent") -> None:
+        super()._on_click(event)
+        if event.button() == Qt.MouseButton.LeftButton and (cell := self._cell(event.scenePos())):
+            self.cell_clicked.emit(*cell)
 
     def _draw_dividers(self, chart: GridChart) -> None:
         """Set texts off from one another, by lines that are seen on any colour."""

@@ -12,7 +12,7 @@ from bertviewer.charts.naming import shortened
 from bertviewer.plots.axis import Axis
 
 GAP = 6
-BEYOND = 60
+BEYOND = 160
 """So many pixels may half a label, laid flat, reach beyond the axis."""
 LABEL_LENGTH = 10
 LEAST_CELL = 22.0
@@ -42,9 +42,11 @@ class LabelAxis(Axis):
         # The base class drops labels that would overlap or reach beyond the axis when laid flat.
         self.setStyle(hideOverlappingLabels=BEYOND, textFillLimits=[(0, 10.0)])
 
-    def set_labels(self, labels: Sequence[str], first: float = 0.5) -> None:
-        """Show a text at ``first``, ``first + 1``, …; long ones are cut."""
-        texts = [shortened(text, LABEL_LENGTH) for text in labels]
+    def set_labels(
+        self, labels: Sequence[str], first: float = 0.5, longest: int = LABEL_LENGTH
+    ) -> None:
+        """Show a text at ``first``, ``first + 1``, …; those with more letters are cut."""
+        texts = [shortened(text, longest) for text in labels]
         metrics = QFontMetricsF(self.font())
         self._labels = [(first + place, text) for place, text in enumerate(texts)]
         self._widest = max(map(metrics.horizontalAdvance, set(texts)), default=0.0)

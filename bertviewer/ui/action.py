@@ -21,7 +21,7 @@ class Opens(Protocol):
     def open_again(self) -> None: ...  # noqa: D102
     def choose_folder(self) -> None: ...  # noqa: D102
     def choose_file(self) -> None: ...  # noqa: D102
-    def choose_hub(self) -> None: ...  # noqa: D102
+    def choose_hub(self, use: Callable[[str], None] | None = None) -> None: ...  # noqa: D102
 
 
 class Compares(Protocol):
@@ -29,6 +29,7 @@ class Compares(Protocol):
 
     def choose_folder(self) -> None: ...  # noqa: D102
     def choose_file(self) -> None: ...  # noqa: D102
+    def compare_with(self, name: str) -> None: ...  # noqa: D102
 
 
 class Opened(Protocol):
@@ -148,6 +149,7 @@ class Choice:
         chosen: the name of the one that is marked; ``None`` where none is, as to open a model.
         needs: what has to be so for it.
         opens: whether choosing one opens a model.
+        compares: whether choosing one compares a model.
         is_slow: whether the options are only asked for when the menu comes up.
         begins_group: whether a line parts it from what stands above.
     """
@@ -160,6 +162,7 @@ class Choice:
     chosen: Callable[[Commands], str] | None = None
     needs: tuple[Condition, ...] = ()
     opens: bool = False
+    compares: bool = False
     is_slow: bool = False
     begins_group: bool = False
 

@@ -62,6 +62,11 @@ def _recent(commands: Commands) -> Sequence[Option]:
     return [Option(name, name if is_there else gone.format(name)) for name, is_there in recent]
 
 
+def _compared(commands: Commands) -> Sequence[Option]:
+    """Return what the open model can be compared with, without a dialog."""
+    return (*_models(commands), *_recent(commands))
+
+
 def _heads(_: Commands) -> Sequence[Option]:
     return [Option(task.name, translate("actions", task.title)) for task in TASKS]
 
@@ -177,10 +182,15 @@ ENTRIES: tuple[Entry, ...] = (
            QT_TRANSLATE_NOOP("actions", "Read the open model's files anew"), (MODEL,)),
     Choice("head", FILE, QT_TRANSLATE_NOOP("actions", "Hea&d"), _heads,
            lambda c, name: c.set_task(name), _head, (MODEL,), begins_group=True),
+    Choice("compareWith", FILE, QT_TRANSLATE_NOOP("actions", "Compare &with"), _compared,
+           lambda c, name: c.comparing.compare_with(name), needs=(MODEL, IDLE), compares=True,
+           is_slow=True, begins_group=True),
     Action("compareFolder", FILE, QT_TRANSLATE_NOOP("actions", "&Compare with a folder…"),
            lambda c: c.comparing.choose_folder(), ("Ctrl+Shift+D",), needs=(MODEL, IDLE)),
     Action("compareFile", FILE, QT_TRANSLATE_NOOP("actions", "Com&pare with a file…"),
            lambda c: c.comparing.choose_file(), needs=(MODEL, IDLE)),
+    Action("compareHub", FILE, QT_TRANSLATE_NOOP("actions", "Compare with one of the h&ub…"),
+           lambda c: c.opening.choose_hub(c.comparing.compare_with), needs=(MODEL, IDLE)),
     # A report of a run that is still going on would be one without it.
     Action("exportPdf", FILE, QT_TRANSLATE_NOOP("actions", "&Export report as PDF…"),
            lambda c: c.exporting.choose_report(), ("Ctrl+E", "Ctrl+Shift+E"), needs=(MODEL, IDLE),

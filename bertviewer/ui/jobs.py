@@ -6,7 +6,7 @@ What they need is imported inside them: nothing of it has to be there for the wi
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,14 @@ class Ran:
 
     watched: WatchedRun
     corrected: Opened | None
+
+
+@dataclass(frozen=True, slots=True)
+class RanBoth:
+    """A run of the open model, and one of another model for run A."""
+
+    ran: Ran
+    run_a: WatchedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +191,39 @@ def run_sentence_job(
     capture = Capture("units")
     run = run_sentence(model, sentence, random_weights, progress, capture=capture, device=device)
     return Ran(WatchedRun(run, capture), _correction(model))
+
+
+def run_both_job(  # noqa: PLR0917
+    model: LoadedModel,
+    other: ModelSource,
+    sentence: Sentence,
+    random_weights: bool,
+    device_wish: str,
+    progress: Progress,
+) -> RanBoth:
+    """Run a sentence through an open model and through another one that is built alike.
+
+    Raises:
+        UserError: one cannot be run, they are built differently, or they take other tokens.
+    """
+    from bertviewer.core.errors import UserError
+    from bertviewer.core.loading.opening import open_model
+
+    libraries.load(progress)
+    theirs = open_model(other, progress)
+    if _build(theirs.architecture) != _build(model.architecture):
+        raise UserError(f"{other.name} is built differently, so its run has no places to compare")
+    is_trained = theirs.architecture.source.weights == "pretrained"
+    draws = random_weights and not is_trained
+    run_a = run_sentence_job(theirs, sentence, draws, device_wish, progress).watched
+    ran = run_sentence_job(model, sentence, random_weights, device_wish, progress)
+    if run_a.run.tokens != ran.watched.run.tokens:
+        raise UserError(f"the tokenizer of {other.name} makes other tokens of this sentence")
+    return RanBoth(ran, replace(run_a, model=theirs))
+
+
+def _build(architecture: Architecture) -> dict[str, tuple[int, ...]]:
+    return {tensor.name: tensor.shape for tensor in architecture.parameters}
 
 
 def check_module_job(

@@ -1,5 +1,6 @@
 """The folded module tree as a model for Qt's views."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import (
@@ -78,6 +79,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self.order: tuple[int, bool] | None = None  # a column, and whether from the largest on
         self._architecture: Architecture | None = None
         self._run: ActivationRun | None = None
+        self._changes: Mapping[str, float] = {}
 
     @no_search_for_garbage()
     def set_tree(self, tree: TreeRow | None, architecture: Architecture | None = None) -> None:
@@ -85,7 +87,7 @@ class ModuleTreeModel(QAbstractItemModel):
         self.beginResetModel()
         self.rows = TreeRows(tree)
         self.filter = TreeFilter()
-        self._architecture, self._run = architecture, None
+        self._architecture, self._run, self._changes = architecture, None, {}
         self.rows.figures = TreeFigures(architecture)
         if self.order is not None:
             self._arrange()
@@ -121,6 +123,12 @@ class ModuleTreeModel(QAbstractItemModel):
         """Show the costs of the same model, which come after its tree."""
         if architecture is not self._architecture:
             self._architecture = architecture
+            self._renew_figures()
+
+    def set_changes(self, changes: Mapping[str, float]) -> None:
+        """Show how far modules are from those of another model; nothing if that is not known."""
+        if changes is not self._changes:
+            self._changes = changes
             self._renew_figures()
 
     def set_statistic(self, name: str) -> None:
@@ -240,12 +248,12 @@ class ModuleTreeModel(QAbstractItemModel):
         return self.rows.below(-1) if column < 0 else []
 
     def _renew_figures(self) -> None:
-        self.rows.figures = TreeFigures(self._architecture, self._run)
+        self.rows.figures = TreeFigures(self._architecture, self._run, self._changes)
         self._tell_of_figures()
 
     def _tell_of_figures(self) -> None:
         # One row for all: a view would take a third of a second to hear of every row of thousands.
         if self.rows.items:
-            first = self.index(0, SHAPE), self.index(0, STATISTIC)
+            first = self.index(0, SHAPE), self.index(0, COLUMNS - 1)
             self.dataChanged.emit(*first, [Qt.ItemDataRole.DisplayRole])
         self.figures_changed.emit()

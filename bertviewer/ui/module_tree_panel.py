@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
 from bertviewer.ui.module_tree import MODULE, ModuleTreeModel
-from bertviewer.ui.tree_cells import MACS, STATISTIC
+from bertviewer.ui.tree_cells import CHANGE, MACS, STATISTIC
 from bertviewer.ui.tree_columns import TreeColumns
 from bertviewer.ui.tree_filter_bar import FilterResult, TreeFilterBar
 from bertviewer.ui.tree_header import TreeHeader
@@ -62,6 +62,7 @@ class ModuleTreePanel(QWidget):
         workspace.architecture_changed.connect(self._on_architecture)
         workspace.formulas_changed.connect(self._on_formulas)
         workspace.selection.row_changed.connect(self._on_row)
+        workspace.comparison.changed.connect(self._on_comparison)
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_run))
 
     @no_search_for_garbage()
@@ -90,6 +91,7 @@ class ModuleTreePanel(QWidget):
         self._bar.forget()  # the new tree is whole
         self._hits = []
         self._model.set_tree(self._workspace.selection.tree, self._workspace.architecture)
+        self._model.set_changes(self._workspace.comparison.changes)
         self._columns.fit()
         self._expand_down_to_layers()
 
@@ -101,10 +103,16 @@ class ModuleTreePanel(QWidget):
         self._model.set_run(self._workspace.runs.run)
         self._on_figures()
 
+    def _on_comparison(self) -> None:
+        changes = self._workspace.comparison.changes
+        self._model.set_changes(changes)
+        self._columns.offer_changes(bool(changes))
+        self._on_figures()
+
     def _on_figures(self) -> None:
         """Fit, filter and order what hangs on figures that have just come."""
         order = self._model.order
-        if order is not None and order[0] in (MACS, STATISTIC):
+        if order is not None and order[0] in (CHANGE, MACS, STATISTIC):
             self._model.set_order(*order)
         if self._model.filter.hangs_on_figures:
             self.apply_filter(self._bar.field.text().strip())

@@ -1,5 +1,7 @@
 """All ways to open a model: by name, by a dialog, by dropping it on the window, or once more."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, QMimeData, QObject, Signal
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -80,12 +82,12 @@ class Opening(QObject):
         if file:
             self.open_named(file)
 
-    def choose_hub(self) -> None:
-        """Ask for a model of the hub and open it."""
+    def choose_hub(self, use: Callable[[str], None] | None = None) -> None:
+        """Ask for a model of the hub and open it, or ``use`` its name otherwise."""
         from bertviewer.ui.hub.dialog import HubDialog
 
         dialog = HubDialog(self._window)
-        dialog.chosen.connect(self.open_named)
+        dialog.chosen.connect(use or self.open_named)
         dialog.failed.connect(self._workspace.scheduler.errored)
         dialog.open()
 

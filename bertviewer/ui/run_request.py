@@ -67,7 +67,7 @@ def _of_runs(
         for run in (watched, run_a):
             # Of a run A that was read from a file there is nothing but its figures.
             if run is not None and run.capture is not None and run not in found:
-                found[run] = work(model, run, progress)
+                found[run] = work(run.model or model, run, progress)
         return OfRuns(found, watched, run_a)
 
     return compute

@@ -66,7 +66,9 @@ class Runs(QObject):
 
         if self.run is None:
             return None
-        run_a = None if self.watched_a is None else self.watched_a.run
+        # A run of another model is none of the file's.
+        is_own = self.watched_a is not None and self.watched_a.model is None
+        run_a = self.watched_a.run if is_own and self.watched_a is not None else None
         origin = None if self.saved is None else self.saved.model
         return KeptRuns(self.run, run_a, self.comparison, dict(self.checks), origin)
 
@@ -81,9 +83,9 @@ class Runs(QObject):
         self.watched = self.watched_a = self.saved = None
         self.checks = {}
 
-    def keep(self) -> None:
-        """Keep the last run as run A."""
-        self.watched_a = self.watched
+    def keep(self, watched: WatchedRun | None = None) -> None:
+        """Keep a run as run A, the last one if none is given."""
+        self.watched_a = watched or self.watched
         self.comparison_changed.emit()
 
     def drop(self) -> None:

@@ -3,19 +3,19 @@
 import re
 
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.text.numerals import with_minus
+from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 from bertviewer.ui.tree_rows import TreeItem
 
-COLUMNS = 8
-MODULE, CLASS, PARAMETERS, SHARE, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC = range(COLUMNS)
+COLUMNS = 9
+MODULE, CLASS, PARAMETERS, SHARE, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, CHANGE = range(COLUMNS)
 
-ORDER = (MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, SHARE, PARAMETERS)
+ORDER = (MODULE, CLASS, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, CHANGE, SHARE, PARAMETERS)
 """From the left to the right."""
-NUMBERS = (PARAMETERS, SHARE, MACS, STATISTIC)
+NUMBERS = (PARAMETERS, SHARE, MACS, STATISTIC, CHANGE)
 """Columns whose texts stand to the right, and are never cut."""
-DIGITS = 5
-"""Of a statistic."""
+DIGITS, CHANGE_DIGITS = 5, 3
+"""Of a statistic, and of a change."""
 TIMES = "×"
 
 _TITLES = (
@@ -26,6 +26,8 @@ _TITLES = (
     QT_TRANSLATE_NOOP("tree", "Shape"),
     QT_TRANSLATE_NOOP("tree", "Output shape"),
     QT_TRANSLATE_NOOP("tree", "Multiply-adds"),
+    "",
+    QT_TRANSLATE_NOOP("tree", "Change"),
 )
 
 _NUMBER, _LONGEST = re.compile(r"\d+"), 20
@@ -56,6 +58,9 @@ def cell_text(item: TreeItem, column: int, statistic: str) -> str:
     if column == MACS:
         macs = figures.macs(row)
         return "" if macs is None else f"{macs:,}"
+    if column == CHANGE:
+        change = figures.change(row)
+        return "" if change is None else number_text(change, CHANGE_DIGITS)
     value = figures.statistic(row, statistic)
     if value is None or isinstance(value, int):
         return "" if value is None else f"{value:,}"
@@ -86,6 +91,9 @@ def tip(item: TreeItem, column: int, statistic: str) -> str:
         shapes.append(translate("tree", "output {0}").format(sizes_text))
     if column in (SHAPE, OUTPUT_SHAPE):
         return "\n".join(shapes)
+    if column == CHANGE and (change := figures.change(row)) is not None:
+        told = translate("tree", "‖Δ‖ / ‖left‖ = {0} over all of its tensors")
+        return told.format(number_text(change))
     if column != MODULE:
         return cell_text(item, column, statistic)
     return "\n".join(filter(None, (item.key, row.class_label, count, *shapes)))
@@ -107,6 +115,8 @@ def sort_key(item: TreeItem, column: int, statistic: str, is_falling: bool) -> S
         value = _product(figures.output_shape(row))
     elif column == MACS:
         value = figures.macs(row)
+    elif column == CHANGE:
+        value = figures.change(row)
     else:
         value = figures.statistic(row, statistic)
     if value is None:

@@ -10,6 +10,7 @@ from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.text.numerals import short_count
 from bertviewer.ui.module_tree import ModuleTreeModel
 from bertviewer.ui.tree_cells import (
+    CHANGE,
     CLASS,
     COLUMNS,
     MACS,
@@ -62,6 +63,7 @@ class TreeColumns(QObject):
         self._is_fitting = False
         self._wishes: dict[tuple[int, bool], int] = {}
         self.chosen = _stored_columns()
+        self.has_changes = False  # whether another model is compared
         self.is_exact = QSettings().value(EXACT_SETTING, False, bool) is True
         header = self._header
         header.setStretchLastSection(False)
@@ -79,8 +81,15 @@ class TreeColumns(QObject):
     def choose(self, column: int, is_shown: bool) -> None:
         """Show a column or not, now and in sessions to come."""
         self.chosen = self.chosen | {column} if is_shown else self.chosen - {column}
-        names = [NAMES[each] for each in ORDER if each in self.chosen]
+        names = [NAMES[each] for each in ORDER if each in self.chosen and each in NAMES]
         QSettings().setValue(COLUMNS_SETTING, ",".join(names))
+        self.fit()
+
+    def offer_changes(self, are_there: bool) -> None:
+        """Have a column of changes for as long as another model is compared."""
+        if are_there != self.has_changes:
+            self.has_changes = are_there
+            self.chosen = self.chosen | {CHANGE} if are_there else self.chosen - {CHANGE}
         self.fit()
 
     def set_exact(self, is_exact: bool) -> None:
@@ -92,7 +101,7 @@ class TreeColumns(QObject):
     def reset(self) -> None:
         """Show the usual columns, as wide as they are by themselves."""
         self._put.clear()
-        self.chosen = USUAL
+        self.chosen = USUAL | {CHANGE} if self.has_changes else USUAL
         QSettings().remove(COLUMNS_SETTING)
         self.set_exact(False)
 

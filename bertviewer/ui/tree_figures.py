@@ -21,10 +21,14 @@ class TreeFigures:
     """Shapes, multiply-adds and statistics by row; each is worked out when it is asked for."""
 
     def __init__(
-        self, architecture: Architecture | None = None, run: ActivationRun | None = None
+        self,
+        architecture: Architecture | None = None,
+        run: ActivationRun | None = None,
+        changes: Mapping[str, float] | None = None,
     ) -> None:
         self._architecture = architecture
         self._run = run
+        self._changes = changes or {}
         self._macs: dict[str, int | None] = {}
         self._written: dict[tuple[str, ...], tuple[str, ...]] = {}
 
@@ -67,6 +71,10 @@ class TreeFigures:
         if activation is None or activation.left_out:
             return None
         return figure(activation.statistics, name)
+
+    def change(self, row: TreeRow) -> float | None:
+        """Return how far a module is from the same one of a model that is compared."""
+        return None if row.is_folded else self._changes.get(row.node.path)
 
     def is_trained(self, node: ModuleNode) -> bool | None:
         """Return whether a module's own tensors are a checkpoint's, ``None`` if it has none."""

@@ -8,7 +8,15 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.ui.module_tree import ModuleTreeModel
-from bertviewer.ui.tree_cells import NUMBERS, OUTPUT_SHAPE, PARAMETERS, SHAPE, STATISTIC, title
+from bertviewer.ui.tree_cells import (
+    CHANGE,
+    NUMBERS,
+    OUTPUT_SHAPE,
+    PARAMETERS,
+    SHAPE,
+    STATISTIC,
+    title,
+)
 from bertviewer.ui.tree_columns import NAMES, STATISTIC_SETTING, TreeColumns
 from bertviewer.ui.tree_view import ModuleTreeView
 
@@ -52,6 +60,12 @@ class TreeHeader(QObject):
                 exact.setCheckable(True)
                 exact.setChecked(self._columns.is_exact)
                 exact.toggled.connect(self._columns.set_exact)
+        if self._columns.has_changes:
+            change = menu.addAction(title(CHANGE, ""))
+            change.setObjectName("column-change")
+            change.setCheckable(True)
+            change.setChecked(CHANGE in self._columns.chosen)
+            change.toggled.connect(partial(self._columns.choose, CHANGE))
         menu.addMenu(self._statistics(menu))
         menu.addSeparator()
         menu.addAction(self.tr("The usual columns"), self._columns.reset)

@@ -20,11 +20,13 @@ FROM_FILE = "This run was read from a file: a closer look needs its model, and a
 class WatchedRun:
     """``capture`` belongs to the worker's thread: jobs take it, and nobody else looks into it.
 
-    A run that was read from a file has none: its figures are all that there is.
+    A run that was read from a file has none: its figures are all that there is. ``model`` is what
+    it is a run of, where that is not the open model.
     """
 
     run: ActivationRun
     capture: "Capture | None"
+    model: "LoadedModel | None" = None
 
     @property
     def kept(self) -> "Capture":

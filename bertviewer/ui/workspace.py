@@ -18,6 +18,7 @@ from bertviewer.ui.background.idle_work import IdleWork, Step
 from bertviewer.ui.background.scheduler import Scheduler
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.history import History
+from bertviewer.ui.kept_comparison import KeptComparison
 from bertviewer.ui.next_run import NextRun
 from bertviewer.ui.qt_classes import QtClasses
 from bertviewer.ui.runs import Runs
@@ -68,6 +69,7 @@ class Workspace(QObject):
         self.selection = Selection(self)
         self.history = History(self.selection, self)
         self.runs, self.next_run = Runs(self), NextRun(self)
+        self.comparison = KeptComparison(self)
         self.scheduler = Scheduler(worker, self)
         self.requests, self.draw_queue = self.scheduler.requests, self.scheduler.draw_queue
         self._idle_work, self._classes = IdleWork(self.scheduler, self), QtClasses(self)
@@ -107,6 +109,17 @@ class Workspace(QObject):
             jobs.run_sentence_job, self._model, sentence, random_weights, self.device_wish
         )
         self.scheduler.start("run", work, self.show_run, until_drawn=True)
+
+    def run_both(self, other: ModelSource) -> None:
+        """Run what is typed through the open model, and as run A through another one."""
+        if self._model is None or self.next_run.lacking:
+            return
+        self._classes.make_all()
+        sentence, random_weights = self.next_run.sentence, self.next_run.random_weights
+        work = partial(
+            jobs.run_both_job, self._model, other, sentence, random_weights, self.device_wish
+        )
+        self.scheduler.start("run", work, self._on_both, until_drawn=True)
 
     def run_next(self) -> None:
         """Run what is typed, unless something is missing."""
@@ -213,6 +226,10 @@ class Workspace(QObject):
             # What the names had promised may not have come true when the weights were loaded.
             self.keys = replace(self.keys, missing=run.source.random_tensors)
         self.runs.run_changed.emit()
+
+    def _on_both(self, both: jobs.RanBoth) -> None:
+        self.show_run(both.ran)
+        self.runs.keep(both.run_a)
 
     def _on_views(self, _: None) -> None:
         # At once, before the worker goes on: it would take turns with what is built now.

@@ -132,3 +132,21 @@ def test_a_lower_bar_than_its_plot_has_room_for_its_labels(levels: Levels, is_ro
         room = axis.style["tickTextWidth"]
         for size in range(height // 3 + 1, height, 5):
             assert all(width(text) <= room for _, text in axis.labels(size))
+
+
+@pytest.mark.parametrize(
+    ("levels", "lines", "expected"),
+    [
+        ((0.001, 40.0), 8, "0.001 0.01 0.1 1 10"),
+        ((0.02, 0.4), 12, "0.02 0.05 0.1 0.2"),
+        ((1e-9, 1.0), 4, "1e−09 1e−06 0.001 1"),
+    ],
+)
+def test_labels_at_powers(levels: Levels, lines: float, expected: str) -> None:
+    axis = ColorAxis()
+    axis.show_scale(ColorScale(levels, color_table(LIGHT, False), is_log=True))
+    found = axis.labels(lines * line())
+    assert " ".join(text for _, text in found) == expected
+    assert all(
+        after - before >= line() / (lines * line()) for (before, _), (after, _) in pairwise(found)
+    )

@@ -8,7 +8,7 @@ from bertviewer.charts.flow.tints import MOST_STRENGTH, Tint, Tints
 from bertviewer.charts.flow.words import words_of
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.blocks import Block
-from bertviewer.charts.map.measures import COUNTED, Measure, figure_text, share_text
+from bertviewer.charts.map.measures import COUNTED, SPREAD, Measure, figure_text, share_text
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.map.values import Values
 from bertviewer.charts.theme import Part as Hue
@@ -118,7 +118,7 @@ class Coloring:
             return Legend(title)
         least, most = self._bounds()
         shares = [place / _STEPS for place in range(_STEPS + 1)]
-        if self.measure.kind in COUNTED:
+        if self.measure.kind in SPREAD:
             steps = [least * (most / least) ** share for share in shares]
         else:
             steps = [least + (most - least) * share for share in shares]
@@ -154,7 +154,7 @@ class Coloring:
         if least < 0:
             hue = theme.diverging[POSITIVE if value >= 0 else NEGATIVE]
             share = abs(value) / max(-least, most)
-        elif self.measure.kind in COUNTED:
+        elif self.measure.kind in SPREAD:
             hue, span = theme.accent, log10(most) - log10(least)
             share = (log10(max(value, least)) - log10(least)) / span if span else 1.0
         else:
@@ -168,6 +168,8 @@ class Coloring:
         least, most = self._range or (0.0, 1.0)
         if self.measure.kind in COUNTED:
             return max(least, 1.0), max(most, 1.0)
+        if self.measure.kind == "change":
+            return (least, most) if least > 0 else (0.1, 1.0)
         if least < 0 or self.measure.kind == "difference":
             far = max(abs(least), abs(most)) or 1.0
             return -far, far
@@ -188,6 +190,8 @@ def measure_title(measure: Measure, translate: Translate = english) -> str:
             return translate("map", "multiply-adds")
         case "check":
             return translate("map", "check")
+        case "change":
+            return translate("map", "change to {0}").format(measure.other)
         case "statistic":
             return translate("map", "{0} of the output").format(_short(measure.statistic))
         case "difference":

@@ -6,9 +6,11 @@ from typing import Literal
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
 from bertviewer.core.text.numerals import number_text, short_count
 
-Kind = Literal["part", "parameters", "macs", "statistic", "difference", "check"]
+Kind = Literal["part", "parameters", "macs", "statistic", "difference", "check", "change"]
 
 COUNTED = ("parameters", "macs")
+"""Kinds that are counts."""
+SPREAD = (*COUNTED, "change")
 """Kinds of which there are many between few: their colours go by powers of ten."""
 MEASURED = ("statistic", "difference")
 """Kinds that need a run."""
@@ -16,10 +18,15 @@ MEASURED = ("statistic", "difference")
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is shown; ``statistic`` is one of ``STATISTIC_NAMES``."""
+    """What is shown.
+
+    ``statistic`` is one of ``STATISTIC_NAMES``, ``other`` what the model is called that a change
+    leads to.
+    """
 
     kind: Kind = "part"
     statistic: str = ""
+    other: str = ""
 
 
 PART = Measure("part")

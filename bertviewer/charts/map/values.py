@@ -17,11 +17,15 @@ from bertviewer.core.walk.stacks import layers_of
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a model: its last run, the one kept beside it, and what was checked."""
+    """What is known of a model: its last run, the one kept beside it, and what was checked.
+
+    ``changes`` are how far modules are from those of a model that is compared.
+    """
 
     run: ActivationRun | None = None
     run_a: ActivationRun | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
+    changes: Mapping[str, float] = field(default_factory=dict)
 
 
 class Values:
@@ -50,10 +54,11 @@ class Values:
                     self.of_path(measure, path, part.call if path == part.path else None)
                     for path in self._measured(part, node)
                 ]
-                values = [value for value in found if value is not None]
-                return sum(values) / len(values) if values else None
+                return _mean(found)
             case "check":
                 return self._checked(self._paths(part, node))
+            case "change":
+                return _mean(self.known.changes.get(p) for p in self._paths(part, node))
             case "part":
                 return None
 
@@ -71,6 +76,8 @@ class Values:
                 return self._macs_of(block.path)
             case "check":
                 return self._checked([block.path])
+            case "change":
+                return self.known.changes.get(block.path)
             case _:
                 call = block.part.call if calls > 1 else None
                 return self.of_path(measure, block.path, call)
@@ -107,6 +114,9 @@ class Values:
             return [
                 float(node.macs) for flow in distinct.values() for node in flow.nodes if node.macs
             ]
+        if measure.kind == "change":
+            # What did not move at all has no power of ten.
+            return [self.known.changes.get(node.path) or None for node in modules]
         return [self.of_path(measure, node.path) for node in modules]
 
     def _parameters(self, part: Part, node: Node) -> float | None:
@@ -171,6 +181,11 @@ def _figure(module: ModuleActivation | None, name: str, call: int | None) -> flo
     if call is not None and call < len(module.calls):
         statistics = module.calls[call]
     return figure(statistics, name)
+
+
+def _mean(found: Iterable[float | None]) -> float | None:
+    values = [value for value in found if value is not None]
+    return sum(values) / len(values) if values else None
 
 
 def _is_in(path: str, around: str) -> bool:

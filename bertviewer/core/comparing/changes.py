@@ -76,6 +76,8 @@ class _Sums:
             relative=math.sqrt(self.squares / self.left) if _is_measured(self.left) else None,
             # Rounding may carry the quotient of equal tensors past 1.
             cosine=max(-1.0, min(1.0, self.product / norms)) if _is_measured(norms) else None,
+            difference_norm=math.sqrt(self.squares),
+            left_norm=math.sqrt(self.left),
         )
 
     def _rms(self) -> float:

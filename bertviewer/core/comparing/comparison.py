@@ -1,7 +1,7 @@
 """How two models differ, as plain data; the left one is the one that the right is compared with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bertviewer.core.architecture.architecture import Architecture
@@ -35,6 +35,7 @@ class Change:
             Inf in one of the tensors.
         relative: the norm of the difference by the norm of the left tensor, ``None`` if that is 0.
         cosine: the cosine of both tensors as vectors, ``None`` if one of them is 0.
+        difference_norm, left_norm: the norms that ``relative`` is made of, to add up tensors by.
 
     NaN and Inf are left out of all but the counts. Norms that are too large for float64 make the
     rms infinite, and the last two ``None``.
@@ -46,6 +47,8 @@ class Change:
     rms: float | None
     relative: float | None
     cosine: float | None
+    difference_norm: float = field(default=0.0, compare=False)
+    left_norm: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

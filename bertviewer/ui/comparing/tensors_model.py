@@ -6,6 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QSortFilterProxyModel, Qt
 
+from bertviewer.charts.change_grid import log_levels, log_share
 from bertviewer.charts.table import Cell, Table
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
@@ -49,7 +50,9 @@ class TensorsModel(TableModel):
             Column(
                 self.tr("‖Δ‖ / ‖left‖"),
                 is_number=True,
-                hint=self.tr("Norm of the difference, by the norm of the left tensor"),
+                hint=self.tr(
+                    "Norm of the difference, by the norm of the left tensor; bars: log scale"
+                ),
             ),
             Column(
                 self.tr("Max |Δ|"), is_number=True, hint=self.tr("Largest change of an element")
@@ -66,13 +69,17 @@ class TensorsModel(TableModel):
         )
         self._tensors = comparison.tensors
         changes = [tensor.change for tensor in self._tensors if tensor.change is not None]
-        self._largest = max((change.relative or 0.0 for change in changes), default=0.0)
+        self._levels = log_levels([change.relative or 0.0 for change in changes])
         places = range(len(self._columns))
         self.set_rows([Row(tuple(_text(each, n) for n in places)) for each in self._tensors])
 
     def tensor(self, row: int) -> ComparedTensor:
         """Return the tensor of a row."""
         return self._tensors[row]
+
+    def number(self, name: str) -> int:
+        """Return the row of a tensor."""
+        return next(n for n, tensor in enumerate(self._tensors) if tensor.name == name)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return what a cell shows, or what it is sorted by; Qt calls it."""
@@ -83,7 +90,8 @@ class TensorsModel(TableModel):
             return index.row() if column == NAME else _sorted_by(tensor, column)
         if role == SHARE_ROLE:
             relative = tensor.change.relative if tensor.change else None
-            return (relative or 0.0) / self._largest if self._largest else 0.0
+            # Between the least and the largest: one tiny tensor may move a thousand times further.
+            return log_share(relative or 0.0, self._levels)
         if column == STATE and tensor.state == "not compared":
             return self.tr("The values are not in the checkpoints of both")
         value = cell(tensor, column)
@@ -100,6 +108,15 @@ class ShownTensors(QSortFilterProxyModel):
         self._part = ""
         self.setSourceModel(model)
         self.setSortRole(SORT_ROLE)
+
+    def row_of(self, name: str) -> int | None:
+        """Return the row of a tensor as it is shown, ``None`` if it is not."""
+        index = self.mapFromSource(self._model.index(self._model.number(name), NAME))
+        return index.row() if index.isValid() else None
+
+    def state_of(self, name: str) -> State:
+        """Return what became of a tensor."""
+        return self._model.tensor(self._model.number(name)).state
 
     def show_states(self, states: Collection[State]) -> None:
         """Show tensors in these states only."""

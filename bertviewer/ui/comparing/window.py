@@ -1,49 +1,39 @@
-"""Two models side by side: totals, tensors and configuration."""
+"""Two models side by side: totals, changes, tensors and configuration."""
 
 import json
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
-    QHeaderView,
-    QLineEdit,
     QPushButton,
-    QTableView,
     QTabWidget,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from bertviewer.core.architecture.source_info import SourceInfo
-from bertviewer.core.comparing.comparison import STATES, Comparison, State
-from bertviewer.ui.charts.chart_menu import choose_data
-from bertviewer.ui.comparing.tensors_model import (
-    CHANGED,
-    NAME,
-    RELATIVE,
-    ShownTensors,
-    TensorsModel,
-    state_name,
-)
-from bertviewer.ui.labels import plain_label
-from bertviewer.ui.share_bar import ShareBarDelegate
+from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.ui.comparing.change_page import ChangePage
+from bertviewer.ui.comparing.tensors_page import TensorsPage
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.tables import Column, Row, TableModel, make_table
+from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
 SIZE = 1180, 640  # pixels
-PADDING, BAR, LEAST = 4, 110, 50  # pixels: beside a text, of a bar, of any column
-LEAST_NAME = 200  # pixels of the names' column; where there are fewer, the table scrolls
 
 
 class ComparisonWindow(QDialog):
     """What is the same, what changed and by how much, and what only one of both has.
 
     ``chosen`` brings the path of the module that holds the tensor that was double-clicked.
+    ``swap_wanted`` and ``run_wanted`` tell of the buttons.
     """
 
     chosen = Signal(str)
+    swap_wanted = Signal()
+    run_wanted = Signal()
 
     def __init__(
         self, comparison: Comparison, workspace: Workspace, parent: QWidget | None = None
@@ -55,26 +45,79 @@ class ComparisonWindow(QDialog):
         self.setWindowTitle(f"{comparison.left.name} ↔ {comparison.right.name}")
         self._comparison = comparison
         self._workspace = workspace
-        self._shown = ShownTensors(TensorsModel(comparison, self), self)
-        self._states = {state: self._make_button(state) for state in STATES}
-        tabs = QTabWidget()
+        self._is_linked = True
+        self._change = ChangePage(comparison, workspace)
+        self._tensors = TensorsPage(comparison, workspace)
+        self._tensors.chosen.connect(self.chosen)
+        self._change.picked.connect(self._tensors.select)
+        self._change.table_wanted.connect(self._show_table)
+        self._tabs = tabs = QTabWidget()
+        tabs.setObjectName("comparisonTabs")
         tabs.setDocumentMode(True)
-        tabs.addTab(self._make_tensors(), self.tr("Tensors"))
+        tabs.addTab(self._change, self.tr("Change"))
+        tabs.addTab(self._tensors, self.tr("Tensors"))
         keys = self.tr("Configuration ({0})").format(len(comparison.keys))
         tabs.addTab(self._make_keys(), keys)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 12, 12, 12)
         layout.setSpacing(6)
+        layout.addLayout(self._make_head())
+        layout.addSpacing(4)
+        layout.addWidget(tabs, 1)
+        tabs.tabBar().setFocus()
+        # Qt itself would give it two thirds of the screen at most.
+        self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
+
+    def unlink(self) -> None:
+        """Lead to no modules any more: the model that is open now is another one."""
+        self._is_linked = False
+        self._change.unlink()
+        self._update_run()
+
+    def _make_head(self) -> QHBoxLayout:
+        """Return what both sides are, and what can be done with them."""
+        comparison = self._comparison
+        sides = QVBoxLayout()
+        sides.setSpacing(2)
         for side, source, parameters in (
             (self.tr("Left"), comparison.left, comparison.left_parameters),
             (self.tr("Right"), comparison.right, comparison.right_parameters),
         ):
-            layout.addWidget(plain_label(f"{side}: {self._described(source, parameters)}"))
-        layout.addSpacing(4)
-        layout.addWidget(tabs, 1)
-        self._filter()
-        # Qt itself would give it two thirds of the screen at most.
-        self.resize(QSize(*SIZE).boundedTo(self.screen().availableSize()))
+            label = ElidedLabel()
+            label.setText(f"{side}: {self._described(source, parameters)}")
+            sides.addWidget(label)
+        swap = QPushButton(self.tr("Swap sides"))
+        swap.setObjectName("swapSides")
+        swap.setAutoDefault(False)
+        swap.setToolTip(self.tr("Compare again, measured from the other model"))
+        swap.clicked.connect(self.swap_wanted)
+        self._run = run = QPushButton(self.tr("Run the sentence through both"))
+        run.setObjectName("runBoth")
+        run.setAutoDefault(False)
+        run.clicked.connect(self.run_wanted)
+        self._workspace.next_run.changed.connect(self._update_run)
+        self._workspace.scheduler.activity_changed.connect(self._update_run)
+        self._update_run()
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addLayout(sides, 1)
+        head.addWidget(run, 0, Qt.AlignmentFlag.AlignTop)
+        head.addWidget(swap, 0, Qt.AlignmentFlag.AlignTop)
+        return head
+
+    def _update_run(self) -> None:
+        """Let the sentence be run if it can be; the tip says why not."""
+        lacking = self._workspace.next_run.lacking
+        if not self._is_linked:
+            lacking = self.tr("Another model is open now.")
+        elif self._workspace.scheduler.activity:
+            lacking = self.tr("Something else is going on, which can be cancelled.")
+        what = self.tr("Run what is typed in the window: the open model as B, the other one as A")
+        self._run.setEnabled(not lacking)
+        self._run.setToolTip(plain_tip(lacking or what))
+
+    def _show_table(self) -> None:
+        self._tabs.setCurrentWidget(self._tensors)
 
     def _described(self, source: SourceInfo, parameters: int) -> str:
         text = self.tr("{0} · {1} · {2:,} parameters").format(source.name, source.task, parameters)
@@ -87,87 +130,6 @@ class ComparisonWindow(QDialog):
             return text + lacking.format(len(source.random_tensors))
         return text
 
-    def _make_button(self, state: State) -> QToolButton:
-        count = self._comparison.counts[state]
-        button = QToolButton()
-        button.setObjectName(f"state {state}")
-        button.setText(f"{state_name(state)} {count:,}")
-        button.setCheckable(True)
-        if not count:
-            button.hide()
-        others = sum(self._comparison.counts.values()) - count
-        # What did not change is what one wants to see last.
-        button.setChecked(count > 0 and (state != "same" or not others))
-        button.toggled.connect(self._filter)
-        return button
-
-    def _make_tensors(self) -> QWidget:
-        name = QLineEdit()
-        name.setObjectName("tensorFilter")
-        name.setPlaceholderText(self.tr("Filter tensors"))
-        name.setAccessibleName(self.tr("Filter tensors"))
-        name.setClearButtonEnabled(True)
-        name.textChanged.connect(self._shown.show_names)
-        save = QPushButton(self.tr("Save as CSV…"))
-        save.setObjectName("saveComparison")
-        save.setAutoDefault(False)
-        save.clicked.connect(self._choose_data)
-        line = QHBoxLayout()
-        line.setContentsMargins(0, 6, 0, 4)
-        line.setSpacing(4)
-        for button in self._states.values():
-            line.addWidget(button)
-        line.addSpacing(8)
-        line.addWidget(name, 1)
-        line.addWidget(save)
-        page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(line)
-        self._table = self._make_table()
-        self._table.viewport().installEventFilter(self)
-        layout.addWidget(self._table, 1)
-        return page
-
-    def _choose_data(self) -> None:
-        choose_data(self, self._shown, "comparison.csv", self._workspace)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Give the names what a new width leaves them; Qt calls it."""
-        if event.type() == QEvent.Type.Resize:
-            self._fit_names()
-        return super().eventFilter(watched, event)
-
-    def _fit_names(self) -> None:
-        header = self._table.horizontalHeader()
-        others = header.length() - header.sectionSize(NAME)
-        header.resizeSection(NAME, max(LEAST_NAME, self._table.viewport().width() - others))
-
-    def _make_table(self) -> QTableView:
-        table = make_table(self._shown, "comparedTensors", self.tr("Compared tensors"))
-        self._bars = ShareBarDelegate(self)  # views do not own their delegates
-        table.setItemDelegateForColumn(RELATIVE, self._bars)
-        header = table.horizontalHeader()
-        header.setSortIndicator(NAME, Qt.SortOrder.AscendingOrder)
-        table.setSortingEnabled(True)
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setResizeContentsPrecision(-1)  # rows below take no more room than this later
-        table.resizeColumnsToContents()
-        for column in range(header.count()):
-            table.setColumnWidth(column, table.columnWidth(column) + PADDING)
-        table.setColumnWidth(RELATIVE, max(table.columnWidth(RELATIVE), BAR))
-        if not any(tensor.change for tensor in self._comparison.tensors):
-            # No values were compared: there is no figure to show.
-            for column in range(RELATIVE, CHANGED + 1):
-                table.setColumnHidden(column, True)
-        header.setMinimumSectionSize(LEAST)
-        # Of names that are cut the ends say most, and the tip has all of them.
-        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        table.doubleClicked.connect(self._on_double_click)
-        return table
-
     def _make_keys(self) -> QWidget:
         columns = (Column(self.tr("Key")), Column(self.tr("Left")), Column(self.tr("Right")))
         model = TableModel(columns, self)
@@ -175,12 +137,6 @@ class ComparisonWindow(QDialog):
             [Row((key.key, _value(key.left), _value(key.right))) for key in self._comparison.keys]
         )
         return make_table(model, "comparedKeys", self.tr("Compared configuration"))
-
-    def _filter(self) -> None:
-        self._shown.show_states([s for s, button in self._states.items() if button.isChecked()])
-
-    def _on_double_click(self, index: QModelIndex) -> None:
-        self.chosen.emit(self._shown.tensor(index.row()).name.rpartition(".")[0])
 
 
 def _value(value: object) -> str:

@@ -48,18 +48,30 @@ class MeasureChoice(QToolButton):
         self._differences = menu.addMenu(self.tr("Difference to run A"))
         self._add(self._differences, DIFFERENCES)
         self._add(menu, (CHECK,))
+        self._change = menu.addAction("")
+        self._change.setObjectName("measure-change")
+        self._change.setCheckable(True)
+        self._change.setVisible(False)
+        self._group.addAction(self._change)
+        self._other = ""  # the model that changes lead to
         self.setMenu(menu)
         self._group.triggered.connect(self._on_action)
         self.choose(PART)
 
-    def offer(self, *, has_run: bool, has_run_a: bool) -> None:
-        """Offer what there is; what is gone is no longer chosen."""
+    def offer(self, *, has_run: bool, has_run_a: bool, other: str = "") -> None:
+        """Offer what there is; what is gone is no longer chosen. ``other`` is a compared model."""
+        self._other = other
+        title = measure_title(Measure("change", other=other), translate)
+        self._change.setText((title[:1].upper() + title[1:]).replace("&", "&&"))
+        self._change.setVisible(bool(other))
         self._statistics.setEnabled(has_run)
         self._differences.setEnabled(has_run and has_run_a)
         self._actions[CHECK].setEnabled(has_run)
         kind = self.measure.kind
-        is_gone = (kind in ("statistic", "check") and not has_run) or (
-            kind == "difference" and not (has_run and has_run_a)
+        is_gone = (
+            (kind == "change" and self.measure.other != other)
+            or (kind in ("statistic", "check") and not has_run)
+            or (kind == "difference" and not (has_run and has_run_a))
         )
         if is_gone:
             self.choose(PART)
@@ -67,7 +79,7 @@ class MeasureChoice(QToolButton):
     def choose(self, measure: Measure) -> None:
         """Show another measure as the chosen one."""
         self.measure = measure
-        self._actions[measure].setChecked(True)
+        self._actions.get(measure, self._change).setChecked(True)
         title = measure_title(measure, translate)
         text = self.tr("Colour by {0}").format(title)
         self.setText(f"{text} ▾")
@@ -84,6 +96,7 @@ class MeasureChoice(QToolButton):
             self._actions[measure] = action
 
     def _on_action(self, action: QAction) -> None:
-        measure = next(each for each, known in self._actions.items() if known is action)
+        found = (each for each, known in self._actions.items() if known is action)
+        measure = next(found, Measure("change", other=self._other))
         self.choose(measure)
         self.chosen.emit(measure)

@@ -70,11 +70,13 @@ class MapTab(QWidget):
             self._set_architecture(architecture)
         runs = self._workspace.runs
         run_a = None if runs.watched_a is None else runs.watched_a.run
-        known = Known(runs.run, run_a, dict(runs.checks))
+        kept = self._workspace.comparison
+        known = Known(runs.run, run_a, dict(runs.checks), kept.changes)
         if known != self._known:
             self._known = known
             has_run, has_run_a = known.run is not None, known.run_a is not None
-            self._head.measure.offer(has_run=has_run, has_run_a=has_run_a)
+            other = kept.title if kept.changes else ""
+            self._head.measure.offer(has_run=has_run, has_run_a=has_run_a, other=other)
             self._color()
         if self._atlas is not None:
             self._walking.set_model(self._atlas, known.run)
@@ -125,6 +127,7 @@ class MapTab(QWidget):
         self._treemap.view.picked.connect(self._select)
         self._treemap.view.flow_wanted.connect(lambda: self._head.flow.setChecked(True))
         self._workspace.runs.check_changed.connect(self.refresh)
+        self._workspace.comparison.changed.connect(self.refresh)
 
     def _set_architecture(self, architecture: Architecture) -> None:
         before, self._architecture = self._architecture, architecture

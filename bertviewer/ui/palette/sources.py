@@ -37,6 +37,7 @@ _TOKENS = QT_TRANSLATE_NOOP("palette", "Tokens")
 _COMMANDS = QT_TRANSLATE_NOOP("palette", "Commands")
 _SETTINGS = QT_TRANSLATE_NOOP("palette", "Settings")
 _MODELS = QT_TRANSLATE_NOOP("palette", "Models")
+_COMPARED = QT_TRANSLATE_NOOP("palette", "Compare with")
 _DESCRIPTIONS = {preset.name: preset.description for preset in PRESETS}
 
 
@@ -131,7 +132,7 @@ def _of_architecture(architecture: Architecture, workspace: Workspace) -> tuple[
 def _of_entries(entries: Sequence[Entry], commands: Commands) -> Sequence[Source]:
     """Return the sources of the table of actions: commands, settings and models."""
     found: dict[str, tuple[list[str], list[Item]]] = {
-        title: ([], []) for title in (_COMMANDS, _SETTINGS, _MODELS)
+        title: ([], []) for title in (_COMMANDS, _SETTINGS, _MODELS, _COMPARED)
     }
     for entry in entries:
         reason = why_not(entry, commands.workspace)
@@ -140,7 +141,7 @@ def _of_entries(entries: Sequence[Entry], commands: Commands) -> Sequence[Source
             texts.append(_described(plain_title(entry), entry.tip))
             items.append(Item(partial(entry.call, commands), keys_of(entry), reason))
             continue
-        texts, items = found[_MODELS if entry.opens else _SETTINGS]
+        texts, items = found[_section(entry)]
         chosen = None if entry.chosen is None else entry.chosen(commands)
         for option in entry.options(commands):
             texts.append(_option_text(entry, option))
@@ -150,6 +151,13 @@ def _of_entries(entries: Sequence[Entry], commands: Commands) -> Sequence[Source
         Source(title, ">" if title == _COMMANDS else "", Haystack(texts), items.__getitem__)
         for title, (texts, items) in found.items()
     ]
+
+
+def _section(choice: Choice) -> str:
+    """Return the title of what a menu's options are among."""
+    if choice.compares:
+        return _COMPARED
+    return _MODELS if choice.opens else _SETTINGS
 
 
 def _option_text(choice: Choice, option: Option) -> str:

@@ -3,6 +3,7 @@
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
 
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.kept_comparison import short_name
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.workspace import Workspace
 
@@ -52,6 +53,7 @@ class CompareBar(QWidget):
         if run_a is not None:
             sentence = run_a.run.sentence
             text = " / ".join(text for text in (sentence.text, sentence.pair) if text)
-            self._name.setText(f"A: {text}")
+            model = "" if run_a.model is None else f"{short_name(run_a.run.source.name)} · "
+            self._name.setText(f"A: {model}{text}")
         for button in self._buttons:
             button.setChecked(button.objectName() == self._workspace.runs.comparison)

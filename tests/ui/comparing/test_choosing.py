@@ -4,21 +4,28 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
+    QMenu,
     QMessageBox,
     QPushButton,
     QTableView,
 )
 from pytestqt.qtbot import QtBot
+from safetensors.torch import load_file, save_file
 
+from bertviewer.charts.marked_grid import MarkedGrid
+from bertviewer.charts.place import Place
 from bertviewer.core.backend import torch
 from bertviewer.core.saving.model_files import IS_THE_MODELS
 from bertviewer.core.source.parsing import parse_source
+from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.comparing.window import ComparisonWindow
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.main_window import MainWindow
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find
@@ -165,3 +172,129 @@ def test_a_comparison_does_not_lead_into_another_model(
     table.doubleClicked.emit(table.model().index(1, 0))
     assert workspace.selection.row is not None
     assert workspace.selection.row.node.path == ""
+
+
+def compare_with(name: str, window: MainWindow, worker: Worker, qtbot: QtBot) -> ComparisonWindow:
+    """Compare with what the menu offers, and return the window that comes."""
+    menu = find(window, QMenu, "compareWith")
+    above = next(m for m in window.findChildren(QMenu) if menu.menuAction() in m.actions())
+    above.aboutToShow.emit()
+    next(action for action in menu.actions() if action.objectName() == name).trigger()
+    qtbot.waitUntil(lambda: window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    return find(window, ComparisonWindow)
+
+
+def test_presets_are_offered_and_sides_are_swapped(
+    tiny_window: MainWindow, worker: Worker, tiny_bert_folder: Path, qtbot: QtBot
+) -> None:
+    window = compare_with("bert-large-uncased", tiny_window, worker, qtbot)
+    assert window.windowTitle() == f"{tiny_bert_folder} ↔ bert-large-uncased"
+    kept = tiny_window.workspace.comparison
+    assert kept.other == "bert-large-uncased"
+    find(window, QPushButton, "swapSides").click()
+    title = f"bert-large-uncased ↔ {tiny_bert_folder}"
+    qtbot.waitUntil(
+        lambda: any(w.windowTitle() == title for w in tiny_window.findChildren(ComparisonWindow)),
+        timeout=OPEN_TIMEOUT,
+    )
+    assert kept.other == "bert-large-uncased"
+    for each in tiny_window.findChildren(ComparisonWindow):
+        each.close()
+    assert kept.other == ""
+
+
+def test_a_click_selects_the_tensor_and_its_module(
+    tiny_window: MainWindow,
+    worker: Worker,
+    tiny_bert_folder: Path,
+    tmp_path: Path,
+    qtbot: QtBot,
+) -> None:
+    other = shutil.copytree(tiny_bert_folder, tmp_path / "tuned")
+    tiny_window.comparing.compare_with(str(other))
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
+    )
+    window = find(tiny_window, ComparisonWindow)
+    plot = find(window, GridPlot, "changePlot")
+    chart = plot.chart
+    assert isinstance(chart, MarkedGrid)
+    name = "encoder.layer.1.attention.self.query.bias"
+    cell = next(cell for cell, note in chart.notes.items() if note.name == name)
+    x, y = cell[1] + 0.5, cell[0] + 0.5
+    view = plot.getPlotItem().vb
+    place = plot.mapFromScene(view.mapViewToScene(QPointF(x, y)))
+    qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    selection = tiny_window.workspace.selection
+    assert selection.place.path == "encoder.layer.1.attention.self.query"
+    find(window, QPushButton, "showInTable").click()
+    assert find(window, QTableView, "comparedTensors").currentIndex().data() == name
+    # Of another model that is opened meanwhile, nothing is selected.
+    with qtbot.waitSignal(tiny_window.workspace.architecture_changed, timeout=OPEN_TIMEOUT):
+        tiny_window.open_source(parse_source("bert-base-uncased"))
+    assert plot.chart is not None
+    assert plot.chart.place(*cell) == Place()
+    assert tiny_window.workspace.comparison.other == ""
+
+
+def test_the_same_sentence_through_both(
+    tiny_window: MainWindow,
+    worker: Worker,
+    tiny_bert_folder: Path,
+    tmp_path: Path,
+    qtbot: QtBot,
+) -> None:
+    other = shutil.copytree(tiny_bert_folder, tmp_path / "tuned")
+    tensors = load_file(other / "model.safetensors")
+    name = next(each for each in tensors if each.endswith("word_embeddings.weight"))
+    tensors[name] = tensors[name] * 2
+    save_file(tensors, other / "model.safetensors")
+    tiny_window.comparing.compare_with(str(other))
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(ComparisonWindow) is not None, timeout=OPEN_TIMEOUT
+    )
+    button = find(find(tiny_window, ComparisonWindow), QPushButton, "runBoth")
+    assert not button.isEnabled()
+    assert "Type a sentence first." in button.toolTip()
+    tiny_window.set_sentence("the cat sat", None)
+    qtbot.waitUntil(button.isEnabled, timeout=OPEN_TIMEOUT)
+    runs = tiny_window.workspace.runs
+    button.click()
+    qtbot.waitUntil(lambda: runs.watched_a is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    assert runs.run is not None
+    assert runs.watched_a is not None
+    run_a = runs.watched_a.run
+    assert run_a.source.name == str(other)
+    assert run_a.tokens == runs.run.tokens
+    path = "embeddings.word_embeddings"
+    ours, theirs = (run.activation(path) for run in (runs.run, run_a))
+    assert ours is not None
+    assert theirs is not None
+    stds = ours.statistics.std, theirs.statistics.std
+    assert stds[0] is not None
+    assert stds[1] == pytest.approx(2 * stds[0])
+    find(tiny_window, ComparisonWindow).close()
+    named = find(tiny_window, ElidedLabel, "keptRun")
+    assert named.text() == "A: tuned · the cat sat"
+    # A file of runs is of one model.
+    kept = runs.kept()
+    assert kept is not None
+    assert kept.run_a is None
+
+
+def test_models_that_are_built_differently_say_so(
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    window = compare_with("bert-base-uncased", tiny_window, worker, qtbot)
+    tiny_window.set_sentence("the cat sat", None)
+    button = find(window, QPushButton, "runBoth")
+    qtbot.waitUntil(button.isEnabled, timeout=OPEN_TIMEOUT)
+    button.click()
+    qtbot.waitUntil(
+        lambda: tiny_window.findChild(QMessageBox, "errorDialog") is not None,
+        timeout=OPEN_TIMEOUT,
+    )
+    assert "built differently" in find(tiny_window, QMessageBox, "errorDialog").text()
+    assert tiny_window.workspace.runs.run is None

@@ -40,6 +40,8 @@ from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find
 
+TENSORS, CONFIGURATION = 1, 2
+
 
 def compared(changed: int, right: str = "bert-base-uncased") -> Comparison:
     """Return a comparison in which the first tensors moved, each one further than the last."""
@@ -60,6 +62,7 @@ def shown(comparison: Comparison, worker: Worker, qtbot: QtBot) -> ComparisonWin
     window = ComparisonWindow(comparison, Workspace(worker))
     qtbot.addWidget(window)
     window.show()
+    find(window, QTabWidget, "comparisonTabs").setCurrentIndex(TENSORS)
     return window
 
 
@@ -118,9 +121,8 @@ def test_other_sizes_and_keys(worker: Worker, qtbot: QtBot) -> None:
     window = shown(comparison, worker, qtbot)
     assert button(window, "other shape").text() == "other shape 199"
     assert button(window, "only right").text() == "only right 192"
-    tabs = window.findChild(QTabWidget)
-    assert tabs is not None
-    assert tabs.tabText(1) == f"Configuration ({len(comparison.keys)})"
+    tabs = find(window, QTabWidget, "comparisonTabs")
+    assert tabs.tabText(CONFIGURATION) == f"Configuration ({len(comparison.keys)})"
     keys = find(window, QTableView, "comparedKeys").model()
     rows = [[keys.index(row, c).data() for c in range(3)] for row in range(keys.rowCount())]
     assert ["hidden_size", "768", "1024"] in rows

@@ -1,0 +1,132 @@
+"""How far each tensor moved, as a heatmap: layer × kind of tensor."""
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from bertviewer.charts.change_grid import CHANGE_MEASURES, change_grid, measure_title
+from bertviewer.charts.marked_grid import MarkedGrid
+from bertviewer.core.comparing.comparison import Comparison
+from bertviewer.plots.grid_plot import GridPlot
+from bertviewer.ui.charts.chart_panel import ChartPanel
+from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.labels import plain_label
+from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.translation import translate
+from bertviewer.ui.workspace import Workspace
+
+TIP = Qt.ItemDataRole.ToolTipRole
+
+
+class ChangePage(QWidget):
+    """A click selects the module in the window, and ``picked`` brings the tensor's name.
+
+    ``table_wanted`` tells that a person wants to see it in the table.
+    """
+
+    picked = Signal(str)
+    table_wanted = Signal()
+
+    def __init__(
+        self, comparison: Comparison, workspace: Workspace, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("changePage")
+        self._comparison = comparison
+        self._has_places = True
+        self._choice = self._make_choice()
+        self._panel = ChartPanel(
+            workspace,
+            self.tr("Change of each tensor"),
+            self._make_plot,
+            (self._choice,),
+            has_axis_titles=False,
+        )
+        self._chart: MarkedGrid | None = None
+        self._signs = plain_label("")
+        self._signs.setObjectName("changeSigns")
+        self._signs.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._signs.setWordWrap(True)
+        self._told = ElidedLabel()
+        self._told.setObjectName("pickedTensor")
+        self._told.setText(self.tr("Click a cell to select its tensor and its module."))
+        self._show_row = QPushButton(self.tr("Show in the table"))
+        self._show_row.setObjectName("showInTable")
+        self._show_row.setAutoDefault(False)
+        self._show_row.setEnabled(False)
+        self._show_row.setToolTip(self.tr("Show the tensor's row, with all of its figures"))
+        self._show_row.clicked.connect(self.table_wanted)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self._told, 1)
+        line.addWidget(self._show_row)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 8, 0, 0)
+        layout.setSpacing(6)
+        layout.addWidget(self._panel, 1)
+        layout.addWidget(self._signs)
+        layout.addLayout(line)
+        self._panel.set_theme(theme_of(self))
+        self._choice.currentIndexChanged.connect(self._show)
+        self._show()
+
+    @property
+    def chart(self) -> MarkedGrid | None:
+        """What is shown."""
+        return self._chart
+
+    def unlink(self) -> None:
+        """Select no more modules: the model that is open now is another one."""
+        if self._has_places:
+            self._has_places = False
+            self._show()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow the colours of the window; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_panel"):
+            self._panel.set_theme(theme_of(self))
+
+    def _make_choice(self) -> QComboBox:
+        choice = QComboBox()
+        choice.setObjectName("changeMeasure")
+        choice.setAccessibleName(self.tr("Measure of the change"))
+        choice.setToolTip(self.tr("What the colours are of"))
+        hints = {
+            "relative": self.tr("Norm of the difference, by the norm of the left tensor"),
+            "max": self.tr("Largest change of an element"),
+            "rms": self.tr("Root mean square of the changes"),
+            "cosine": self.tr("1 less the cosine of both, each taken as one long vector"),
+        }
+        for measure in CHANGE_MEASURES:
+            choice.addItem(measure_title(measure, translate), measure)
+            choice.setItemData(choice.count() - 1, hints[measure], TIP)
+        return choice
+
+    def _make_plot(self) -> GridPlot:
+        plot = GridPlot()
+        plot.setObjectName("changePlot")
+        plot.cell_clicked.connect(self._on_cell)
+        return plot
+
+    def _show(self) -> None:
+        measure = CHANGE_MEASURES[self._choice.currentIndex()]
+        chart = change_grid(self._comparison, measure, translate, has_places=self._has_places)
+        self._chart = chart
+        words = [f"{sign}  {word}" for sign, word in chart.signs]
+        if chart.has_values:
+            words.insert(0, self.tr("colours on a log scale"))
+        words.append(self.tr("empty  no such tensor there"))
+        self._signs.setText("      ".join(words))
+        if chart.notes:
+            self._panel.show_charts(chart)
+        else:
+            self._panel.show_message(self.tr("Neither model has a tensor."))
+
+    def _on_cell(self, row: int, column: int) -> None:
+        note = None if self._chart is None else self._chart.notes.get((row, column))
+        if note is None:
+            return
+        self._told.setText(" · ".join(note.text.splitlines()))
+        self._show_row.setEnabled(True)
+        self.picked.emit(note.name)

@@ -1,0 +1,55 @@
+"""The comparison of the open model with another one, while its window is open."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from bertviewer.charts.naming import shortened
+from bertviewer.core.text.plain_text import printable
+
+if TYPE_CHECKING:
+    from bertviewer.core.comparing.comparison import Comparison
+
+LONGEST = 32  # letters of a title
+
+
+def short_name(name: str) -> str:
+    """Return what a model is called where there is little room: the end of its path."""
+    end = name if "://" in name else Path(name).name or name
+    return shortened(printable(end), LONGEST)
+
+
+class KeptComparison(QObject):
+    """How far each module of the open model is from the other one's.
+
+    Attributes:
+        changes: ‖Δ‖ / ‖left‖ by the module's path; empty where nothing is compared.
+        other: the name of the other model, "" where there is none.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.changes: Mapping[str, float] = {}
+        self.other = ""
+
+    @property
+    def title(self) -> str:
+        """What the other model is called where there is little room."""
+        return short_name(self.other)
+
+    def keep(self, comparison: "Comparison", other: str) -> None:
+        """Keep another comparison in place of the one that there was."""
+        from bertviewer.core.comparing.module_changes import module_changes
+
+        self.changes, self.other = module_changes(comparison), other
+        self.changed.emit()
+
+    def close(self) -> None:
+        """Keep none."""
+        if self.other:
+            self.changes, self.other = {}, ""
+            self.changed.emit()

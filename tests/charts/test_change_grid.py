@@ -1,0 +1,97 @@
+"""Two models as a grid of changes: where tensors stand, and what cells say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bertviewer.charts.change_grid import change_grid, log_levels, log_share
+from bertviewer.charts.place import Place
+from bertviewer.core.comparing.comparison import Change, Comparison, compare_architectures
+from tests.core.opened import plain
+
+QUERY = "encoder.layer.3.attention.self.query.weight"
+SAME = Change(8, 8, 0.0, 0.0, 0.0, 1.0)
+
+
+def compared(right: str = "bert-base-uncased", **changes: Change) -> Comparison:
+    """Return a comparison in which tensors whose names end so moved, and the others did not."""
+    found = compare_architectures(plain("bert-base-uncased"), plain(right))
+    ends = {end.replace("_dot_", "."): change for end, change in changes.items()}
+    tensors = tuple(
+        replace(
+            tensor,
+            change=next((each for end, each in ends.items() if tensor.name.endswith(end)), SAME),
+        )
+        for tensor in found.tensors
+    )
+    return replace(found, tensors=tensors)
+
+
+def test_rows_are_layers_and_what_stands_beside_them() -> None:
+    grid = change_grid(compared())
+    assert grid.rows == ("embeddings", *(f"layer {n}" for n in range(12)), "pooler")
+    assert grid.columns[5:8] == ("query.weight", "query.bias", "key.weight")
+    assert len(grid.notes) == 199
+    assert np.isnan(grid.values).all()
+    assert grid.signs == (("=", "equal"),)
+
+
+def test_a_cell_tells_its_tensor_and_selects_its_module() -> None:
+    grid = change_grid(compared(query_dot_weight=Change(2, 8, 0.5, 0.25, 0.125, 0.75)))
+    row, column = next(cell for cell, note in grid.notes.items() if note.name == QUERY)
+    assert grid.values[row, column] == 0.125
+    assert grid.place(row, column) == Place("encoder.layer.3.attention.self.query")
+    told = grid.text(row, column).splitlines()
+    assert told[0] == QUERY
+    assert told[2:] == [
+        "‖Δ‖ / ‖left‖ = 0.125",
+        "max |Δ| = 0.5",
+        "RMS Δ = 0.25",
+        "1 − cosine = 0.25",
+        "6 of 8 elements changed",
+    ]
+    assert grid.chosen(Place("encoder.layer.3.attention.self.query")) == (
+        (row,),
+        (column, column + 1),
+    )
+    header, rows = grid.table()
+    assert rows[row][column + 1 : column + 3] == (0.125, "equal")
+    assert rows[0][column + 1] is None  # the embeddings have no query
+    assert header[0] == "Module × Tensor: ‖Δ‖ / ‖left‖"
+    assert grid.scale_title == "‖Δ‖ / ‖left‖ (log scale)"
+    assert header[column + 1] == "attention.self.query.weight"
+    assert change_grid(compared(), has_places=False).place(row, column) == Place()
+
+
+@pytest.mark.parametrize(("measure", "value"), [("max", 0.5), ("rms", 0.25), ("cosine", 0.25)])
+def test_other_measures(measure: str, value: float) -> None:
+    found = compared(query_dot_weight=Change(2, 8, 0.5, 0.25, 0.125, 0.75))
+    grid = change_grid(found, measure)  # type: ignore[arg-type]
+    assert np.nanmin(grid.values) == np.nanmax(grid.values) == value
+
+
+def test_what_cannot_be_compared_says_so() -> None:
+    found = compare_architectures(plain("bert-base-uncased"), plain("bert-large-uncased"))
+    grid = change_grid(found)
+    assert grid.signs == (("≠", "other shape"), ("R", "only right"))
+    words = {note.sign: note.text.splitlines()[-1] for note in grid.notes.values()}
+    assert words == {"≠": "other shape", "R": "only right"}
+    # Layers that only one has stand with the others.
+    assert grid.rows[-2:] == ("layer 23", "pooler")
+
+
+def test_what_moved_from_nothing_has_no_figure() -> None:
+    grid = change_grid(compared(query_dot_bias=Change(0, 8, 0.5, 0.25, None, None)))
+    assert grid.signs == (("=", "equal"), ("–", "changed, no figure"))
+
+
+def test_one_large_change_leaves_the_others_apart() -> None:
+    levels = log_levels([0.001, 0.01, 37.44, 0.0])
+    assert levels == (0.001, 37.44)
+    shares = [log_share(value, levels) for value in (0.0, 0.001, 0.01, 37.44)]
+    assert shares[0] == 0
+    assert shares[3] == 1
+    assert shares[2] - shares[1] > 0.2
+    assert log_levels([]) == (0.1, 1.0)
+    assert log_levels([5.0]) == (0.5, 5.0)
