@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QToolBar,
     QToolButton,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -122,7 +123,12 @@ class BannerBar(QToolBar):
         self.setWindowTitle(self.tr("Banner"))
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self.addWidget(banner)
+        # A toolbar shows and hides what stands in it by itself.
+        place = QWidget()
+        layout = QVBoxLayout(place)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(banner)
+        self.addWidget(place)
         self._banner = banner
         banner.installEventFilter(self)
         self.setVisible(not banner.isHidden())
