@@ -246,7 +246,7 @@ ENTRIES: tuple[Entry, ...] = (
            _choose_statistic, needs=(RAN,)),
     Action("largerText", VIEW, QT_TRANSLATE_NOOP("actions", "&Larger text"),
            lambda c: c.step_text_size(1), ("Ctrl++", "Ctrl+="), begins_group=True),
-    Action("smallerText", VIEW, QT_TRANSLATE_NOOP("actions", "&Smaller text"),
+    Action("smallerText", VIEW, QT_TRANSLATE_NOOP("actions", "Smaller te&xt"),
            lambda c: c.step_text_size(-1), ("Ctrl+-",)),
     Action("usualText", VIEW, QT_TRANSLATE_NOOP("actions", "&Usual size of text"),
            lambda c: c.step_text_size(0), ("Ctrl+0",)),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QFontMetrics, QPainter, QPalette
 from PySide6.QtWidgets import (
     QHeaderView,
@@ -137,16 +137,21 @@ class ElasticColumns(QObject):
         header.setStretchLastSection(False)
         for column in (self._names, self._last):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+        # Amid the header's own work it would take back what is changed here.
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.timeout.connect(self.fit)
         header.sectionResized.connect(self._on_section)
         table.viewport().installEventFilter(self)
 
     def fit(self) -> None:
         """Fit the columns and the rows to what is shown now."""
-        others = set(range(self._header.count())) - {self._names, self._last}
-        room = self._table.viewport().width() - sum(map(self._header.sectionSize, others))
         least = self._width(self._last, is_broken=True)
         whole = self._width(self._names, is_broken=False)
-        names = min(whole, max(room - least, self._width(self._names, is_broken=True)))
+        broken = self._width(self._names, is_broken=True)
+        others = set(range(self._header.count())) - {self._names, self._last}
+        room = self._table.viewport().width() - sum(map(self._header.sectionSize, others))
+        names = min(whole, max(room - least, broken))
         self._header.resizeSection(self._names, names)
         self._header.resizeSection(self._last, max(room - names, least))
         self._table.resizeRowsToContents()
@@ -171,7 +176,7 @@ class ElasticColumns(QObject):
 
     def _on_section(self, section: int) -> None:
         if section not in (self._names, self._last):
-            self.fit()
+            self._later.start()
 
 
 class WrappingDelegate(QStyledItemDelegate):

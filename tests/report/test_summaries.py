@@ -287,8 +287,9 @@ def test_a_root_without_multiply_adds_says_why(tiny: Architecture) -> None:
         (without, "a.b: it moves"),
         (Costs((), {}, (), reason="it is too loud"), "it is too loud"),
     ):
-        shown = text(replace(tiny, costs=costs), None, with_parameters=False)
+        # Another test may have had its flows found, which say more.
+        shown = text(replace(tiny, costs=costs, flows=None), None, with_parameters=False)
         assert shown.splitlines()[-1] == f"Mult-Adds: no formula found: {reason}"
     known = Costs((), {"": ModuleCosts("6", None, None)}, ())
-    for architecture in (tiny, replace(tiny, costs=known)):
+    for architecture in (replace(tiny, costs=None), replace(tiny, costs=known)):
         assert "Mult-Adds" not in text(architecture, None, with_parameters=False)

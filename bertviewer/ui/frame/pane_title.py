@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.look.icons import SIZE, line_icon
+from bertviewer.ui.look.icons import SIZE, put_icon
 
 HEIGHT = 32
 
@@ -52,7 +52,7 @@ class PaneTitle(QWidget):
 
     def show_maximised(self, is_maximised: bool) -> None:
         """Have the button undo what it did, and stay in sight until then."""
-        self.maximise.setIcon(line_icon("restore" if is_maximised else "maximise"))
+        put_icon(self.maximise, "restore" if is_maximised else "maximise")
         tip = (
             self.tr("Share the room again") if is_maximised else self.tr("Give this pane all room")
         )
@@ -78,7 +78,7 @@ class PaneTitle(QWidget):
 
 def _button(name: str, icon: str, tip: str) -> QToolButton:
     button = flat_button(name, "", tip)
-    button.setIcon(line_icon(icon))
+    put_icon(button, icon)
     button.setIconSize(QSize(SIZE - 2, SIZE - 2))
     # Panes are moved by keys from the menu; the buttons would be three more stops on each way.
     button.setFocusPolicy(Qt.FocusPolicy.NoFocus)

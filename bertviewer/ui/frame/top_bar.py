@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.frame.model_chip import ModelChip
-from bertviewer.ui.look.icons import SIZE, line_icon
+from bertviewer.ui.look.icons import SIZE, put_icon
 from bertviewer.ui.workspace import Workspace
 
 HEIGHT = 46
@@ -95,7 +95,7 @@ class TopBar(QToolBar):
 
     def show_theme(self, is_dark: bool) -> None:
         """Show what a click on the theme's button leads to."""
-        self._theme.setIcon(line_icon("sun" if is_dark else "moon"))
+        put_icon(self._theme, "sun" if is_dark else "moon")
         tip = self.tr("Light window") if is_dark else self.tr("Dark window")
         self._theme.setToolTip(tip)
         self._theme.setAccessibleName(tip)
@@ -142,6 +142,6 @@ class BannerBar(QToolBar):
 
 def _icon_button(name: str, icon: str, tip: str) -> QToolButton:
     button = flat_button(name, "", tip)
-    button.setIcon(line_icon(icon))
+    put_icon(button, icon)
     button.setIconSize(QSize(SIZE, SIZE))
     return button

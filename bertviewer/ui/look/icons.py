@@ -1,66 +1,67 @@
 """The program's own line icons, always in the colour of the words beside them."""
 
-from functools import cache
-
-from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
+from PySide6.QtCore import QByteArray, QEvent, QObject, QRectF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QAbstractButton
 
 from bertviewer.core.system.resources import resources_folder
 
 SIZE = 16
 """Pixels of an icon's side, at which its lines are sharp."""
 
+_SCALES = (1, 2)
+_NAME = "lineIcon"
+
+
+def put_icon(button: QAbstractButton, name: str) -> None:
+    """Give a button an icon that follows the theme.
+
+    Raises:
+        FileNotFoundError: there is none of that name in ``resources/icons/lines``.
+    """
+    # No icon engine of Python's own: Qt would still ask for it when Python has ended.
+    if button.property(_NAME) is None:
+        button.installEventFilter(_Follower(button))
+    button.setProperty(_NAME, name)
+    button.setIcon(line_icon(name))
+
 
 def line_icon(name: str) -> QIcon:
-    """Return the icon of that name in ``resources/icons/lines``.
-
-    It is drawn in the palette's colours of the moment, so that it follows the theme.
+    """Return the icon of that name in the colours of this moment.
 
     Raises:
         FileNotFoundError: there is none.
     """
-    return QIcon(_LineIcon(name))
+    icon = QIcon()
+    palette = QGuiApplication.palette()
+    for mode, group in (
+        (QIcon.Mode.Normal, QPalette.ColorGroup.Active),
+        (QIcon.Mode.Disabled, QPalette.ColorGroup.Disabled),
+    ):
+        color = palette.color(group, QPalette.ColorRole.ButtonText)
+        for scale in _SCALES:
+            icon.addPixmap(_drawn(name, color, scale), mode)
+    return icon
 
 
-class _LineIcon(QIconEngine):
-    """Draws an SVG whose lines are of the current colour."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._name = name
-        _source(name)
-
-    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
-        """Draw it into a rectangle; Qt calls it."""
-        del state
-        group = (
-            QPalette.ColorGroup.Disabled
-            if mode == QIcon.Mode.Disabled
-            else QPalette.ColorGroup.Active
-        )
-        color = QGuiApplication.palette().color(group, QPalette.ColorRole.ButtonText).name()
-        _renderer(self._name, color).render(painter, QRectF(rect))
-
-    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
-        """Return it as a picture of that size; Qt calls it."""
-        made = QPixmap(size)
-        made.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(made)
-        self.paint(painter, QRect(0, 0, size.width(), size.height()), mode, state)
-        painter.end()
-        return made
-
-    def clone(self) -> QIconEngine:
-        """Return another one of the same icon; Qt calls it."""
-        return _LineIcon(self._name)
+def _drawn(name: str, color: QColor, scale: int) -> QPixmap:
+    source = (resources_folder() / "icons" / "lines" / f"{name}.svg").read_text(encoding="utf-8")
+    renderer = QSvgRenderer(QByteArray(source.replace("currentColor", color.name()).encode()))
+    made = QPixmap(SIZE * scale, SIZE * scale)
+    made.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(made)
+    renderer.render(painter, QRectF(made.rect()))
+    painter.end()
+    made.setDevicePixelRatio(scale)
+    return made
 
 
-@cache
-def _source(name: str) -> str:
-    return (resources_folder() / "icons" / "lines" / f"{name}.svg").read_text(encoding="utf-8")
+class _Follower(QObject):
+    """Draws a button's icon anew when colours change."""
 
-
-@cache
-def _renderer(name: str, color: str) -> QSvgRenderer:
-    return QSvgRenderer(QByteArray(_source(name).replace("currentColor", color).encode()))
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the palette; Qt calls it."""
+        if event.type() == QEvent.Type.PaletteChange and isinstance(watched, QAbstractButton):
+            watched.setIcon(line_icon(str(watched.property(_NAME))))
+        return super().eventFilter(watched, event)

@@ -121,6 +121,7 @@ def test_every_formula_of_the_demo_model(demo_source: ModelSource) -> None:
     assert layer.result == 1_774_464
 
 
+@pytest.mark.usefixtures("nothing_was_seen")
 def test_nothing_before_the_formulas_are_derived(tiny_bert_folder: Path) -> None:
     plain = open_model(parse_source(str(tiny_bert_folder))).architecture
     assert all(count_steps(node, plain) is None for node in plain.modules)
