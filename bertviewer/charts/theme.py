@@ -80,6 +80,11 @@ class Theme:
         """The colour of a track, or of a field on a surface."""
         return mixed(self.text, self.surface, 0.03)
 
+    @property
+    def disabled(self) -> str:
+        """The colour of words of what cannot be used now."""
+        return mixed(self.text, self.surface, 0.38)
+
     def fill(self, part: Part) -> str:
         """Return the colour inside of a part's shapes."""
         return self.surface if part == "plain" else mixed(self.parts[part], self.surface, self.tint)

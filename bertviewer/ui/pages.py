@@ -26,7 +26,8 @@ PageType_co = TypeVar("PageType_co", bound=QWidget, covariant=True)
 class PageKind(Generic[PageType_co]):
     """A page's title, what imports and builds it, and what it is written anew for.
 
-    It need not name what its charts only mark.
+    It need not name what its charts only mark. A new run also selects a token of its own, of which
+    ``"token"`` says nothing; ``"row"`` is the selected module's row of the tree.
     """
 
     title: str

@@ -6,9 +6,10 @@ from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
-from bertviewer.charts.theme import NORMAL
+from bertviewer.charts.theme import DARK, NORMAL
 from bertviewer.core.source_code import SourceCode
 from bertviewer.plots.fonts import monospaced, sized
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.source_highlighting import (
     DARK_COLORS,
     LIGHT_COLORS,
@@ -101,8 +102,8 @@ class SourceView(QPlainTextEdit):
             self._recolor()
 
     def _recolor(self) -> None:
-        dark = self.palette().color(QPalette.ColorRole.Base).lightness() < 128
-        self._highlighter.show_spans(self._spans, DARK_COLORS if dark else LIGHT_COLORS)
+        colors = DARK_COLORS if theme_of(self) is DARK else LIGHT_COLORS
+        self._highlighter.show_spans(self._spans, colors)
         self._gutter.update()
 
     def _on_update(self, area: QRect, moved: int) -> None:

@@ -4,7 +4,7 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.theme import DARK, LIGHT, Theme, mixed
+from bertviewer.charts.theme import DARK, LIGHT, Theme
 from bertviewer.plots.fonts import load_fonts, window_font
 from bertviewer.ui.look.style_sheet import style_sheet
 from bertviewer.ui.look.text_size import stored_scale
@@ -67,7 +67,7 @@ def palette_of(theme: Theme) -> QPalette:
     palette = QPalette(QColor(theme.surface), QColor(theme.background))
     for role, color in colors.items():
         palette.setColor(role, QColor(color))
-    disabled = QColor(mixed(theme.text, theme.surface, 0.38))
+    disabled = QColor(theme.disabled)
     for role in (_Role.Text, _Role.WindowText, _Role.ButtonText):
         palette.setColor(QPalette.ColorGroup.Disabled, role, disabled)
     return palette

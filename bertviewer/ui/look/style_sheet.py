@@ -9,7 +9,6 @@ def style_sheet(theme: Theme) -> str:
     icons = (resources_folder() / "icons" / "lines").as_posix()
     check = f"{icons}/check-{'dark' if theme is DARK else 'light'}.svg"
     handle, handle_hover = (mixed(theme.text, theme.surface, share) for share in (0.18, 0.35))
-    disabled = mixed(theme.text, theme.surface, 0.38)
     pressed = mixed(theme.text, theme.surface, 0.10)
     accent_hover = mixed(theme.accent, theme.text, 0.88)
     return f"""
@@ -27,14 +26,14 @@ QPushButton {{ padding: 4px 14px; }}
 QPushButton:hover, QComboBox:hover {{ background: {theme.hover}; }}
 QPushButton:pressed, QPushButton:checked {{ background: {pressed}; }}
 QPushButton:focus, QComboBox:focus {{ border: 1px solid {theme.accent}; }}
-QPushButton:disabled, QComboBox:disabled {{ color: {disabled}; background: transparent; }}
+QPushButton:disabled, QComboBox:disabled {{ color: {theme.disabled}; background: transparent; }}
 QPushButton:default, QPushButton[accented="true"] {{
     background: {theme.accent}; color: {theme.on_accent}; border-color: {theme.accent};
 }}
 QPushButton:default:hover, QPushButton[accented="true"]:hover {{ background: {accent_hover}; }}
 QPushButton:default:focus, QPushButton[accented="true"]:focus {{ border: 1px solid {theme.text}; }}
 QPushButton:default:disabled, QPushButton[accented="true"]:disabled {{
-    background: {theme.field}; color: {disabled}; border-color: {theme.line};
+    background: {theme.field}; color: {theme.disabled}; border-color: {theme.line};
 }}
 QComboBox::drop-down {{ border: none; width: 20px; }}
 QComboBox::down-arrow {{ image: url("{icons}/chevron-down.svg"); width: 12px; height: 12px; }}
@@ -50,7 +49,7 @@ QToolButton:hover {{ background: {theme.hover}; }}
 QToolButton:pressed {{ background: {pressed}; }}
 QToolButton:checked {{ background: {theme.selection}; }}
 QToolButton:focus {{ border-color: {theme.accent}; }}
-QToolButton:disabled {{ color: {disabled}; }}
+QToolButton:disabled {{ color: {theme.disabled}; }}
 QToolButton::menu-indicator {{ image: none; }}
 
 QLineEdit, QPlainTextEdit, QSpinBox, QDoubleSpinBox {{
@@ -62,7 +61,7 @@ QLineEdit:hover, QSpinBox:hover, QDoubleSpinBox:hover {{ border-color: {handle};
 QLineEdit:focus, QPlainTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus {{
     border-color: {theme.accent};
 }}
-QLineEdit:disabled {{ background: {theme.background}; color: {disabled}; }}
+QLineEdit:disabled {{ background: {theme.background}; color: {theme.disabled}; }}
 
 QCheckBox, QRadioButton {{ spacing: 6px; }}
 QCheckBox::indicator {{
@@ -85,7 +84,7 @@ QTabBar::tab {{
 QTabBar::tab:hover {{ color: {theme.text}; }}
 QTabBar::tab:selected {{ color: {theme.text}; border-bottom-color: {theme.accent}; }}
 QTabBar::tab:selected:focus {{ background: {theme.selection}; }}
-QTabBar::tab:disabled {{ color: {disabled}; }}
+QTabBar::tab:disabled {{ color: {theme.disabled}; }}
 
 QHeaderView {{ background: {theme.surface}; border: none; }}
 QHeaderView::section {{
@@ -134,7 +133,7 @@ QMenuBar::item:selected {{ background: {theme.selection}; }}
 QMenu {{ background: {theme.surface}; border: 1px solid {theme.line}; padding: 4px; }}
 QMenu::item {{ padding: 5px 22px 5px 22px; border-radius: 4px; }}
 QMenu::item:selected {{ background: {theme.selection}; color: {theme.text}; }}
-QMenu::item:disabled {{ color: {disabled}; }}
+QMenu::item:disabled {{ color: {theme.disabled}; }}
 QMenu::separator {{ height: 1px; background: {theme.line}; margin: 4px 6px; }}
 
 QStatusBar {{ background: {theme.surface}; border-top: 1px solid {theme.line}; }}

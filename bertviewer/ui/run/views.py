@@ -36,6 +36,7 @@ class RunViews(PageTabs[View]):
         super().__init__(VIEWS, workspace, lambda view: view.refresh(), parent, context="views")
         self.setObjectName("runViews")
         # There from the start: the report asks for its statistic.
-        view = self.pages.page(0)
+        number = next(n for n, kind in enumerate(VIEWS) if kind.build is LayersView)
+        view = self.pages.page(number)
         assert isinstance(view, LayersView)
         self.layers = view

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.charts.theme import DARK, LIGHT
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.pages import PageKind, Pages
 from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage
@@ -134,5 +134,4 @@ class TensorViews(QWidget):
         values.go_to(row)
 
     def _follow_palette(self) -> None:
-        is_dark = self.palette().base().color().lightness() < 128
-        self._pages.set_theme(DARK if is_dark else LIGHT)
+        self._pages.set_theme(theme_of(self))
