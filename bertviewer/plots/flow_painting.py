@@ -16,10 +16,9 @@ from PySide6.QtGui import (
     QTransform,
 )
 
-from bertviewer.charts.flow.drawing import Drawing, Style
+from bertviewer.charts.flow.drawing import MIDDLE, Drawing, Style
 from bertviewer.charts.flow.marks import Mark, Text, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
-from bertviewer.charts.flow.svg import MIDDLE
 from bertviewer.charts.flow.tints import Tints
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.text.plain_text import printable

@@ -21,7 +21,6 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.core.system import libraries
 from bertviewer.core.system.log import write_log
 from bertviewer.core.system.resources import resources_folder
-from bertviewer.core.tokenizer.process import tokenizer_process
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.crash_log import CrashLog, open_crash_log
 from bertviewer.ui.dialogs import show_error
@@ -100,7 +99,10 @@ def leave(status: int) -> NoReturn:
     They would take each other apart in an order that nobody has tried: now and then that crashes.
     """
     QSettings().sync()
-    tokenizer_process().stop()
+    if "bertviewer.core.tokenizer.process" in sys.modules:
+        from bertviewer.core.tokenizer.process import tokenizer_process
+
+        tokenizer_process().stop()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

@@ -30,12 +30,8 @@ if TYPE_CHECKING:
     from bertviewer.ui.watched_run import WatchedRun
 
 
-OVERVIEW = (
-    "bertviewer.ui.map.tab",
-    "bertviewer.core.formulas.catalogue",
-    "bertviewer.core.loading.rebuilding",
-    "bertviewer.report.costs",
-)
+FIRST_TAB = "bertviewer.ui.map.tab"
+OVERVIEW = "bertviewer.ui.inspector.page"
 VIEW_MODULES = ("bertviewer.ui.run.run_panel", "bertviewer.ui.tensors.inspector")
 REST = 0.25
 """Seconds from a new model to the imports that its first run or plot needs."""
@@ -85,8 +81,7 @@ def open_model_job(source: ModelSource, progress: Progress) -> Opened:
 
         check_belongs(source.path, saved, model.architecture)
     # What its map and overview are made with, so that the window's thread has it already.
-    for name in OVERVIEW:
-        import_module(name)
+    import_module(FIRST_TAB)
     return Opened(model, _tree(model.architecture), saved)
 
 
@@ -97,6 +92,12 @@ def _read_runs(source: ModelSource, progress: Progress) -> RunFile:
     saved = read_runs(source.path)
     prepare_views()
     return saved
+
+
+def prepare_overview_job(progress: Progress) -> None:
+    """Import what the selected module is described with, once the tree and the middle are drawn."""
+    progress(0, 0, "")
+    import_module(OVERVIEW)
 
 
 def prepare_views_job(progress: Progress) -> None:

@@ -1,14 +1,16 @@
 """What can be done with the module that is selected: its path taken along, a look elsewhere."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtWidgets import QApplication
 
-from bertviewer.charts.table import Table, csv_text
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.core.text.markdown import markdown_table
-from bertviewer.core.text.python_path import python_expression
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from bertviewer.charts.table import Table  # takes long to import, as does what writes one
 
 
 class RowTable:
@@ -17,7 +19,7 @@ class RowTable:
     def __init__(self, row: TreeRow) -> None:
         self._row = row
 
-    def table(self) -> Table:
+    def table(self) -> "Table":
         """Return a header and the row."""
         row = self._row
         titles = ("Module", "Class", "Parameters", "Share", "Shape")
@@ -39,18 +41,24 @@ def copy_path(workspace: Workspace) -> None:
 
 def copy_python(workspace: Workspace) -> None:
     """Copy the expression that gives the module in Python."""
+    from bertviewer.core.text.python_path import python_expression
+
     if (row := workspace.selection.row) is not None:
         QApplication.clipboard().setText(python_expression(path_of(row)))
 
 
 def copy_csv(workspace: Workspace) -> None:
     """Copy what the tree says of it as CSV."""
+    from bertviewer.charts.table import csv_text
+
     if (row := workspace.selection.row) is not None:
         QApplication.clipboard().setText(csv_text(RowTable(row)))
 
 
 def copy_markdown(workspace: Workspace) -> None:
     """Copy what the tree says of it as a table in Markdown."""
+    from bertviewer.core.text.markdown import markdown_table
+
     if (row := workspace.selection.row) is not None:
         header, _ = RowTable(row).table()
         cells = (path_of(row), row.class_label, f"{row.parameters:,}", f"{row.share:.2%}")

@@ -1,7 +1,5 @@
 """Tooltips that show a text as it is."""
 
-from html import escape
-
 
 def plain_tip(text: str) -> str:
     """Return what makes a tooltip show ``text`` literally.
@@ -10,4 +8,6 @@ def plain_tip(text: str) -> str:
     """
     if "<" not in text and "&" not in text:
         return text
+    from html import escape  # few texts need it, and the start none
+
     return f"<p>{escape(text).replace(chr(10), '<br>')}</p>"

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bertviewer.charts.parts import part_of
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.ui.tree_figures import TreeFigures
@@ -101,6 +100,8 @@ class TreeRows:
 
     def part(self, item: TreeItem) -> Part:
         """Return the part of the model that a row is."""
+        from bertviewer.charts.parts import part_of  # and with it all formulas
+
         if item.part is None:
             above = self.items[item.parent] if item.parent >= 0 else None
             node = item.row.node

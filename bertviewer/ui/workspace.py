@@ -34,7 +34,8 @@ class Workspace(QObject):
     """State, and the actions that change it; widgets listen to it and never to one another.
 
     The signals say that a part of the state is new; what it is stands in the attributes.
-    ``views_wanted``: a run is about to come, or all is there that its views are drawn with.
+    ``overview_ready``: what describes a module is imported; ``views_wanted``: a run is about
+    to come, or all is there that its views are drawn with.
     ``page_wanted``: the page of that title shall come into sight; ``tensor_wanted``: the tensor of
     that name, in the page that shows tensors; ``statistic_wanted``: the statistic of layers;
     ``menu_wanted``: the menu shall have what can be done with the selected module.
@@ -45,6 +46,7 @@ class Workspace(QObject):
     confirmed = Signal()
     devices_changed = Signal()
     device_chosen = Signal()
+    overview_ready = Signal()
     views_wanted = Signal()
     exported = Signal(str)
     saved = Signal(str)
@@ -168,6 +170,7 @@ class Workspace(QObject):
         self._idle_work.hold()
         self._idle_work.add(
             (
+                Step(jobs.prepare_overview_job, self._on_overview, is_needed=False),
                 Step(jobs.prepare_views_job, self._on_views, is_needed=False),
                 Step(partial(jobs.load_libraries_job, model), self._on_libraries),
                 Step(partial(jobs.confirm_job, model), self._on_confirmed),
@@ -230,6 +233,9 @@ class Workspace(QObject):
     def _on_both(self, both: jobs.RanBoth) -> None:
         self.show_run(both.ran)
         self.runs.keep(both.run_a)
+
+    def _on_overview(self, _: None) -> None:
+        self.overview_ready.emit()
 
     def _on_views(self, _: None) -> None:
         # At once, before the worker goes on: it would take turns with what is built now.

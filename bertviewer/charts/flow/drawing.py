@@ -36,6 +36,9 @@ Weight = Literal["residual", "data", "side"]
 
 Point = tuple[float, float]
 
+MIDDLE = 0.36
+"""Small letters' middle is so much of the size above the line on which they stand."""
+
 Measure = Callable[[str, Style, float], float]
 """How wide a text of that style and size in pixels is."""
 

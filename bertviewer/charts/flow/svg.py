@@ -3,14 +3,11 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from bertviewer.charts.flow.drawing import Drawing, Label
+from bertviewer.charts.flow.drawing import MIDDLE, Drawing, Label
 from bertviewer.charts.flow.marks import Mark, marks_of
 from bertviewer.charts.flow.shapes import Shape, handles
 from bertviewer.charts.theme import FONTS, LIGHT, MONO_FONTS, STRONG, Theme
 from bertviewer.core.text.plain_text import printable
-
-MIDDLE = 0.36
-"""Small letters' middle is so much of the size above the line on which they stand."""
 
 
 def svg_of(drawing: Drawing, theme: Theme = LIGHT) -> str:

@@ -1,7 +1,10 @@
 """The program's own line icons, always in the colour of the words beside them."""
 
+from functools import cache
+from math import ceil
+
 from PySide6.QtCore import QByteArray, QEvent, QObject, QRectF, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtGui import QGuiApplication, QIcon, QImage, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
@@ -10,7 +13,6 @@ from bertviewer.core.system.resources import resources_folder
 SIZE = 16
 """Pixels of an icon's side, at which its lines are sharp."""
 
-_SCALES = (1, 2)
 _NAME = "lineIcon"
 
 
@@ -39,16 +41,17 @@ def line_icon(name: str) -> QIcon:
         (QIcon.Mode.Normal, QPalette.ColorGroup.Active),
         (QIcon.Mode.Disabled, QPalette.ColorGroup.Disabled),
     ):
-        color = palette.color(group, QPalette.ColorRole.ButtonText)
-        for scale in _SCALES:
-            icon.addPixmap(_drawn(name, color, scale), mode)
+        color = palette.color(group, QPalette.ColorRole.ButtonText).name()
+        for scale in {1, ceil(QGuiApplication.primaryScreen().devicePixelRatio())}:
+            icon.addPixmap(QPixmap.fromImage(_drawn(name, color, scale)), mode)
     return icon
 
 
-def _drawn(name: str, color: QColor, scale: int) -> QPixmap:
+@cache
+def _drawn(name: str, color: str, scale: int) -> QImage:
     source = (resources_folder() / "icons" / "lines" / f"{name}.svg").read_text(encoding="utf-8")
-    renderer = QSvgRenderer(QByteArray(source.replace("currentColor", color.name()).encode()))
-    made = QPixmap(SIZE * scale, SIZE * scale)
+    renderer = QSvgRenderer(QByteArray(source.replace("currentColor", color).encode()))
+    made = QImage(SIZE * scale, SIZE * scale, QImage.Format.Format_ARGB32_Premultiplied)
     made.fill(Qt.GlobalColor.transparent)
     painter = QPainter(made)
     renderer.render(painter, QRectF(made.rect()))

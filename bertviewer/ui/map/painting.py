@@ -7,8 +7,7 @@ from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from bertviewer.charts.flow.bounds import box_of
-from bertviewer.charts.flow.drawing import Placed, Rect
-from bertviewer.charts.flow.svg import MIDDLE
+from bertviewer.charts.flow.drawing import MIDDLE, Placed, Rect
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.plots.fonts import weighted, window_font

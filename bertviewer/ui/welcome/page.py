@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
@@ -67,6 +67,13 @@ class WelcomePage(QStackedWidget):
 
     def _on_activity(self) -> None:
         self._is_expecting = False
+        if self._workspace.scheduler.activity:
+            self._show_in_sight()
+        else:
+            # A model that has come is shown first, and then this page is out of sight.
+            QTimer.singleShot(0, self, self._show_in_sight)
+
+    def _show_in_sight(self) -> None:
         if self.isVisible():
             self._show()
 

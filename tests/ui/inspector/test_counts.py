@@ -40,6 +40,11 @@ def tied(window: MainWindow) -> list[str]:
     return [link.text() for link in links if "counted there" in link.text()]
 
 
+def is_described(window: MainWindow) -> bool:
+    """Whether the pane has what it takes to describe a module."""
+    return bool(inspector(window).findChildren(FactsView))
+
+
 def is_deriving(window: MainWindow) -> bool:
     return window.workspace.is_deriving
 
@@ -101,6 +106,7 @@ def test_while_formulas_are_derived_and_where_none_is_found(
     window.open_named("bert-base-uncased")
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
     assert is_deriving(window)
+    qtbot.waitUntil(lambda: is_described(window))
     assert "deriving…" in texts(window)
     assert sums(window) == []
     formulas_may_come.set()
@@ -189,6 +195,7 @@ def test_all_tabs_are_in_sight_in_a_small_window(demo_window: MainWindow) -> Non
 def test_why_a_tied_head_counts_nothing(window: MainWindow, worker: Worker, qtbot: QtBot) -> None:
     window.open_source(parse_source("demo", "masked-lm"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: is_described(window))
     window.workspace.selection.select("cls.predictions.decoder")
     assert tied(window) == [
         "weight is bert.embeddings.word_embeddings.weight, counted there",

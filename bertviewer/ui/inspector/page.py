@@ -1,0 +1,85 @@
+"""What the pane of the selected module shows: what it is, how large, and what it computes."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from bertviewer.charts.theme import GRID, NORMAL, TITLE
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.folding import TreeRow
+from bertviewer.core.formulas.catalogue import formula_of
+from bertviewer.core.formulas.formula import Formula
+from bertviewer.core.loading.rebuilding import note_of
+from bertviewer.plots.fonts import monospaced, sized
+from bertviewer.ui.facts import FactGroup, FactsView
+from bertviewer.ui.inspector.cards import Cards
+from bertviewer.ui.inspector.check_summary import CheckSummary
+from bertviewer.ui.inspector.module_facts import ModuleFacts
+from bertviewer.ui.inspector.module_figures import COUNT, module_figures
+from bertviewer.ui.labels import heading_label, plain_label
+from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.workspace import Workspace
+
+
+class InspectorPage(QWidget):
+    """Written anew by ``refresh``; formulas are set once ``can_set_formulas``."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.can_set_formulas = False  # what sets them takes long to import
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self.setAutoFillBackground(True)
+        self._title = heading_label("", TITLE)
+        self._path = plain_label("")
+        self._path.setFont(monospaced(sized(self._path.font(), NORMAL)))
+        self._summary = plain_label("")
+        for label in (self._path, self._summary):
+            label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        for label in (self._title, self._path, self._summary):
+            label.setMinimumWidth(1)  # a long word is no reason for a wider pane
+        self._cards = Cards(COUNT)
+        self._view = FactsView()
+        self._facts = ModuleFacts(workspace, self.refresh, self)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(4 * GRID, GRID, 4 * GRID, 4 * GRID)
+        layout.setSpacing(GRID)
+        for widget in (self._title, self._path, self._summary, self._cards, self._view):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+
+    def refresh(self) -> None:
+        """Write what is known of the selected row."""
+        row, architecture = self._workspace.selection.row, self._workspace.architecture
+        if row is None or architecture is None:
+            return
+        node = row.node
+        formula = formula_of(node, architecture)
+        self._title.setText(formula.title if formula else row.class_label)
+        self._path.setText(row.key or self.tr("the whole model"))
+        self._path.setToolTip(plain_tip(row.key))
+        summary = formula.summary if formula else ""
+        note = "" if node.path else note_of(architecture.config)
+        self._summary.setText("\n".join(filter(None, (summary, note))))
+        self._summary.setVisible(bool(self._summary.text()))
+        self._cards.show_figures(module_figures(row, architecture, self._workspace.runs.run))
+        self._view.show_groups([*self._groups(row, architecture, formula)])
+
+    def _groups(
+        self, row: TreeRow, architecture: Architecture, formula: Formula | None
+    ) -> Iterator[FactGroup]:
+        count, *others = self._facts.count_groups(row, architecture)
+        yield count
+        if formula is not None and self.can_set_formulas:
+            from bertviewer.ui.formula_view import FormulaView  # and with it Typst
+
+            maths = FormulaView(replace(formula, terms=()))
+            yield FactGroup(self.tr("What it computes"), [("", maths)])
+        run = self._workspace.runs.run
+        if run is not None and run.activation(row.node.path) is not None:
+            summary = CheckSummary(self._workspace, row.node.path)
+            yield FactGroup(self.tr("Checked"), [("", summary)])
+        yield from others
+        yield from self._facts.groups(row, architecture, formula)
