@@ -17,6 +17,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui import jobs
 from bertviewer.ui.application import configure, make_window
 from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.inspector.page import InspectorPage
 from bertviewer.ui.main_window import MainWindow
 from tests.patient_bot import PATIENCE
 
@@ -90,5 +91,7 @@ def demo_window(
         patch.setattr(jobs, "open_model_job", lambda _source, _progress: opened)
         window.open_source(parse_source("demo"))
     qtbot.waitUntil(lambda: window.workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    # What describes a module is imported when the tree has been drawn.
+    qtbot.waitUntil(lambda: bool(window.findChildren(InspectorPage)), timeout=OPEN_TIMEOUT)
     qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
     return window
