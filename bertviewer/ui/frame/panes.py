@@ -1,11 +1,11 @@
 """The panes around the middle: Qt's docks, closed, moved, torn off, and put back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from bertviewer.ui.frame.pane_title import PaneTitle
@@ -50,6 +50,7 @@ class Panes(QObject):
         self._window = window
         self._docks: dict[PaneName, QDockWidget] = {}
         self._hidden: list[QWidget] = []  # for the pane that has all the room
+        self._sizes: dict[PaneName, QSize] = {}  # before that
         self._chosen: set[PaneName] = set()  # moved, closed or opened by a person
         self._is_arranging = False
         window.setDockOptions(
@@ -86,6 +87,7 @@ class Panes(QObject):
         """Give a pane all the room, ``None`` the middle; a second time all are there again."""
         if self._restore():
             return
+        self._sizes = {pane: dock.size() for pane, dock in self._docks.items()}
         keeps = self._window.centralWidget() if name is None else self._docks[name]
         others = [dock for dock in self._docks.values() if not dock.isFloating()]
         for widget in (self._window.centralWidget(), *others):
@@ -194,8 +196,17 @@ class Panes(QObject):
         for widget in hidden:
             widget.show()
         if hidden:
+            self._resize(self._sizes)
             self._say("")
         return bool(hidden)
+
+    def _resize(self, sizes: Mapping[PaneName, QSize]) -> None:
+        docks = [self._docks[name] for name in sizes]
+        for lengths, across in (
+            ([size.width() for size in sizes.values()], Qt.Orientation.Horizontal),
+            ([size.height() for size in sizes.values()], Qt.Orientation.Vertical),
+        ):
+            self._window.resizeDocks(docks, lengths, across)
 
     def _say(self, name: str | None) -> None:
         for pane, dock in self._docks.items():

@@ -60,12 +60,14 @@ def test_one_has_all_the_room_until_all_are_there_again(
     tabs = find(demo_window, QTabWidget, "detailTabs")
     panes = [dock(demo_window, name) for name in ("structure", "module", "run")]
     before = [widget.isVisible() for widget in (tabs, *panes)]
+    sizes = [pane.size() for pane in panes]
     choose(demo_window, action)
     shown = [widget for widget in (tabs, *panes) if widget.isVisible()]
     assert shown == [panes[2] if action == "enlargeViews" else tabs]
     assert shown[0].width() == demo_window.width()
     choose(demo_window, action)
     assert [widget.isVisible() for widget in (tabs, *panes)] == before
+    assert [pane.size() for pane in panes] == sizes
 
 
 def test_the_modules_pane_is_a_drawer_in_a_narrow_window(demo_window: MainWindow) -> None:
