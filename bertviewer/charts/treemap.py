@@ -147,10 +147,12 @@ def _lay(row: Sequence[int], areas: Sequence[float], left: Rect, found: dict[int
         return left
     is_upright = left.width >= left.height
     length = left.height if is_upright else left.width
-    breadth = total / length if length > 0 else 0.0
+    # Of a rest as thin as rounding the quotient may be wider than all that is left.
+    room = left.width if is_upright else left.height
+    breadth = min(total / length, room) if length > 0 else 0.0
     place = left.y if is_upright else left.x
     for key, area in zip(row, areas, strict=True):
-        side = area / breadth if breadth > 0 else 0.0
+        side = length * area / total if total > 0 else 0.0
         found[key] = (
             Rect(left.x, place, breadth, side) if is_upright else Rect(place, left.y, side, breadth)
         )

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bertviewer.charts.flow.drawing import Rect
@@ -36,6 +36,8 @@ def test_the_example_of_the_paper() -> None:
 
 
 @given(st.lists(st.floats(0.001, 1e9), min_size=1, max_size=40))
+@example([171646618.25, 592926432.5, 0.0078125])
+@example([171646613.0, 0.0078125])
 def test_areas_are_as_the_values_and_nothing_overlaps(values: list[float]) -> None:
     for rects in (squarified(values, ROOM), side_by_side(values, ROOM)):
         for rect, value in zip(rects, values, strict=True):

@@ -121,6 +121,8 @@ def test_the_overview_tells_of_the_checkpoint(
     assert facts["Files"] == f"model.safetensors, {keys.nbytes / 1e6:.1f} MB"
     assert "Missing" not in facts
     assert facts["Not in this model"] == "1 of 40 tensors in the files: <b>stray</b>"
+    # The pane of the module is filled when the tree has been drawn.
+    qtbot.waitUntil(lambda: bool(window.findChildren(QPushButton, "showKeyReport")))
     find(window, QPushButton, "showKeyReport").click()
     find(window, QDialog, "keyReportDialog").close()
     window.workspace.selection.select("pooler")
