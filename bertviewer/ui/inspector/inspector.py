@@ -34,7 +34,8 @@ class Inspector(QScrollArea):
         workspace.formulas_changed.connect(self._on_change)
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_change))
         workspace.overview_ready.connect(self._build)
-        workspace.views_wanted.connect(self._on_views)
+        # In a turn of its own: the run's views are built in this one.
+        workspace.views_wanted.connect(lambda: workspace.draw_queue.later(self._on_views))
 
     def refresh(self) -> None:
         """Write what is known of the selected row."""
