@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontMetricsF
 
 from bertviewer.charts.theme import NORMAL, SMALL
-from bertviewer.plots.fonts import sized
 from bertviewer.plots.zoom import Span
 
 SIZES = (NORMAL, SMALL, 9.0, 8.0)
@@ -66,11 +65,6 @@ def named(span: Span, pixels: float, size: float, first: Sequence[int] = ()) -> 
     even = range(ceil(start / step) * step, end + 1, step)
     others = [place for place in even if all(abs(place - one) >= step for one in certain)]
     return sorted({*certain, *others})
-
-
-def label_font(font: QFont, size: float) -> QFont:
-    """Return the font of names."""
-    return sized(font, size)
 
 
 def _clipped(text: str) -> str:

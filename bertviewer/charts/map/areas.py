@@ -47,11 +47,6 @@ def areas_of(
     return area(nodes[path])
 
 
-def total_of(architecture: Architecture, kind: AreaKind, run: ActivationRun | None = None) -> float:
-    """Return how large the whole model is; 0 where that is not known."""
-    return areas_of(architecture, kind, run).value
-
-
 def _sizes(
     architecture: Architecture, kind: AreaKind, run: ActivationRun | None
 ) -> Mapping[str, float]:
