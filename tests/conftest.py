@@ -79,6 +79,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the program draws now into tests/golden, instead of comparing",
     )
+    parser.addoption(
+        "--late",
+        action="store_true",
+        help="have the worker, and what waits for a turn of the event loop, come late in tests/ui: "
+        "a test that looks before it is there fails",
+    )
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 
 import copy
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -14,9 +16,10 @@ from bertviewer.core.architecture.folding import fold
 from bertviewer.core.loading.loaded_model import LoadedModel
 from bertviewer.core.progress import Progress, no_progress
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui import jobs
+from bertviewer.ui import jobs, qt_classes
 from bertviewer.ui.application import configure, make_window
-from bertviewer.ui.background.worker import Worker
+from bertviewer.ui.background import draw_queue
+from bertviewer.ui.background.worker import Job, Worker
 from bertviewer.ui.inspector.page import InspectorPage
 from bertviewer.ui.main_window import MainWindow
 from tests.patient_bot import PATIENCE
@@ -28,6 +31,36 @@ OPEN_TIMEOUT = PATIENCE  # milliseconds; the first one imports torch and transfo
 def _own_settings(qapp: QApplication, tmp_path: Path) -> None:
     configure(qapp)
     QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, str(tmp_path))
+
+
+LATE = 0.12
+"""Seconds that a job of the worker comes late with ``--late``."""
+
+
+class LateTimer(QTimer):
+    """One that takes 20 ms at least."""
+
+    def start(self, *milliseconds: int) -> None:
+        super().start(max(20, *milliseconds) if milliseconds else max(20, self.interval()))
+
+
+@pytest.fixture(autouse=True)
+def _late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what happens beside a test be as late as on a machine that is busy with others."""
+    if not request.config.getoption("--late"):
+        return
+    start = Worker.start
+
+    def start_late(self: Worker, work: Callable[[Progress], Any], *ends: Any, **named: Any) -> Job:
+        def later(progress: Progress) -> Any:
+            time.sleep(LATE)
+            return work(progress)
+
+        return start(self, later, *ends, **named)
+
+    monkeypatch.setattr(Worker, "start", start_late)
+    for module in (draw_queue, qt_classes):
+        monkeypatch.setattr(module, "QTimer", LateTimer)
 
 
 @pytest.fixture

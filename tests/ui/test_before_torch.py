@@ -79,6 +79,10 @@ def is_at_rest(window: MainWindow, worker: Worker) -> bool:
     )
 
 
+def texts(window: MainWindow) -> list[str]:
+    return [label.text() for label in window.findChildren(QLabel)]
+
+
 def message(window: MainWindow) -> str:
     return find(window, QStatusBar).currentMessage()
 
@@ -92,9 +96,10 @@ def test_the_tree_its_formulas_and_its_overview_are_there(
     assert not opened.workspace.is_deriving
     tree = find(opened, QTreeView, "moduleTree").model()
     assert tree.index(0, 0).data() == "BertModel"
-    texts = [label.text() for label in opened.findChildren(QLabel)]
-    assert "Count, in symbols" in texts
-    assert "deriving…" not in texts
+    # What describes a module comes when the tree has been drawn.
+    qtbot.waitUntil(lambda: "Count, in symbols" in texts(opened))
+    assert "deriving…" not in texts(opened)
+    assert not libraries.are_loaded()
     loaded(opened, may_import, worker, qtbot)
     assert opened.workspace.architecture is architecture
 
