@@ -5,7 +5,7 @@ from math import ceil, copysign, floor, log10, sqrt
 from string import digits
 
 import numpy as np
-import pyqtgraph as pg
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QFontMetricsF, QPen
 
 from bertviewer.charts.levels import Levels
@@ -13,6 +13,7 @@ from bertviewer.core.text.numerals import number_text
 from bertviewer.plots.cells import Cells
 from bertviewer.plots.color_scale import SHADES, ColorScale
 from bertviewer.plots.number_axis import LEAST, LINE, MOST, NumberAxis, round_step
+from bertviewer.plots.plot_area import PlotArea
 
 LEAST_GAP = 1 / 15
 """Labels at roots are at least this part of a bar apart, however much room there is."""
@@ -152,22 +153,17 @@ def _round_values(high: float, gap: float) -> list[float]:
         power -= 1
 
 
-class ColorBar(pg.PlotItem):  # type: ignore[misc]
+class ColorBar(PlotArea):
     """All shades, the lowest below, as cells that are lines and not a bitmap on paper too."""
 
-    def __init__(self, beside: pg.PlotItem) -> None:
-        super().__init__(axisItems={"right": ColorAxis()}, enableMenu=False)
+    def __init__(self, beside: PlotArea) -> None:
+        super().__init__({"right": ColorAxis()})
         self.levels: Levels = (0.0, 1.0)
         self._cells: Cells | None = None
-        self.hideButtons()
-        self.setMouseEnabled(x=False, y=False)
-        self.setRange(xRange=(0, 1), yRange=(0, SHADES), padding=0)
+        self.setRange(QRectF(0, 0, 1, SHADES))
         self.layout.setColumnFixedWidth(1, WIDTH)
         # A title reaches beyond its axis by a pixel.
         self.layout.setContentsMargins(1, 1, 3, 1)
-        for side in ("left", "bottom"):
-            self.hideAxis(side)
-        self.showAxis("right")
         # Its numbers are values, and not the shades' own.
         self.getAxis("right").unlinkFromView()
         # To the right of the plot's own right axis.
@@ -177,7 +173,7 @@ class ColorBar(pg.PlotItem):  # type: ignore[misc]
     @property
     def room(self) -> float:
         """How wide the bar is with its labels and its title."""
-        left, _, right, _ = self.layout.getContentsMargins()
+        left, _, right, _ = self.margins
         return float(left + WIDTH + self.getAxis("right").maximumWidth() + right)
 
     def fit(self, height: float) -> None:

@@ -32,12 +32,11 @@ class GridPlot(Plot):
     cell_clicked = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, axes={side: LabelAxis(side) for side in ("bottom", "left")})
+        super().__init__({side: LabelAxis(side) for side in ("bottom", "left")}, parent)
         self.chart: GridChart | None = None
         self._frames: Frames | None = None
         self._common_title = ""
-        self.color_bar = ColorBar(self.getPlotItem())
-        self.adopt_menu(self.color_bar)
+        self.color_bar = ColorBar(self.area)
 
     def share(self, side: Side | None, title: str = "") -> None:
         """Have a neighbour or none; ``title`` is what the values of both are.
@@ -48,13 +47,13 @@ class GridPlot(Plot):
 
     def align(self, other: "GridPlot | None") -> None:
         """Have cells as high as another plot of that size, or such as there is room for."""
-        axis = None if other is None else other.getPlotItem().getAxis("bottom")
-        self.getPlotItem().getAxis("bottom").stand_beside(axis)
+        axis = None if other is None else other.area.getAxis("bottom")
+        self.area.getAxis("bottom").stand_beside(axis)
 
     def beside_cells(self) -> float:
         """Return how many pixels of the width are not the cells', as far as it is not the same."""
-        item = self.getPlotItem()
-        left = float(item.layout.getContentsMargins()[0] + item.getAxis("left").maximumWidth())
+        item = self.area
+        left = float(item.margins[0] + item.getAxis("left").maximumWidth())
         return left + (self.color_bar.room if self.color_bar.isVisible() else 0.0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -87,10 +86,10 @@ class GridPlot(Plot):
     def draw(self) -> None:
         """Draw the cells, the colour bar and the axes."""
         super().draw()
-        theme, item, chart = self.theme, self.getPlotItem(), self.chart
+        theme, item, chart = self.theme, self.area, self.chart
         self._frames = None
         # Labels with no title beside them do not stand at the very edge.
-        margins = item.layout.getContentsMargins()
+        margins = item.margins
         item.layout.setContentsMargins(4 if self.neighbour == "left" else 1, *margins[1:])
         marked = chart if isinstance(chart, MarkedGrid) else None
         has_values = marked is None or marked.has_values
@@ -125,7 +124,7 @@ class GridPlot(Plot):
         longest = LABEL_LENGTH if marked is None else LONGEST_LABEL
         item.getAxis("bottom").set_labels(chart.columns, longest=longest)
         item.getAxis("left").set_labels(chart.rows, longest=longest)
-        item.setRange(QRectF(0, 0, columns, rows), padding=0)
+        item.setRange(QRectF(0, 0, columns, rows))
         self.draw_marks()
 
     def draw_marks(self) -> None:
@@ -167,7 +166,7 @@ class GridPlot(Plot):
         """Return row and column of the cell at a position in the scene."""
         if self.chart is None:
             return None
-        point = self.getPlotItem().vb.mapSceneToView(position)
+        point = self.area.vb.mapSceneToView(position)
         column, row = int(np.floor(point.x())), int(np.floor(point.y()))
         rows, columns = self.chart.values.shape
         return (row, column) if 0 <= row < rows and 0 <= column < columns else None

@@ -32,7 +32,7 @@ class HistogramPlot(LegendPlot):
     def __init__(self, parent: QWidget | None = None) -> None:
         self.chart: HistogramChart | None = None
         self._power = 0
-        super().__init__(parent, axes={"bottom": NumberAxis("bottom"), "left": PowerAxis("left")})
+        super().__init__({"bottom": NumberAxis("bottom"), "left": PowerAxis("left")}, parent)
 
     def show_chart(self, chart: HistogramChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
@@ -58,7 +58,7 @@ class HistogramPlot(LegendPlot):
 
     def text_at(self, position: QPointF) -> str:
         """Return range and counts of the bin at a position in the scene, in words."""
-        box = self.getPlotItem().vb
+        box = self.area.vb
         if self.chart is None or not box.sceneBoundingRect().contains(position):
             return ""
         x, edges = box.mapSceneToView(position).x(), self.chart.edges
@@ -81,7 +81,7 @@ class HistogramPlot(LegendPlot):
     def draw(self) -> None:
         """Draw the bars, the legend and the axes."""
         super().draw()
-        item = self.getPlotItem()
+        item = self.area
         chart = self.chart or HistogramChart((0.0, 1.0), ())
         base = LOWEST if chart.is_log else 0.0
         edges = self._stand(chart.edges)
@@ -111,7 +111,6 @@ class HistogramPlot(LegendPlot):
         # Where all values are NaN or Inf, the axes would have numbers of nothing.
         self.show_values(has_bars or bool(chart.series and not note))
         item.setTitle(note or None, color=self.theme.text, size=f"{NORMAL}px")
-        item.showGrid(x=False, y=True, alpha=0.15)
         item.getAxis("bottom").take_values(self._power)
         item.setXRange(*widened(edges[0], edges[-1]), padding=0.01)
         self.fit()

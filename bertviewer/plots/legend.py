@@ -25,6 +25,9 @@ LEAST = 32.0
 MOST_GROWTHS = 2
 """So often are names arranged anew in more room: that gives the axis longer numbers, and so on."""
 
+GRID = 38
+"""How much of lines through the plot is seen, of 255."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spacing:
@@ -241,14 +244,13 @@ def _of_run(line: Line, entry: Entry, color: QColor) -> Entry:
 class LegendPlot(Plot):
     """A plot that keeps its legend above what it shows; ``draw()`` has to end in ``fit()``."""
 
-    def __init__(
-        self, parent: QWidget | None = None, axes: dict[str, pg.AxisItem] | None = None
-    ) -> None:
-        super().__init__(parent, axes)
-        self.legend = Legend(self.getPlotItem().vb)
+    def __init__(self, axes: dict[str, pg.AxisItem], parent: QWidget | None = None) -> None:
+        super().__init__(axes, parent)
+        axes["left"].setGrid(GRID)
+        self.legend = Legend(self.area.vb)
         self._arranged = (0.0, 0.0)  # what the names were arranged in, in pixels
         self._growths = 0
-        self.getPlotItem().vb.sigResized.connect(self._refit)
+        self.area.vb.sigResized.connect(self._refit)
 
     def y_range(self) -> tuple[float, float]:
         """Return the range of y that is to be seen."""
@@ -268,28 +270,27 @@ class LegendPlot(Plot):
     def fit(self) -> None:
         """Choose the y range so that the legend hides nothing."""
         low, high = self.y_range()
-        box = self.getPlotItem().vb
+        box = self.area.vb
         height = box.height()
         self._arranged = box.width(), height
         names = self.legend.arrange(*self._arranged)
         share = min(0.5, names / height) if height > 0 else 0.2
-        self.getPlotItem().setYRange(low, high + (high - low) * share / (1 - share), padding=0)
+        self.area.setYRange(low, high + (high - low) * share / (1 - share))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep room for the legend at the new size; Qt calls it."""
         super().resizeEvent(event)
-        # pyqtgraph calls this while it is still building the plot.
-        # It also calls it after the plot is closed, when there is nothing left to fit.
-        if hasattr(self, "legend") and self.getPlotItem() is not None:
+        # pyqtgraph calls this while it is still building the plot, and when it has been closed.
+        if hasattr(self, "legend") and not self.closed:
             self._growths = 0
             self.fit()
 
     def _refit(self) -> None:
         """Arrange the names again if the axes have left them less room, or more."""
-        item = self.getPlotItem()
-        if item is None or (item.vb.width(), item.vb.height()) == self._arranged:
+        box = self.area.vb
+        if self.closed or (box.width(), box.height()) == self._arranged:
             return
-        is_narrower = item.vb.width() < self._arranged[0]
+        is_narrower = box.width() < self._arranged[0]
         if is_narrower or self._growths < MOST_GROWTHS:
             self._growths += not is_narrower
             self.fit()

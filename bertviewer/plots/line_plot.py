@@ -37,7 +37,7 @@ class LinePlot(LegendPlot):
         self.chart: LineChart | None = None
         self._power = 0
         self._marks: list[QGraphicsItem] = []
-        super().__init__(parent, axes={"bottom": LabelAxis("bottom"), "left": PowerAxis("left")})
+        super().__init__({"bottom": LabelAxis("bottom"), "left": PowerAxis("left")}, parent)
 
     def show_chart(self, chart: LineChart | None) -> None:
         """Draw a chart, in place of the one drawn before."""
@@ -81,7 +81,7 @@ class LinePlot(LegendPlot):
     def draw(self) -> None:
         """Draw the lines, the legend and the axes."""
         super().draw()
-        item = self.getPlotItem()
+        item = self.area
         chart = self.chart or LineChart((), "", "", ())
         entries = []
         for index, line in enumerate(chart.lines):
@@ -111,7 +111,6 @@ class LinePlot(LegendPlot):
             self._power, self._bounds(), least_step=1.0 if chart.is_whole else 0.0
         )
         item.getAxis("bottom").set_labels(chart.ticks, first=0)
-        item.showGrid(x=False, y=True, alpha=0.15)
         item.setXRange(-0.4, max(0.4, len(chart.ticks) - 0.6), padding=0)
         if has_values and not chart.is_log:
             self.draw_zero()
@@ -125,7 +124,7 @@ class LinePlot(LegendPlot):
 
     def draw_marks(self) -> None:
         """Draw a vertical line where the selection is, and a ring around each of its points."""
-        item = self.getPlotItem()
+        item = self.area
         for mark in self._marks:
             item.removeItem(mark)
         self._marks = []
@@ -154,7 +153,7 @@ class LinePlot(LegendPlot):
             callout = Callout(text, self.font(), self.theme, to_left=is_right, below=is_high)
             callout.setPos(x, height)
             callout.setZValue(CALLOUT_Z)
-            self.getPlotItem().addItem(callout, ignoreBounds=True)
+            self.area.addItem(callout, ignoreBounds=True)
             self._marks.append(callout)
 
     def _gap_at(self, position: QPointF) -> str:
@@ -167,7 +166,7 @@ class LinePlot(LegendPlot):
 
     def _x(self, position: QPointF) -> int | None:
         """Return the x nearest to a position in the scene, ``None`` outside the plot."""
-        box = self.getPlotItem().vb
+        box = self.area.vb
         if self.chart is None or not box.sceneBoundingRect().contains(position):
             return None
         x = round(box.mapSceneToView(position).x())
@@ -178,7 +177,7 @@ class LinePlot(LegendPlot):
         x = self._x(position)
         if self.chart is None or x is None:
             return None
-        y = self.getPlotItem().vb.mapSceneToView(position).y()
+        y = self.area.vb.mapSceneToView(position).y()
         points = [
             (abs(value - y), line)
             for line in self.chart.lines
@@ -251,7 +250,7 @@ class SpectrumPlot(LinePlot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.getPlotItem().getAxis("left").lowest = -300
+        self.area.getAxis("left").lowest = -300
 
     def _heights(self, values: Sequence[float | None]) -> Sequence[float | None]:
         return tuple(

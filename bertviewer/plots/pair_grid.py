@@ -34,7 +34,7 @@ class PairGrid(GridPlot):
     def draw(self) -> None:
         """Draw the cells, what stands in them, the colour bar and the axes."""
         super().draw()
-        chart, item = self.chart, self.getPlotItem()
+        chart, item = self.chart, self.area
         if isinstance(chart, AllHeadsChart) and chart.pictures is not None and not chart.is_signed:
             # Their colours are those of shares, not of the figures.
             self.color_bar.setVisible(False)

@@ -5,17 +5,18 @@ from typing import Literal
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPen, QShowEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.chart import GridChart, HistogramChart, LineChart
 from bertviewer.charts.place import Place
 from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.plots.plot_area import PlotArea
 
 Side = Literal["left", "right"]
 _SOLID = Qt.PenStyle.SolidLine
 
 
-class Plot(pg.PlotWidget):  # type: ignore[misc]
+class Plot(pg.GraphicsView):  # type: ignore[misc]
     """A plot with a theme and two titled axes; a subclass adds what it shows to ``draw()``.
 
     ``clicked`` carries the place that was clicked, ``hovered`` the exact value under the mouse in
@@ -28,10 +29,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     clicked = Signal(Place)
     hovered = Signal(str)
 
-    def __init__(
-        self, parent: QWidget | None = None, axes: dict[str, pg.AxisItem] | None = None
-    ) -> None:
-        super().__init__(parent, axisItems=axes, enableMenu=False)
+    def __init__(self, axes: dict[str, pg.AxisItem], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.theme = LIGHT
         self.titles = {"bottom": "", "left": ""}
         self.selection = Place()
@@ -39,12 +39,10 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.neighbour: Side | None = None
         self.is_titled = True
         self._drawn_scale = 0.0
-        item = self.getPlotItem()
-        item.hideButtons()
-        item.setMouseEnabled(x=False, y=False)
-        self.adopt_menu(item)
+        self.area = PlotArea(axes)
+        self.setCentralItem(self.area)
         # The highest and the last label reach beyond their axes by half a letter.
-        item.layout.setContentsMargins(1, 8, 8, 1)
+        self.area.layout.setContentsMargins(1, 8, 8, 1)
         self.scene().sigMouseClicked.connect(self._on_click)
         self.scene().sigMouseMoved.connect(self._on_move)
 
@@ -68,7 +66,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def draw(self) -> None:
         """Clear the plot, and draw the background and the axes in the theme's colours."""
-        item = self.getPlotItem()
+        item = self.area
         item.clear()
         self._drawn_scale = self._line_scale()
         self.setBackground(self.theme.surface)
@@ -91,7 +89,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Draw a line right through the plot, and return it."""
         line = pg.InfiniteLine(position, angle=angle, pen=pen)
         line.setZValue(z)
-        self.getPlotItem().addItem(line, ignoreBounds=True)
+        self.area.addItem(line, ignoreBounds=True)
         return line
 
     def pen(self, color: str | QColor, width: float = 1, style: Qt.PenStyle = _SOLID) -> QPen:
@@ -105,7 +103,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     def show_values(self, is_shown: bool) -> None:
         """Have numbers and ticks on the axes, or not: an empty plot has no range."""
         for side in ("bottom", "left"):
-            self.getPlotItem().getAxis(side).setTicks(None if is_shown else [[]])
+            self.area.getAxis(side).setTicks(None if is_shown else [[]])
 
     def draw_marks(self) -> None:
         """Draw the marks of the selection anew; a plot that knows no places has none."""
@@ -114,10 +112,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """Draw the plot as large as it is, from the painter's origin."""
         rect = self.rect()
         self.render(painter, QRectF(rect), rect)
-
-    def adopt_menu(self, item: pg.PlotItem) -> None:
-        """Own the item's menu: pyqtgraph leaves it without a parent, and nothing deletes it."""
-        item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())
 
     def showEvent(self, event: QShowEvent) -> None:
         """Draw lines as wide as they are to be on the window's screen; Qt calls it."""

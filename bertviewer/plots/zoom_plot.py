@@ -58,6 +58,6 @@ class ZoomPlot(GridPlot):
             return None
         rows, columns = self.chart.values.shape
         scene = self.mapToScene(position.toPoint())
-        point = self.getPlotItem().vb.mapSceneToView(scene)
+        point = self.area.vb.mapSceneToView(scene)
         part = QPointF(point.x() / columns, point.y() / rows)
         return part if 0 <= part.x() <= 1 and 0 <= part.y() <= 1 else None

@@ -34,13 +34,13 @@ def lines_in(window: QWidget) -> LinePlot:
 
 
 def curves(plot: LinePlot) -> list[Curve]:
-    found = [item for item in plot.getPlotItem().items if isinstance(item, Curve)]
+    found = [item for item in plot.area.items if isinstance(item, Curve)]
     return [curve for curve in found if curve.pen.style() != Qt.PenStyle.NoPen]
 
 
 def rings(plot: LinePlot) -> list[tuple[float, float]]:
     """Return the points that are marked with a ring."""
-    found = [item for item in plot.getPlotItem().items if isinstance(item, Curve)]
+    found = [item for item in plot.area.items if isinstance(item, Curve)]
     return [
         (float(x), height)
         for curve in found
@@ -52,5 +52,5 @@ def rings(plot: LinePlot) -> list[tuple[float, float]]:
 
 def marked(plot: LinePlot) -> list[float]:
     """Return the x that are marked with a vertical line."""
-    items = plot.getPlotItem().items
+    items = plot.area.items
     return [i.value() for i in items if isinstance(i, pg.InfiniteLine) and i.angle == 90]

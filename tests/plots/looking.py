@@ -15,7 +15,7 @@ LOWEST, HIGHEST = "#440154", "#fde725"
 
 def scene(plot: Plot, x: float, y: float) -> QPointF:
     """Return where a point of the plot's axes is in the scene."""
-    position: QPointF = plot.getPlotItem().vb.mapViewToScene(QPointF(x, y))
+    position: QPointF = plot.area.vb.mapViewToScene(QPointF(x, y))
     return position
 
 
@@ -39,7 +39,7 @@ def surface(plot: QWidget) -> QWidget:
 def set_ticks(plot: Plot, side: str) -> list[tuple[float, str]] | None:
     """Return the places and texts that an axis was given; ``None`` where it finds its own."""
     # pyqtgraph takes them, and has no way to ask for them.
-    levels = plot.getPlotItem().getAxis(side)._tickLevels
+    levels = plot.area.getAxis(side)._tickLevels
     return None if levels is None else [tick for level in levels for tick in level]
 
 

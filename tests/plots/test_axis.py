@@ -14,7 +14,7 @@ def plot(window: QWidget) -> LinePlot:
 
 
 def test_another_title_stands_in_the_middle_too(plot: LinePlot) -> None:
-    axis = plot.getPlotItem().getAxis("left")
+    axis = plot.area.getAxis("left")
     assert isinstance(axis, NumberAxis)
     for title in ("std", "mean ± std, min, max", "std"):
         plot.show_chart(chart(OUTPUT, title=title))
@@ -27,7 +27,7 @@ def test_a_title_without_room_keeps_its_end(plot: LinePlot) -> None:
     plot.show_chart(chart(OUTPUT, title="Cosine to the layer before it, B − A"))
     plot.resize(640, 190)
     plot.grab()
-    text = plot.getPlotItem().getAxis("left").labelText
+    text = plot.area.getAxis("left").labelText
     assert "…" in text
     assert text.startswith("Cosine")
     assert text.endswith("B − A")

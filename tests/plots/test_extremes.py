@@ -34,7 +34,7 @@ RANGES = [
 
 def labels(plot: Plot, side: str) -> list[str]:
     """Return what stands at an axis of numbers."""
-    ticks, axis = set_ticks(plot, side), plot.getPlotItem().getAxis(side)
+    ticks, axis = set_ticks(plot, side), plot.area.getAxis(side)
     if ticks is not None:
         return [text for _, text in ticks]
     size = axis.size().width() if side == "bottom" else axis.size().height()
@@ -55,7 +55,7 @@ def plot(window: QWidget) -> LinePlot:
 def test_lines_are_where_their_values_are(plot: LinePlot, low: float, high: float) -> None:
     plot.show_chart(chart(Line("a", (low, high), low=(low, low), high=(high, high))))
     plot.grab()
-    box = plot.getPlotItem().vb.sceneBoundingRect()
+    box = plot.area.vb.sceneBoundingRect()
     (curve,) = curves(plot)
     points = [scene(plot, x, y) for x, y in enumerate(curve.heights) if y is not None]
     below, above = points
@@ -81,7 +81,7 @@ def test_equal_values_are_a_level_line(plot: LinePlot, value: float) -> None:
         (curve,) = curves(plot)
         heights = {scene(plot, 0, height).y() for height in curve.heights if height is not None}
         (height,) = heights
-        box = plot.getPlotItem().vb.sceneBoundingRect()
+        box = plot.area.vb.sceneBoundingRect()
         assert box.top() + 20 < height < box.bottom() - 2
 
 
@@ -89,8 +89,8 @@ def test_without_a_value_there_is_no_zero_either(plot: LinePlot) -> None:
     for values in ((nan, nan), (None, None), (inf, -inf)):
         plot.show_chart(chart(Line("a", values)))
         assert labels(plot, "left") == []
-        assert [item for item in plot.getPlotItem().items if hasattr(item, "angle")] == []
-        assert plot.text_at(plot.getPlotItem().vb.sceneBoundingRect().center()).endswith("no value")
+        assert [item for item in plot.area.items if hasattr(item, "angle")] == []
+        assert plot.text_at(plot.area.vb.sceneBoundingRect().center()).endswith("no value")
 
 
 def test_usual_values_after_huge_ones_have_their_own_labels(plot: LinePlot) -> None:
@@ -142,7 +142,7 @@ def test_bars_are_where_their_bins_are(window: QWidget, low: float, high: float)
     edges = tuple(low * (1 - part) + high * part for part in (0, 0.5, 1))
     plot.show_chart(HistogramChart(edges, (Bars("a", (3, 4), mean=low, std=high),)))
     assert len(labels(plot, "bottom")) > 1
-    box = plot.getPlotItem().vb.sceneBoundingRect()
+    box = plot.area.vb.sceneBoundingRect()
     for part, count in ((0.25, 3), (0.75, 4)):
         place = box.topLeft() + (box.bottomRight() - box.topLeft()) * part
         assert plot.text_at(place).endswith(f": {count}")

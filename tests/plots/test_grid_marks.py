@@ -25,7 +25,7 @@ def plot(window: QWidget) -> GridPlot:
 
 def frames(plot: GridPlot) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
     """Return the thin and the thick frames as x, y, width, height."""
-    (item,) = (i for i in plot.getPlotItem().items if isinstance(i, Frames))
+    (item,) = (i for i in plot.area.items if isinstance(i, Frames))
 
     def numbers(rects: Sequence[QRectF]) -> list[tuple[float, ...]]:
         return [(r.x(), r.y(), r.width(), r.height()) for r in rects]
@@ -71,7 +71,7 @@ def test_the_last_of_many_is_marked_inside_of_the_plot(plot: GridPlot) -> None:
     before = plot.grab().toImage()
     plot.mark(Place(token=399))
     after = plot.grab().toImage()
-    box = plot.getPlotItem().vb.sceneBoundingRect()
+    box = plot.area.vb.sceneBoundingRect()
     changed = [
         x
         for x in range(after.width())

@@ -167,7 +167,7 @@ def test_a_second_text_is_set_off(plot: GridPlot, theme: Theme) -> None:
     assert theme.muted not in row_of(plot, 3.0, 2.5)
     # A text that begins at an end has nothing to be set off from.
     plot.show_chart(replace(chart, column_starts=(0,), row_starts=(4,)))
-    assert len(plot.getPlotItem().items) == 2
+    assert len(plot.area.items) == 2
 
 
 def column_of(plot: GridPlot, x: float, y: float) -> set[str]:
@@ -189,7 +189,7 @@ def test_a_neighbour_has_the_title_or_the_bar(plot: GridPlot) -> None:
         plot.share(side, "Norm")
         plot.show_chart(chart)
         lay_out(plot, 640, 320)
-        item, bar = plot.getPlotItem(), plot.color_bar
+        item, bar = plot.area, plot.color_bar
         title = bar.getAxis("right").title
         return item.getAxis("left").title, bar.isVisible(), title, item.vb.width()
 
@@ -206,19 +206,19 @@ def test_a_neighbour_has_the_title_or_the_bar(plot: GridPlot) -> None:
 
 
 def test_drawing_twice_does_not_pile_up(plot: GridPlot) -> None:
-    items, total = len(plot.getPlotItem().items), len(plot.scene().items())
+    items, total = len(plot.area.items), len(plot.scene().items())
     for theme in (DARK, LIGHT, DARK):
         plot.set_theme(theme)
         plot.show_chart(norms_chart(make_run()))
         plot.mark(Place(token=1))
-    assert len(plot.getPlotItem().items) == items == 2
+    assert len(plot.area.items) == items == 2
     assert len(plot.scene().items()) == total
     bars = [item for item in plot.scene().items() if isinstance(item, ColorBar)]
     assert len(bars) == 1
 
 
 def test_old_cells_are_let_go(plot: GridPlot) -> None:
-    (old,) = (weakref.ref(i) for i in plot.getPlotItem().items if isinstance(i, Cells))
+    (old,) = (weakref.ref(i) for i in plot.area.items if isinstance(i, Cells))
     plot.show_chart(norms_chart(make_run()))
     gc.collect()
     assert old() is None
@@ -241,7 +241,7 @@ def test_the_bar_has_the_range(plot: GridPlot) -> None:
 
 def test_another_chart_has_its_own_size(plot: GridPlot) -> None:
     plot.show_chart(norms_chart(make_run(["a", "b"], [[1.0, 2.0]] * 5)))
-    (left, right), (bottom, top) = plot.getPlotItem().vb.viewRange()
+    (left, right), (bottom, top) = plot.area.vb.viewRange()
     assert (left, right, bottom, top) == (0, 2, 0, 5)
     assert plot.text_at(scene(plot, 1.5, 4.5)) == "layer 3, b (token 1): 2"
     assert plot.text_at(scene(plot, 2.5, 0.5)) == ""
@@ -254,7 +254,7 @@ def test_nothing_to_show(plot: GridPlot) -> None:
         plot.mark(Place(token=0))
         assert plot.text_at(before) == ""
         assert plot.place_at(before) is None
-        assert plot.getPlotItem().items == []
+        assert plot.area.items == []
         assert HIGHEST not in colors(plot)
         plot.show_chart(norms_chart(make_run()))
         assert HIGHEST in colors(plot)

@@ -22,7 +22,7 @@ def plot(window: QWidget) -> GridPlot:
 
 
 def labels(plot: GridPlot, side: str = "bottom") -> tuple[str, ...]:
-    found: tuple[str, ...] = plot.getPlotItem().getAxis(side).labels()
+    found: tuple[str, ...] = plot.area.getAxis(side).labels()
     return found
 
 

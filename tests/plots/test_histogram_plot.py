@@ -104,7 +104,7 @@ def test_bins_in_words(plot: HistogramPlot) -> None:
 
 
 def test_what_is_in_no_bin_is_told(plot: HistogramPlot) -> None:
-    title = plot.getPlotItem().titleLabel
+    title = plot.area.titleLabel
     assert plot.note() == ""
     assert not title.isVisible()
     plot.show_chart(TWO)
@@ -128,7 +128,7 @@ def test_nothing_but_nan(plot: HistogramPlot) -> None:
 
 def test_one_value_everywhere(plot: HistogramPlot) -> None:
     plot.show_chart(HistogramChart((2.0, 2.0), (Bars("B", (7,)),)))
-    left, right = plot.getPlotItem().vb.viewRange()[0]
+    left, right = plot.area.vb.viewRange()[0]
     assert left < 2 < right
 
 
@@ -142,14 +142,14 @@ def test_a_bar_stands_for_no_place(plot: HistogramPlot) -> None:
 
 def test_themes_and_nothing_left_of_before(plot: HistogramPlot) -> None:
     plot.show_chart(TWO)
-    items, total = len(plot.getPlotItem().items), len(plot.scene().items())
+    items, total = len(plot.area.items), len(plot.scene().items())
     for theme in (DARK, LIGHT, DARK):
         plot.set_theme(theme)
         plot.show_chart(TWO)
-    assert len(plot.getPlotItem().items) == items
+    assert len(plot.area.items) == items
     assert len(plot.scene().items()) == total
     assert {DARK.surface, *DARK.series[:2]} <= colors(plot)
     assert not {LIGHT.surface, LIGHT.text, *LIGHT.series} & colors(plot)
     plot.show_chart(None)
     assert plot.text_at(scene(plot, 0.5, 0.5)) == ""
-    assert plot.getPlotItem().items == []
+    assert plot.area.items == []

@@ -34,7 +34,7 @@ def show(grid: GridPlot, texts: Sequence[str]) -> None:
 
 
 def axis_of(grid: GridPlot) -> LabelAxis:
-    axis: LabelAxis = grid.getPlotItem().getAxis("bottom")
+    axis: LabelAxis = grid.area.getAxis("bottom")
     return axis
 
 
@@ -140,7 +140,7 @@ def test_labels_at_the_side_leave_some_out(grid: GridPlot) -> None:
     shown = words(grid, 300, 0) & {"emb", *map(str, range(60))}
     assert "emb" in shown
     assert 8 < len(shown) < 30
-    axis = grid.getPlotItem().getAxis("left")
+    axis = grid.area.getAxis("left")
     assert axis.labels() == ("emb", *map(str, range(59)))
 
 

@@ -93,7 +93,7 @@ def test_names_get_back_the_room_that_longer_numbers_took(window: QWidget, qtbot
     plot = LinePlot(window)
     plot.show()
     plot.show_chart(chart(*(Line(name, (1.0, 2.0)) for name in WORDS)))
-    left, legend = plot.getPlotItem().getAxis("left"), plot.legend
+    left, legend = plot.area.getAxis("left"), plot.legend
     needed = next(n for n in range(900) if legend.arrange(n, 300) and len(legend.rows()) == 1)
     plot.resize(needed + 100, 300)
 

@@ -25,7 +25,7 @@ def plot(window: QWidget) -> LinePlot:
 
 
 def test_axes_have_their_titles(plot: LinePlot) -> None:
-    left, bottom = plot.getPlotItem().getAxis("left"), plot.getPlotItem().getAxis("bottom")
+    left, bottom = plot.area.getAxis("left"), plot.area.getAxis("bottom")
     assert (bottom.labelText, left.labelText) == ("Layer", "std")
     plot.show_chart(chart(OUTPUT, title="rms"))
     assert left.labelText == "rms"
@@ -62,7 +62,7 @@ def test_the_legend_hides_no_line(plot: LinePlot) -> None:
             assert names.height() > 20
             assert scene(plot, 1, float(count)).y() > names.bottom(), (count, width, height)
             # Most of the height stays the lines'.
-            box = plot.getPlotItem().vb.sceneBoundingRect()
+            box = plot.area.vb.sceneBoundingRect()
             assert names.height() < 0.45 * box.height()
             assert names.right() <= box.right() + 1
 
@@ -79,7 +79,7 @@ def test_a_name_is_drawn_as_it_is(plot: LinePlot) -> None:
 
 def test_zero_is_drawn_where_values_are_on_both_sides(plot: LinePlot) -> None:
     def zeros() -> int:
-        items = plot.getPlotItem().items
+        items = plot.area.items
         return sum(isinstance(i, pg.InfiniteLine) and i.angle == 0 for i in items)
 
     assert zeros() == 0
@@ -89,7 +89,7 @@ def test_zero_is_drawn_where_values_are_on_both_sides(plot: LinePlot) -> None:
 
 def numbers(plot: LinePlot) -> list[float]:
     """Return what stands at the axis at the left."""
-    axis = plot.getPlotItem().getAxis("left")
+    axis = plot.area.getAxis("left")
     ((step, values),) = axis.tickValues(*axis.range, axis.size().height())
     texts = axis.tickStrings(values, 1.0, step)
     return [float(text.replace("−", "-").replace(",", "")) for text in texts]
@@ -169,7 +169,7 @@ def test_names_keep_their_room_where_the_axis_gets_longer_numbers(plot: LinePlot
         plot.show_chart(chart(Line("a", values), Line("b", values)))
         plot.grab()  # the axis finds its width while it is drawn
         QApplication.processEvents()
-        assert plot.legend.boundingRect().width() <= plot.getPlotItem().vb.width()
+        assert plot.legend.boundingRect().width() <= plot.area.vb.width()
 
 
 def test_nothing_finite_has_no_numbers_beside_it(plot: LinePlot) -> None:

@@ -23,12 +23,12 @@ def test_drawing_twice_does_not_pile_up(plot: LinePlot) -> None:
     )
     plot.show_chart(full)
     plot.mark(Place("a.1"))
-    items, total = len(plot.getPlotItem().items), len(plot.scene().items())
+    items, total = len(plot.area.items), len(plot.scene().items())
     for theme in (DARK, LIGHT, DARK):
         plot.set_theme(theme)
         plot.show_chart(full)
         plot.mark(Place("a.1"))
-    assert len(plot.getPlotItem().items) == items
+    assert len(plot.area.items) == items
     assert len(plot.scene().items()) == total
     assert plot.legend.labels() == ("b", "layer: output", "layer: part")
     plot.show_chart(chart(OUTPUT))
@@ -99,7 +99,7 @@ def test_what_is_everywhere_marks_nothing(plot: LinePlot) -> None:
 
 
 def callouts(plot: LinePlot) -> list[Callout]:
-    return [item for item in plot.getPlotItem().items if isinstance(item, Callout)]
+    return [item for item in plot.area.items if isinstance(item, Callout)]
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "layer 0: 1"), (3, "layer 3: 4")])
@@ -110,7 +110,7 @@ def test_the_selected_point_has_its_value_beside_it(plot: LinePlot, number: int,
     assert callout.text == text
     plot.grab()
     place = callout.deviceTransform(plot.viewportTransform()).mapRect(callout.boundingRect())
-    assert plot.getPlotItem().vb.sceneBoundingRect().contains(place)
+    assert plot.area.vb.sceneBoundingRect().contains(place)
     plot.mark(Place())
     assert callouts(plot) == []
 

@@ -32,19 +32,19 @@ def test_a_value_that_is_not_finite_is_a_gap(plot: LinePlot) -> None:
     assert curve.heights == (1.0, None, None, 2.0)
     # What gave it can be selected all the same.
     assert plot.place_at(scene(plot, 1, 1.5)) == Place("p.1")
-    bottom, top = plot.getPlotItem().vb.viewRange()[1]
+    bottom, top = plot.area.vb.viewRange()[1]
     assert 0.5 < bottom < 1.0
     assert 2.0 < top < 3.0
 
 
 def test_everything_is_in_view(plot: LinePlot) -> None:
-    (left, right), (bottom, top) = plot.getPlotItem().vb.viewRange()
+    (left, right), (bottom, top) = plot.area.vb.viewRange()
     assert left < 0
     assert right > 3
     assert bottom < 1.0
     assert top > 4.5
     plot.show_chart(chart(Line("x", (1.0, 2.0), low=(-5.0, None), high=(4.0, 5.0), max=(8.0, 9.0))))
-    bottom, top = plot.getPlotItem().vb.viewRange()[1]
+    bottom, top = plot.area.vb.viewRange()[1]
     assert bottom < -5
     assert top > 9
 
@@ -68,7 +68,7 @@ def test_a_band_is_where_it_should_be(plot: LinePlot) -> None:
 def test_a_band_has_the_gaps_of_its_edges(plot: LinePlot) -> None:
     low = (1.0, 1.0, None, 1.0, 1.0, float("nan"), 1.0)
     plot.show_chart(chart(Line("x", (2.0,) * 7, low=low, high=(3.0,) * 7)))
-    (band,) = (i for i in plot.getPlotItem().items if isinstance(i, QGraphicsPathItem))
+    (band,) = (i for i in plot.area.items if isinstance(i, QGraphicsPathItem))
     inside = {x / 4 for x in range(-2, 28) if band.path().contains(QPointF(x / 4 + 0.01, 2.0))}
     assert inside == {0, 0.25, 0.5, 0.75, 3, 3.25, 3.5, 3.75, 6}
 
@@ -105,7 +105,7 @@ def test_lines_may_share_a_colour(plot: LinePlot) -> None:
 def test_a_constant_figure_is_drawn_and_found(plot: LinePlot) -> None:
     for value in (0.0, 7.25, -3e-12):
         plot.show_chart(chart(Line("x", (value,) * 3, places("p"))))
-        bottom, top = plot.getPlotItem().vb.viewRange()[1]
+        bottom, top = plot.area.vb.viewRange()[1]
         assert bottom < value < top
         assert plot.place_at(scene(plot, 1, value)) == Place("p.1")
         assert LIGHT.series[0] in colors(plot)
@@ -127,7 +127,7 @@ def test_a_fine_screen_has_no_thinner_lines(
     assert width() == 2 * coarse
     png(plot, scale=3)
     assert width() == 2 * coarse
-    axis = plot.getPlotItem().getAxis("left")
+    axis = plot.area.getAxis("left")
     assert axis.tickPen().widthF() == 2
 
 
@@ -138,9 +138,9 @@ def test_lines_of_any_size_are_drawn(plot: LinePlot, unit: float) -> None:
     def picture(size: float) -> list[str]:
         values = tuple(n * size for n in (1.0, 3.0, 2.0))
         plot.show_chart(chart(Line("x", values, places("p", 3))))
-        plot.getPlotItem().hideAxis("left")  # its numbers differ
+        plot.area.getAxis("left").hide()  # its numbers differ
         plot.mark(Place("p.1"))
-        for item in plot.getPlotItem().items:
+        for item in plot.area.items:
             item.setVisible(not isinstance(item, Callout))  # it says the value
         plot.grab()
         image = plot.grab().toImage()

@@ -84,7 +84,7 @@ def test_a_position_is_told_in_words_where_it_has_some(plot: LinePlot) -> None:
     plot.show_chart(named)
     assert plot.text_at(scene(plot, 1, 2.0)) == "x, Layer 0: 2"
     assert plot.text_at(scene(plot, 2, 2.0)) == "Layer 1, after ln_f: no value"
-    axis = plot.getPlotItem().getAxis("bottom")
+    axis = plot.area.getAxis("bottom")
     assert axis.labels() == ("0", "1", "2")
 
 
@@ -123,9 +123,9 @@ def test_a_click_on_a_gap_tells_the_layer(plot: LinePlot, qtbot: QtBot) -> None:
 
 
 def test_dragging_moves_nothing(plot: LinePlot) -> None:
-    before = plot.getPlotItem().vb.viewRange()
+    before = plot.area.vb.viewRange()
     viewport = plot.viewport()
     QTest.mousePress(viewport, Qt.MouseButton.LeftButton, pos=pixel(plot, 1, 2.0))
     hover(plot, pixel(plot, 3, 3.0))
     QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=pixel(plot, 3, 3.0))
-    assert plot.getPlotItem().vb.viewRange() == before
+    assert plot.area.vb.viewRange() == before

@@ -64,7 +64,7 @@ def test_counts_stand_at_their_logarithms(window: QWidget) -> None:
     assert not is_filled(2.5, -0.2)
     assert plot.text_at(scene(plot, 1.5, 1.0)) == "1 … 2: 1,000"
     plot.show_chart(HistogramChart((0.0, 1.0), (Bars("B", (7,)),)))
-    assert not plot.getPlotItem().getAxis("left").logMode
+    assert not plot.area.getAxis("left").logMode
     assert is_filled(0.5, 6)
 
 
@@ -90,7 +90,7 @@ def test_no_label_is_beyond_the_lowest_rank_there_is(window: QWidget) -> None:
     plot = LinePlot(window)
     plot.resize(300, 200)
     plot.show()
-    left = plot.getPlotItem().getAxis("left")
+    left = plot.area.getAxis("left")
 
     def last() -> float:
         """Return the largest number at the axis, in a plot with many names above the lines."""

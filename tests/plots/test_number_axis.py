@@ -86,7 +86,7 @@ def test_a_range_without_extent_has_no_labels(qtbot: QtBot) -> None:
 def drawn(plot: Plot, side: str) -> dict[str, QRectF]:
     """Return the labels that the axis draws, and where."""
     plot.grab()
-    axis = plot.getPlotItem().getAxis(side)
+    axis = plot.area.getAxis(side)
     found: dict[str, QRectF] = {}
 
     def note(painter: object, axis_spec: object, ticks: object, texts: list[Any]) -> None:
@@ -116,7 +116,7 @@ def test_labels_at_both_ends_are_seen_and_have_room_below(window: QWidget) -> No
 def test_a_title_is_cut_to_its_room_and_comes_back(window: QWidget) -> None:
     plot = LinePlot(window)
     plot.show_chart(LineChart((Line("a", (1.0, 2.0)),), "Layer", "A long title <b>", ("0", "1")))
-    axis = plot.getPlotItem().getAxis("left")
+    axis = plot.area.getAxis("left")
     plot.show()
     for height, is_whole in ((300, True), (110, False), (300, True)):
         plot.resize(400, height)

@@ -65,8 +65,8 @@ def test_one_of_two_is_whole_on_paper(heatmap: GridPlot, width: int) -> None:
         heatmap.share(side, "Norm")
         heatmap.show_chart(chart)
         lay_out(heatmap, width, 300)
-        cells, bar = heatmap.getPlotItem().vb.width(), heatmap.color_bar
-        before = bar.isVisible(), heatmap.getPlotItem().getAxis("left").title
+        cells, bar = heatmap.area.vb.width(), heatmap.color_bar
+        before = bar.isVisible(), heatmap.area.getAxis("left").title
         page = page_of(export.pdf(heatmap))
         turned = " ".join(page.extract_text(orientations=(90, 270)).split())
         assert "A · Norm" in turned
@@ -74,14 +74,14 @@ def test_one_of_two_is_whole_on_paper(heatmap: GridPlot, width: int) -> None:
         assert float(page.mediabox.width) > 0.75 * width + 5
         assert before == ((True, "") if side == "left" else (False, "Rows"))
         assert heatmap.neighbour == side
-        assert (bar.isVisible(), heatmap.getPlotItem().getAxis("left").title) == before
+        assert (bar.isVisible(), heatmap.area.getAxis("left").title) == before
         lay_out(heatmap, width, 300)
-        assert heatmap.getPlotItem().width() == heatmap.width() == width
-        assert heatmap.getPlotItem().vb.width() == cells
+        assert heatmap.area.width() == heatmap.width() == width
+        assert heatmap.area.vb.width() == cells
         # The cells are as wide as they were.
         with alone(heatmap):
             lay_out(heatmap, heatmap.width(), 300)
-            assert heatmap.getPlotItem().vb.width() == pytest.approx(cells, abs=1)
+            assert heatmap.area.vb.width() == pytest.approx(cells, abs=1)
 
 
 def test_size_in_points(layers: LinePlot) -> None:

@@ -20,7 +20,7 @@ def test_singular_values_stand_on_a_logarithmic_axis(qapp: QApplication, qtbot: 
     low, high = plot.y_range()
     assert low == pytest.approx(-3, abs=0.5)
     assert high == pytest.approx(2, abs=0.5)
-    axis = plot.getPlotItem().getAxis("left")
+    axis = plot.area.getAxis("left")
     heights = axis.logTickValues(low, high, 300, [])[0][1]
     labels = axis.logTickStrings(heights, 1, 1)
     assert labels == ["0.001", "0.01", "0.1", "1", "10", "100"]

@@ -27,7 +27,7 @@ def test_the_wheel_and_a_drag_tell_what_is_wished_for(qapp: QApplication, qtbot:
     drags: list[tuple[float, float]] = []
     plot.zoomed.connect(lambda x, y, notches: zooms.append((x, y, notches)))
     plot.dragged.connect(lambda x, y: drags.append((x, y)))
-    box = plot.getPlotItem().vb.sceneBoundingRect()
+    box = plot.area.vb.sceneBoundingRect()
     middle = plot.mapFromScene(box.center())
     for delta in (60, 60, -240):
         event = QWheelEvent(

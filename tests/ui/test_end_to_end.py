@@ -136,7 +136,7 @@ def test_a_click_on_a_layer_selects_its_node(demo_window: MainWindow, qtbot: QtB
     plot = find(window, LinePlot, "layerPlot")
     value = lines(plot)[0].values[2]
     assert value is not None
-    box = plot.getPlotItem().vb
+    box = plot.area.vb
     qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 100)
     scene = box.mapViewToScene(QPointF(2.0, value))
     place = plot.mapFromScene(scene)

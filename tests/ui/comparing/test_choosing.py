@@ -223,7 +223,7 @@ def test_a_click_selects_the_tensor_and_its_module(
     name = "encoder.layer.1.attention.self.query.bias"
     cell = next(cell for cell, note in chart.notes.items() if note.name == name)
     x, y = cell[1] + 0.5, cell[0] + 0.5
-    view = plot.getPlotItem().vb
+    view = plot.area.vb
     place = plot.mapFromScene(view.mapViewToScene(QPointF(x, y)))
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place)
     selection = tiny_window.workspace.selection

@@ -207,7 +207,7 @@ def test_the_value_under_the_mouse_is_told(
     layers, norms = panels(demo_window)
     assert isinstance(layers.plot, LinePlot)
     assert isinstance(norms.plot, GridPlot)
-    box = norms.plot.getPlotItem().vb
+    box = norms.plot.area.vb
     qtbot.waitUntil(lambda: box.sceneBoundingRect().width() > 50)
     position = box.mapViewToScene(QPointF(2.5, 3.5))
     norm = last_run(demo_window).token_norms[3][2]

@@ -65,12 +65,12 @@ def columns(window: MainWindow, name: str) -> list[Column]:
 
 
 def cells(plot: GridPlot) -> tuple[float, float]:
-    box = plot.getPlotItem().vb
+    box = plot.area.vb
     return box.width(), box.height()
 
 
 def left_title(plot: GridPlot) -> str:
-    title: str = plot.getPlotItem().getAxis("left").title
+    title: str = plot.area.getAxis("left").title
     return title
 
 
