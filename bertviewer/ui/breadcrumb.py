@@ -78,7 +78,10 @@ class Breadcrumb(QWidget):
 
     def _add_part(self) -> None:
         number = len(self._parts)
-        sign = self._menu_button(f"crumbSign{number}", SIGN, self.tr("The modules beside it"))
+        # The first has none before it, and stands beside what goes back and forward.
+        text, icon = (SIGN, "") if number else ("", "stack")
+        tip = self.tr("The modules beside it")
+        sign = self._menu_button(f"crumbSign{number}", text, tip, icon)
         menu = QMenu(sign)
         menu.aboutToShow.connect(partial(self._show_beside, menu, number))
         sign.setMenu(menu)
@@ -88,8 +91,8 @@ class Breadcrumb(QWidget):
         for place, widget in enumerate((sign, name)):
             self._line.insertWidget(1 + 2 * number + place, widget)
 
-    def _menu_button(self, name: str, text: str, tip: str) -> QToolButton:
-        button = flat_button(name, text, tip)
+    def _menu_button(self, name: str, text: str, tip: str, icon: str = "") -> QToolButton:
+        button = flat_button(name, text, tip, icon)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return button
 

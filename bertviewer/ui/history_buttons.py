@@ -18,8 +18,8 @@ class HistoryButtons(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._history = workspace.history
-        self._back = flat_button("backButton", "‹", tip_of(action_of("goBack")))
-        self._forward = flat_button("forwardButton", "›", tip_of(action_of("goForward")))
+        self._back = flat_button("backButton", "", tip_of(action_of("goBack")), "back")
+        self._forward = flat_button("forwardButton", "", tip_of(action_of("goForward")), "forward")
         self._back.clicked.connect(self._history.back)
         self._forward.clicked.connect(self._history.forward)
         layout = QHBoxLayout(self)

@@ -77,8 +77,7 @@ class PaneTitle(QWidget):
 
 
 def _button(name: str, icon: str, tip: str) -> QToolButton:
-    button = flat_button(name, "", tip)
-    put_icon(button, icon)
+    button = flat_button(name, "", tip, icon)
     button.setIconSize(QSize(SIZE - 2, SIZE - 2))
     # Panes are moved by keys from the menu; the buttons would be three more stops on each way.
     button.setFocusPolicy(Qt.FocusPolicy.NoFocus)

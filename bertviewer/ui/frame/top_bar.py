@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.frame.model_chip import ModelChip
-from bertviewer.ui.look.icons import SIZE, put_icon
+from bertviewer.ui.look.icons import put_icon
 from bertviewer.ui.workspace import Workspace
 
 HEIGHT = 46
@@ -63,9 +63,9 @@ class TopBar(QToolBar):
         logo = QLabel()
         logo.setPixmap(icon.pixmap(QSize(_LOGO, _LOGO), self.devicePixelRatio()))
         self._workspace = workspace
-        self._theme = _icon_button("themeButton", "moon", self.tr("Light or dark"))
+        self._theme = flat_button("themeButton", "", self.tr("Light or dark"), "moon")
         self._theme.clicked.connect(parts.toggle_theme)
-        self._menu = _icon_button("menuButton", "menu", self.tr("Menu (F10)"))
+        self._menu = flat_button("menuButton", "", self.tr("Menu (F10)"), "menu")
         self._menu.setShortcut("F10")
         self._menu.setMenu(parts.menu)
         self._menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -138,10 +138,3 @@ class BannerBar(QToolBar):
         if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):
             self.setVisible(not self._banner.isHidden())
         return super().eventFilter(watched, event)
-
-
-def _icon_button(name: str, icon: str, tip: str) -> QToolButton:
-    button = flat_button(name, "", tip)
-    put_icon(button, icon)
-    button.setIconSize(QSize(SIZE, SIZE))
-    return button
