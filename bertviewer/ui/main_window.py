@@ -1,7 +1,5 @@
 """The main window: the tree, the details, the sentence and its plots, laid out."""
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QEvent, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QIcon
 from PySide6.QtWidgets import (
@@ -37,6 +35,7 @@ from bertviewer.ui.look.appearance import (
     stored_appearance,
 )
 from bertviewer.ui.look.text_size import apply_sizes, next_scale, note_sizes, store_scale
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
@@ -51,9 +50,6 @@ from bertviewer.ui.welcome.answer_bar import AnswerBar
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage
 from bertviewer.ui.workspace import Workspace
-
-if TYPE_CHECKING:
-    from bertviewer.charts.theme import Theme
 
 DEVICE_SETTING = "device"
 _WISHED_SIZE = QSize(1440, 900)
@@ -84,7 +80,6 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(icon)
         self.resize(_WISHED_SIZE.boundedTo(self.screen().availableSize() - _FRAME))
         self._run_area = RunArea(workspace)
-        self._theme: Theme | None = None
         self._pages = QStackedWidget()
         self.opening = Opening(workspace, self)
         self.asking = Asking(workspace, self, self)
@@ -100,7 +95,7 @@ class MainWindow(QMainWindow):
         self.exporting = Exporting(workspace, self, lambda: self._run_area.statistic)
         self.finder = Palette(ENTRIES, self, self)
         self._menus = Menus(self, self)
-        self._bar = self._make_bar(icon)
+        self._make_bar(icon)
         self.setStatusBar(Status(workspace, self))
         self.set_appearance(stored_appearance())
         workspace.device_wish = str(QSettings().value(DEVICE_SETTING, CPU))
@@ -149,9 +144,7 @@ class MainWindow(QMainWindow):
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         QSettings().setValue(SETTING, name)
-        self._theme = apply_appearance(application, name)
-        self._bar.show_theme(self._theme is DARK)
-        self._run_area.set_theme(self._theme)
+        apply_appearance(application, name)
         self._menus.update()
 
     def set_device(self, name: str) -> None:
@@ -176,7 +169,7 @@ class MainWindow(QMainWindow):
 
     def toggle_theme(self) -> None:
         """Make a light window dark, and a dark one light."""
-        self.set_appearance(LIGHT_NAME if self._theme is DARK else DARK_NAME)
+        self.set_appearance(LIGHT_NAME if theme_of(self) is DARK else DARK_NAME)
 
     def enlarge_views(self) -> None:
         """Give the run's views all the room, or share it with the other panes again."""
@@ -256,7 +249,7 @@ class MainWindow(QMainWindow):
         self.workspace.selection.select(key)
         self.workspace.page_wanted.emit(TABS[0].title)
 
-    def _make_bar(self, icon: QIcon) -> TopBar:
+    def _make_bar(self, icon: QIcon) -> None:
         menu = QMenu(self)
         for each in self._menus.all:
             menu.addMenu(each)
@@ -274,7 +267,6 @@ class MainWindow(QMainWindow):
         # Above everything: it is to be seen whichever pane has all the room.
         self.addToolBar(BannerBar(RandomBanner(self.workspace)))
         self.menuBar().hide()
-        return bar
 
     def _on_architecture(self) -> None:
         architecture = self.workspace.architecture

@@ -13,7 +13,7 @@ from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.charts.theme import Theme
+    pass
 
 State = Literal["row", "token", "head", "feature", "run", "comparison", "formulas"]
 """A part of what the window shows, that a page may have to follow."""
@@ -62,7 +62,6 @@ class Pages(QObject, Generic[PageType]):
         self._at_once = at_once
         self._built: dict[int, PageType] = {}
         self._number = 0
-        self._theme: Theme | None = None
         self._is_stale = False
         for state, signal in _changes(workspace).items():
             signal.connect(partial(self._on_change, state))
@@ -89,8 +88,6 @@ class Pages(QObject, Generic[PageType]):
             room = self.slots[number].layout()
             assert room is not None
             room.addWidget(page)
-            if self._theme is not None:
-                _color(page, self._theme)
             self.built.emit(page)
             # Whoever asked for it sees it at its size now, not in the next turn.
             page.show()
@@ -114,12 +111,6 @@ class Pages(QObject, Generic[PageType]):
         """Write the page that is shown anew."""
         self._is_stale = False
         self._refresh_page(self.current)
-
-    def set_theme(self, theme: "Theme") -> None:
-        """Draw all charts in other colours."""
-        self._theme = theme
-        for page in self._built.values():
-            _color(page, theme)
 
     def _on_change(self, state: State) -> None:
         if state not in self._kinds[self._number].shows:
@@ -189,10 +180,3 @@ def _changes(workspace: Workspace) -> dict[State, SignalInstance]:
         "comparison": workspace.runs.comparison_changed,
         "formulas": workspace.formulas_changed,
     }
-
-
-def _color(page: QWidget, theme: "Theme") -> None:
-    from bertviewer.ui.charts.chart_panel import ChartPanel  # and with it pyqtgraph
-
-    for panel in page.findChildren(ChartPanel):
-        panel.set_theme(theme)

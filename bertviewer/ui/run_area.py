@@ -10,7 +10,6 @@ from bertviewer.ui.sentence_bar import HEIGHT, SentenceBar
 from bertviewer.ui.workspace import Workspace
 
 if TYPE_CHECKING:
-    from bertviewer.charts.theme import Theme
     from bertviewer.ui.run.run_panel import RunPanel
 
 ANY_HEIGHT = 16_777_215  # Qt's own limit
@@ -35,7 +34,6 @@ class RunArea(QWidget):
         self._workspace = workspace
         self._bar = SentenceBar(workspace)
         self._panel: RunPanel | None = None  # built when there is a run to come
-        self._theme: Theme | None = None
         self._runs_when_open = False
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -57,13 +55,6 @@ class RunArea(QWidget):
     def statistic(self) -> str | None:
         """The statistic that is plotted per layer, ``None`` before there is a plot."""
         return None if self._panel is None else self._panel.statistic
-
-    def set_theme(self, theme: "Theme") -> None:
-        """Draw all plots in other colours."""
-        self._theme = theme
-        self._bar.set_theme(theme)
-        if self._panel is not None:
-            self._panel.set_theme(theme)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the sentence in."""
@@ -88,8 +79,6 @@ class RunArea(QWidget):
         from bertviewer.ui.run.run_panel import RunPanel
 
         self._panel = RunPanel(self._workspace)
-        if self._theme is not None:
-            self._panel.set_theme(self._theme)
         self._layout.addWidget(self._panel, 1)
         self._panel.opened.connect(self._set_open)
 

@@ -1,10 +1,10 @@
 """Run as one button, with its choices behind the arrow at its right."""
 
-from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
 
-from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.workspace import Workspace
 
@@ -37,7 +37,7 @@ class RunButton(QWidget):
         self.choices.setStyleSheet(_RIGHT)
         for button in (self.run, self.choices):
             button.setDefault(True)
-        self.set_theme(LIGHT)
+        self._draw_arrow()
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(1)
@@ -46,10 +46,6 @@ class RunButton(QWidget):
         self.setFocusProxy(self.run)
         self.run.clicked.connect(workspace.run_next)
         self.choices.clicked.connect(self._open)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Draw the arrow in a theme's colours."""
-        self.choices.setIcon(_arrow(theme.on_accent, theme.muted))
 
     def set_ready(self, lacking: str, is_busy: bool) -> None:
         """Let a person run, or say why that cannot be."""
@@ -113,6 +109,16 @@ class RunButton(QWidget):
             action = menu.addAction(" ".join(short.replace("&", "&&").split()))
             action.setToolTip(plain_tip(text[: 5 * LONGEST]))
             action.triggered.connect(lambda _=False, chosen=sentence: next_run.set_sentence(chosen))
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Draw in the window's colours; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "choices"):
+            self._draw_arrow()
+
+    def _draw_arrow(self) -> None:
+        theme = theme_of(self)
+        self.choices.setIcon(_arrow(theme.on_accent, theme.muted))
 
     def _open(self) -> None:
         menu = self.menu()

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.charts.theme import GRID, Theme
+from bertviewer.charts.theme import GRID
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.ui.busy_bar import BusyBar
 from bertviewer.ui.flat_button import flat_button
@@ -92,10 +92,6 @@ class SentenceBar(QWidget):
         workspace.scheduler.progressed.connect(self._on_progress)
         self._set_pair_shown(False)
         self._on_activity()
-
-    def set_theme(self, theme: Theme) -> None:
-        """Draw what is no plain text in other colours."""
-        self._run.set_theme(theme)
 
     def set_sentence(self, text: str, pair: str | None) -> None:
         """Fill the fields in."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QCursor, QPalette, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from bertviewer.charts.chart import Chart
 from bertviewer.charts.comparison import Partners, arranged
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import NORMAL, Theme
+from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.plots.plot import Plot
 from bertviewer.ui.charts.chart_menu import fill_menu
@@ -26,6 +26,7 @@ from bertviewer.ui.charts.readout import Readout
 from bertviewer.ui.charts.side_by_side import ChartPlot, Column, SideBySide
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
@@ -55,7 +56,6 @@ class ChartPanel(QWidget):
         self._title = ElidedLabel()
         self._title.setText(title)
         self._title.setFont(weighted(sized(self._title.font(), NORMAL)))
-        self._theme: Theme | None = None
         self._make_plot = make_plot
         self._message = _message_label()
         # B's is the first; A's is made when there is something to show beside B.
@@ -107,12 +107,6 @@ class ChartPanel(QWidget):
         self._title.setToolTip(plain_tip(tip))
         self._name_plots()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
-        self._theme = theme
-        for column in self._columns:
-            column.plot.set_theme(theme)
-
     def show_charts(
         self, b: Chart | None, a: Chart | None = None, partners: Partners | None = None
     ) -> None:
@@ -143,12 +137,18 @@ class ChartPanel(QWidget):
         super().showEvent(event)
         self._mark_all()
 
+    def changeEvent(self, event: QEvent) -> None:
+        """Draw in the window's colours; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_columns"):
+            for column in self._columns:
+                column.plot.set_theme(theme_of(self))
+
     def _add_column(self, name: str, follow: Callable[[Place], None]) -> None:
         plot = self._make_plot()
         if isinstance(plot, Plot):
             plot.is_titled = self._has_axis_titles
-        if self._theme is not None:
-            plot.set_theme(self._theme)
+        plot.set_theme(theme_of(self))
         plot.show_chart(None)
         plot.clicked.connect(follow)
         plot.hovered.connect(self._show_value)

@@ -1,6 +1,6 @@
 """How far each tensor moved, as a heatmap: layer × kind of tensor."""
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
@@ -11,7 +11,6 @@ from bertviewer.plots.grid_plot import GridPlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.translation import translate
 from bertviewer.ui.workspace import Workspace
 
@@ -66,7 +65,6 @@ class ChangePage(QWidget):
         layout.addWidget(self._panel, 1)
         layout.addWidget(self._signs)
         layout.addLayout(line)
-        self._panel.set_theme(theme_of(self))
         self._choice.currentIndexChanged.connect(self._show)
         self._show()
 
@@ -80,12 +78,6 @@ class ChangePage(QWidget):
         if self._has_places:
             self._has_places = False
             self._show()
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Follow the colours of the window; Qt calls it."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_panel"):
-            self._panel.set_theme(theme_of(self))
 
     def _make_choice(self) -> QComboBox:
         choice = QComboBox()

@@ -17,10 +17,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.charts.theme import GRID
+from bertviewer.charts.theme import DARK, GRID
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.frame.model_chip import ModelChip
 from bertviewer.ui.look.icons import put_icon
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.workspace import Workspace
 
 HEIGHT = 46
@@ -89,12 +90,20 @@ class TopBar(QToolBar):
         for button in (self._theme, self._menu, self._export):
             layout.addWidget(button)
         self.addWidget(content)
+        self._show_theme()
         workspace.architecture_changed.connect(self._update)
         workspace.scheduler.activity_changed.connect(self._update)
         self._update()
 
-    def show_theme(self, is_dark: bool) -> None:
+    def changeEvent(self, event: QEvent) -> None:
+        """Follow the window's colours; Qt calls it."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_theme"):
+            self._show_theme()
+
+    def _show_theme(self) -> None:
         """Show what a click on the theme's button leads to."""
+        is_dark = theme_of(self) is DARK
         put_icon(self._theme, "sun" if is_dark else "moon")
         tip = self.tr("Light window") if is_dark else self.tr("Dark window")
         self._theme.setToolTip(tip)

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from bertviewer.charts.naming import shortened, visible
-from bertviewer.charts.theme import GRID, LIGHT, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Theme, mixed
+from bertviewer.charts.theme import GRID, NORMAL_WEIGHT, RADIUS, ROW, STRONG, Theme, mixed
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.core.activations.activation_run import Token
 from bertviewer.core.analysis.token_classes import text_starts
 from bertviewer.core.text.text_direction import isolated
 from bertviewer.plots.fonts import weighted
+from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.translation import translate
 
 LONGEST = 24  # letters of a chip; its tip has the whole
@@ -57,14 +58,19 @@ def chips_of(tokens: Sequence[Token], joins: Sequence[bool]) -> tuple[Chip, ...]
 class ChipDelegate(QStyledItemDelegate):
     """Draws ``chips``, one for each row. Their widths are measured once: there may be many."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.theme: Theme = LIGHT
+    def __init__(self, view: QWidget) -> None:
+        super().__init__(view)
+        self._view = view
         self.measure: TokenMeasure = no_measure(translate)
         self.chips: tuple[Chip, ...] = ()
         self._of = QFont()
         self._fonts: dict[tuple[bool, bool], QFont] = {}
         self._widths: dict[tuple[str, bool], int] = {}
+
+    @property
+    def theme(self) -> Theme:
+        """The colours of the window."""
+        return theme_of(self._view)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         """Return the room of a chip and of the gap before it; Qt calls it."""

@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from bertviewer.charts.theme import GRID, Theme
+from bertviewer.charts.theme import GRID
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.run.shown_line import ShownLine
 from bertviewer.ui.run.token_line import TokenLine
@@ -56,11 +56,6 @@ class RunPanel(QWidget):
     def statistic(self) -> str:
         """The statistic that is plotted per layer."""
         return self._views.layers.statistic
-
-    def set_theme(self, theme: Theme) -> None:
-        """Draw all plots in other colours."""
-        self._tokens.set_theme(theme)
-        self._views.pages.set_theme(theme)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Find the place of the line; Qt calls it."""

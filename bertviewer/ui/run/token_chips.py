@@ -8,7 +8,7 @@ from PySide6.QtGui import QAction, QFocusEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView, QWidget
 
 from bertviewer.charts.place import Place
-from bertviewer.charts.theme import GRID, ROW, Theme
+from bertviewer.charts.theme import GRID, ROW
 from bertviewer.charts.token_measures import TokenMeasure, no_measure
 from bertviewer.ui.run.chip_delegate import ChipDelegate, chips_of
 from bertviewer.ui.table_copies import offer_copies
@@ -80,11 +80,6 @@ class TokenChips(QListView):
     def show_measure(self, measure: TokenMeasure) -> None:
         """Colour the chips by other figures."""
         self._rows.measure = self._delegate.measure = measure
-        self.viewport().update()
-
-    def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
-        self._delegate.theme = theme
         self.viewport().update()
 
     def follow(self) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from bertviewer.charts.theme import GRID, Theme
+from bertviewer.charts.theme import GRID
 from bertviewer.charts.token_measures import (
     MEASURES,
     MeasureName,
@@ -58,10 +58,6 @@ class TokenLine(QWidget):
         workspace.runs.run_changed.connect(lambda: queue.later(self._on_run))
         selection.row_changed.connect(lambda: queue.later(self._color))
         selection.head_changed.connect(lambda: queue.later(self._color))
-
-    def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
-        self._chips.set_theme(theme)
 
     def _on_run(self) -> None:
         for request in (self._received, self._probabilities):

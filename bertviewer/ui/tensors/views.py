@@ -1,6 +1,5 @@
 """The views of one tensor: buttons that choose one, and the page of the one that is chosen."""
 
-from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
@@ -10,7 +9,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.pages import PageKind, Pages
 from bertviewer.ui.tensors.distribution_page import DistributionPage
 from bertviewer.ui.tensors.heatmap_page import HeatmapPage
@@ -53,7 +51,6 @@ class TensorViews(QWidget):
         layout.addLayout(self._make_line())
         layout.addWidget(self._stack, 1)
         self._buttons.idToggled.connect(self._on_button)
-        self._follow_palette()
 
     @property
     def part(self) -> TensorPart | None:
@@ -81,12 +78,6 @@ class TensorViews(QWidget):
         self._save.set_part(None)
         for page in self._pages.all_built:
             page.forget()
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Draw in the window's colours; Qt calls it."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_pages"):
-            self._follow_palette()
 
     def _make_line(self) -> QHBoxLayout:
         line = QHBoxLayout()
@@ -132,6 +123,3 @@ class TensorViews(QWidget):
         values = self._pages.current
         assert isinstance(values, ValuesPage)
         values.go_to(row)
-
-    def _follow_palette(self) -> None:
-        self._pages.set_theme(theme_of(self))
