@@ -33,7 +33,7 @@ class ModuleTreePanel(QWidget):
         self._view = ModuleTreeView(self._model)
         self._columns = TreeColumns(self._view, self._model)
         self._header = TreeHeader(self._view, self._model, self._columns)
-        self._bar = TreeFilterBar()
+        self._bar = TreeFilterBar(lambda: self._model.rows.items)
         self._hits: list[int] = []  # from the top on
         self._open_before: frozenset[str] = frozenset()  # rows that were, when filtering began
         self.setBackgroundRole(QPalette.ColorRole.Base)

@@ -66,6 +66,11 @@ PANE_KEYS = (
         ("Return", "Shift+Return"),
         QT_TRANSLATE_NOOP("keys", "To the next match, or the one before"),
     ),
+    PaneKeys(
+        _FILTER,
+        ("Down", "Up", "Tab"),
+        QT_TRANSLATE_NOOP("keys", "Choose what completes a term, and take it"),
+    ),
     PaneKeys(_FILTER, ("Down",), QT_TRANSLATE_NOOP("keys", "Into the structure")),
     PaneKeys(_FILTER, ("Esc",), QT_TRANSLATE_NOOP("keys", "Clear it")),
     PaneKeys(

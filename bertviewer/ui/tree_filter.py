@@ -11,23 +11,25 @@ from difflib import get_close_matches
 
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.text.plain_text import printable
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.tree_terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A word that a term may begin with, and an example of the term."""
+    """A word that a term may begin with, an example of the term, and what that finds."""
 
     name: str
     read: Callable[[str, str, str], Term | None]
     example: str
+    meaning: str
 
 
 def parse_filter(text: str, translate: Translate = english) -> TreeFilter:
     """Return the filter that a text asks for, an empty one for an empty text."""
     terms: list[Term] = []
     unclear = ""
-    for token in _TOKEN.findall(_COMPARISON.sub(r"\1\2", text)):
+    for token in TOKEN.findall(_COMPARISON.sub(r"\1\2", text)):
         try:
             terms.append(_term(token, translate))
         except _NotUnderstoodError as error:
@@ -42,7 +44,7 @@ class _NotUnderstoodError(ValueError):
 def _term(token: str, translate: Translate) -> Term:
     if token.startswith("-") and len(token) > 1:
         return Not(_term(token[1:], translate))
-    found = _KEYED.fullmatch(token)
+    found = KEYED.fullmatch(token)
     if found is None:
         return Words(_bare(token))
     name, sign, value = found[1].lower(), _SIGNS.get(found[2], found[2]), _bare(found[3])
@@ -112,32 +114,51 @@ def _value(text: str) -> tuple[float, float]:
 
 
 KEYS = (
-    Key("class", _written, "class:Linear"),
-    Key("name", _written, "name=query"),
-    Key("path", _written, "path:encoder.layer"),
-    Key("part", _written, "part:attention"),
-    Key("layer", _number, "layer:3-5"),
-    Key("params", _number, "params>1M"),
-    Key("macs", _number, "macs>1G"),
-    Key("shape", _sizes, "shape:768x3072"),
-    Key("output", _sizes, "output:768"),
-    Key("trained", _truth, "trained:no"),
-    Key("trainable", _truth, "trainable:no"),
-    Key("mean", _number, "mean<0"),
-    Key("std", _number, "std>0.5"),
-    Key("min", _number, "min<-10"),
-    Key("max", _number, "max>10"),
-    Key("rms", _number, "rms>1"),
-    Key("zeros", _number, "zeros>0.5"),
-    Key("nan", _number, "nan>0"),
-    Key("inf", _number, "inf>0"),
-)
+    Key("class", _written, "class:Linear",
+        QT_TRANSLATE_NOOP("filter", "modules of a class")),
+    Key("name", _written, "name=query",
+        QT_TRANSLATE_NOOP("filter", "modules of exactly that name")),
+    Key("path", _written, "path:encoder.layer",
+        QT_TRANSLATE_NOOP("filter", "what has that in its path")),
+    Key("part", _written, "part:attention",
+        QT_TRANSLATE_NOOP("filter", "embeddings, feed-forward, norm, head too")),
+    Key("layer", _number, "layer:3-5",
+        QT_TRANSLATE_NOOP("filter", "in the layers of these numbers")),
+    Key("params", _number, "params>1M",
+        QT_TRANSLATE_NOOP("filter", "by parameters: > >= < <= = and K, M, G")),
+    Key("macs", _number, "macs>1G",
+        QT_TRANSLATE_NOOP("filter", "by multiply-adds")),
+    Key("shape", _sizes, "shape:768x3072",
+        QT_TRANSLATE_NOOP("filter", "sizes in the weight's shape")),
+    Key("output", _sizes, "output:768",
+        QT_TRANSLATE_NOOP("filter", "sizes in the output's shape")),
+    Key("trained", _truth, "trained:no",
+        QT_TRANSLATE_NOOP("filter", "with weights that no checkpoint has")),
+    Key("trainable", _truth, "trainable:no",
+        QT_TRANSLATE_NOOP("filter", "with weights that are frozen")),
+    Key("mean", _number, "mean<0",
+        QT_TRANSLATE_NOOP("filter", "by the mean of what it gave in the last run")),
+    Key("std", _number, "std>0.5",
+        QT_TRANSLATE_NOOP("filter", "by its standard deviation in the last run")),
+    Key("min", _number, "min<-10",
+        QT_TRANSLATE_NOOP("filter", "by its least value in the last run")),
+    Key("max", _number, "max>10",
+        QT_TRANSLATE_NOOP("filter", "by its largest value in the last run")),
+    Key("rms", _number, "rms>1",
+        QT_TRANSLATE_NOOP("filter", "by its root mean square in the last run")),
+    Key("zeros", _number, "zeros>0.5",
+        QT_TRANSLATE_NOOP("filter", "by its share of zeros in the last run")),
+    Key("nan", _number, "nan>0",
+        QT_TRANSLATE_NOOP("filter", "outputs with NaN in the last run")),
+    Key("inf", _number, "inf>0",
+        QT_TRANSLATE_NOOP("filter", "outputs with infinities in the last run")),
+)  # fmt: skip
 """All that a term may begin with."""
 
 _KEYS: Mapping[str, Key] = {key.name: key for key in KEYS}
-_TOKEN = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"])+')
+TOKEN = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"])+')
 """Quotes hold words together, up to the text's end where they are not closed."""
-_KEYED = re.compile(r"([A-Za-z]+)(>=|<=|[≥≤<>=:])(.*)", re.DOTALL)
+KEYED = re.compile(r"([A-Za-z]+)(>=|<=|[≥≤<>=:])(.*)", re.DOTALL)
 _COMPARISON = re.compile(
     rf"(?<!\S)(-?(?:{'|'.join(_KEYS)}))\s*(>=|<=|[≥≤<>])\s*(?=[\d.+−-])", re.IGNORECASE
 )

@@ -1,5 +1,6 @@
 """The tree's filter: the field, what it finds in numbers, and the way from hit to hit."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,25 +13,16 @@ from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.tree_filter import KEYS
+from bertviewer.ui.tree_offers import TreeOffers
+from bertviewer.ui.tree_rows import TreeItem
 
 DELAY = 150  # milliseconds
 
 EXAMPLES = (
     ("query", QT_TRANSLATE_NOOP("filter", "a word of the path or the class")),
     ("-dropout", QT_TRANSLATE_NOOP("filter", "without that word; - goes before any of these")),
-    ("class:Linear", QT_TRANSLATE_NOOP("filter", "modules of a class")),
-    ("name=query", QT_TRANSLATE_NOOP("filter", "modules of exactly that name")),
-    ("path:encoder.layer", QT_TRANSLATE_NOOP("filter", "what has that in its path")),
-    ("part:attention", QT_TRANSLATE_NOOP("filter", "embeddings, feed-forward, norm, head too")),
-    ("layer:3-5", QT_TRANSLATE_NOOP("filter", "in the layers of these numbers")),
-    ("params>1M", QT_TRANSLATE_NOOP("filter", "by parameters: > >= < <= = and K, M, G")),
-    ("macs>1G", QT_TRANSLATE_NOOP("filter", "by multiply-adds")),
-    ("shape:768x3072", QT_TRANSLATE_NOOP("filter", "sizes in the weight's shape")),
-    ("output:768", QT_TRANSLATE_NOOP("filter", "sizes in the output's shape")),
-    ("trained:no", QT_TRANSLATE_NOOP("filter", "with weights that no checkpoint has")),
-    ("trainable:no", QT_TRANSLATE_NOOP("filter", "with weights that are frozen")),
-    ("std>0.5", QT_TRANSLATE_NOOP("filter", "by the last run: mean, min, max, rms, zeros too")),
-    ("nan>0", QT_TRANSLATE_NOOP("filter", "outputs with NaN in the last run; inf likewise")),
+    *((key.example, key.meaning) for key in KEYS),
 )
 """What may be typed, and what it finds."""
 
@@ -57,7 +49,7 @@ class TreeFilterBar(QWidget):
 
     Enter and F3 ask for the next hit, with Shift for the one before (``stepped``); Escape clears
     the field and gives the keys back (``left``); the arrow down goes on into the tree
-    (``entered``).
+    (``entered``). What completes a term is offered below; ``items`` gives what is in the model.
     """
 
     changed = Signal(str)
@@ -65,7 +57,9 @@ class TreeFilterBar(QWidget):
     left = Signal()
     entered = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, items: Callable[[], Sequence[TreeItem]] = tuple, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.field = QLineEdit()
         self.field.setObjectName("treeFilter")
@@ -77,6 +71,7 @@ class TreeFilterBar(QWidget):
                 "Words of a path or class, and class:Linear layer:3 params>1M shape:768 (Ctrl+F)"
             )
         )
+        self._offers = TreeOffers(self.field, items)
         self.field.installEventFilter(self)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -126,6 +121,7 @@ class TreeFilterBar(QWidget):
 
     def forget(self) -> None:
         """Empty the field for a tree that is not filtered yet."""
+        self._offers.forget()
         self.field.clear()
         self._timer.stop()
         self.show_result(FilterResult())
@@ -133,7 +129,9 @@ class TreeFilterBar(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the keys that are not the field's own; Qt calls it."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            return self._on_key(event)
+            return self._offers.take_key(event) or self._on_key(event)
+        if event.type() == QEvent.Type.FocusOut:
+            self._offers.forget()
         return super().eventFilter(watched, event)
 
     def _on_key(self, event: QKeyEvent) -> bool:

@@ -37,7 +37,7 @@ QPushButton:default:disabled, QPushButton[accented="true"]:disabled {{
 }}
 QComboBox::drop-down {{ border: none; width: 20px; }}
 QComboBox::down-arrow {{ image: url("{icons}/chevron-down.svg"); width: 12px; height: 12px; }}
-QComboBox QAbstractItemView {{
+QComboBox QAbstractItemView, QTableView#treeFilterOffers {{
     background: {theme.surface}; border: 1px solid {theme.line}; outline: none;
 }}
 
@@ -94,6 +94,7 @@ QHeaderView::section {{
 QHeaderView::section:hover {{ color: {theme.text}; }}
 QTableCornerButton::section {{ background: {theme.surface}; border: none; }}
 QAbstractItemView {{ border: none; outline: none; }}
+QTableView::item {{ padding: 0 3px; }}
 QAbstractScrollArea {{ border: none; }}
 
 QScrollBar {{ background: transparent; border: none; margin: 0; }}
