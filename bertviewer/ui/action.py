@@ -152,6 +152,7 @@ class Choice:
         compares: whether choosing one compares a model.
         is_slow: whether the options are only asked for when the menu comes up.
         begins_group: whether a line parts it from what stands above.
+        keys: what is held down with the number of an option, from 1 to 9, to choose that one.
     """
 
     name: str
@@ -165,9 +166,12 @@ class Choice:
     compares: bool = False
     is_slow: bool = False
     begins_group: bool = False
+    keys: str = ""
 
 
 Entry = Action | Choice
+NUMBERED = 9
+"""Options that have keys."""
 
 
 def why_not(entry: Entry, workspace: Workspace) -> str:
@@ -189,8 +193,17 @@ def plain_title(entry: Entry) -> str:
 
 def keys_of(entry: Entry) -> str:
     """Return the keys that do it, as this system writes them; "" if there are none."""
-    keys = entry.keys[:1] if isinstance(entry, Action) else ()
-    return "".join(QKeySequence(each).toString(_NATIVE) for each in keys)
+    return written_keys(entry.keys[0]) if isinstance(entry, Action) and entry.keys else ""
+
+
+def option_keys(choice: Choice, place: int) -> str:
+    """Return the keys that choose the option at a place, "" if there are none."""
+    return f"{choice.keys}+{place + 1}" if choice.keys and place < NUMBERED else ""
+
+
+def written_keys(keys: str) -> str:
+    """Return keys as this system writes them."""
+    return QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
 
 
 def tip_of(entry: Action) -> str:
@@ -198,6 +211,3 @@ def tip_of(entry: Action) -> str:
     tip = translate("actions", entry.tip) if entry.tip else plain_title(entry)
     keys = keys_of(entry)
     return f"{tip} ({keys})" if keys else tip
-
-
-_NATIVE = QKeySequence.SequenceFormat.NativeText

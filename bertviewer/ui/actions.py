@@ -49,7 +49,10 @@ _APPEARANCES = (
     Option(DARK_NAME, QT_TRANSLATE_NOOP("actions", "Dark")),
 )
 _TAB_KEYS = {"Map": ("Ctrl+Return", "Ctrl+D"), "Tensors": ("Ctrl+I",)}
-"""Netron's keys: for a node's properties and attributes, and for weights."""
+"""Netron's keys: for a node's properties and attributes, and for weights.
+
+Ctrl with a number opens a recent model there, and Alt with a number brings a tab elsewhere.
+"""
 
 
 def _models(_: Commands) -> Sequence[Option]:
@@ -104,7 +107,7 @@ def _show_tabs() -> Iterator[Action]:
             MODULE,
             QT_TRANSLATE_NOOP("actions", "Show {0}"),
             show,
-            _TAB_KEYS.get(kind.title, ()),
+            (f"Alt+{number + 1}", *_TAB_KEYS.get(kind.title, ())),
             needs=(MODEL,),
             begins_group=number == 0,
             tab=kind.title,
@@ -176,7 +179,7 @@ ENTRIES: tuple[Entry, ...] = (
     Action("openHub", FILE, QT_TRANSLATE_NOOP("actions", "Open from &hub…"),
            lambda c: c.opening.choose_hub(), ("Ctrl+Shift+O",)),
     Choice("openRecent", FILE, QT_TRANSLATE_NOOP("actions", "Open &recent"), _recent,
-           lambda c, name: c.opening.open_recent(name), opens=True, is_slow=True),
+           lambda c, name: c.opening.open_recent(name), opens=True, is_slow=True, keys="Ctrl"),
     Action("openAgain", FILE, QT_TRANSLATE_NOOP("actions", "Open a&gain"),
            lambda c: c.opening.open_again(), ("F5",),
            QT_TRANSLATE_NOOP("actions", "Read the open model's files anew"), (MODEL,)),

@@ -1,12 +1,24 @@
 """The window's menu bar, filled from the table of actions."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QMenu
 
-from bertviewer.ui.action import Action, Choice, Commands, Option, tip_of, title_of, why_not
+from bertviewer.ui.action import (
+    NUMBERED,
+    Action,
+    Choice,
+    Commands,
+    Option,
+    option_keys,
+    tip_of,
+    title_of,
+    why_not,
+    written_keys,
+)
 from bertviewer.ui.actions import ENTRIES, MENUS
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
@@ -32,11 +44,15 @@ class Menus:
             if entry.begins_group:
                 menu.addSeparator()
             if isinstance(entry, Action):
-                made = add_action(menu, entry, commands)
-                window.addAction(made)  # its keys do not hang on the menu bar
-                self._actions.append((entry, made))
+                action = add_action(menu, entry, commands)
+                window.addAction(action)  # its keys do not hang on the menu bar
+                self._actions.append((entry, action))
             else:
-                self._choices.append(_ChoiceMenu(menu, entry, commands))
+                made = _ChoiceMenu(menu, entry, commands)
+                self._choices.append(made)
+                for place in range(NUMBERED if entry.keys else 0):
+                    keys = QKeySequence(option_keys(entry, place))
+                    QShortcut(keys, window, partial(made.choose, place))
         for signal in (
             workspace.architecture_changed,
             workspace.devices_changed,
@@ -127,12 +143,21 @@ class _ChoiceMenu:
             for action in self._group.actions():
                 action.setChecked(action.data() == chosen)
 
+    def choose(self, place: int) -> None:
+        """Choose the option at a place, if there is one that can be chosen."""
+        options = self._choice.options(self._commands)
+        if place < len(options) and not why_not(self._choice, self._commands.workspace):
+            self._choice.choose(self._commands, options[place].name)
+
     def _fill(self) -> None:
         self._menu.clear()
         metrics = self._menu.fontMetrics()
-        for option in self._options:
+        for place, option in enumerate(self._options):
             title = metrics.elidedText(option.title, Qt.TextElideMode.ElideMiddle, WIDEST)
-            action = self._group.addAction(self._menu.addAction(title.replace("&", "&&")))
+            title = title.replace("&", "&&").replace("\t", " ")
+            # The keys are the window's: a menu is only filled when it comes up.
+            keys = written_keys(option_keys(self._choice, place))
+            action = self._group.addAction(self._menu.addAction(f"{title}\t{keys}".rstrip()))
             action.setObjectName(option.name)
             action.setData(option.name)
             action.setCheckable(self._choice.chosen is not None)

@@ -10,7 +10,7 @@ from bertviewer.core.source.model_source import ModelSource
 
 SETTING = "recentModels"
 TIMES_SETTING = "recentTimes"
-REMEMBERED = 8
+REMEMBERED = 9
 
 
 def recent_names() -> list[str]:

@@ -99,12 +99,15 @@ def test_conditions_follow_the_window(demo_window: MainWindow, qtbot: QtBot) -> 
     assert tip == "The last run did not call this module"
 
 
-def test_each_tab_can_be_shown(demo_window: MainWindow) -> None:
+def test_each_tab_can_be_shown(demo_window: MainWindow, qtbot: QtBot) -> None:
     tabs = find(demo_window, QTabWidget, "detailTabs")
     for number in reversed(range(tabs.count())):
         title = tabs.tabText(number)
         find(demo_window, QAction, f"show{title.title().replace(' ', '')}").trigger()
         assert tabs.currentIndex() == number
+    activate(demo_window, qtbot)
+    qtbot.keyClick(demo_window, Qt.Key.Key_5, Qt.KeyboardModifier.AltModifier)
+    assert tabs.tabText(tabs.currentIndex()) == "What if"
 
 
 def test_copying_the_selected_module(demo_window: MainWindow) -> None:

@@ -25,7 +25,7 @@ from bertviewer.ui.recent import (
     remember,
 )
 from tests.ui.conftest import OPEN_TIMEOUT
-from tests.ui.finding import find
+from tests.ui.finding import activate, find
 
 Wait = Callable[[Path], None]
 
@@ -176,12 +176,26 @@ def test_what_was_open_can_be_opened_again(
     assert [action.data() for action in recent(window)] == [str(paths[0]), str(paths[1])]
 
 
+def test_numbers_open_what_was_open(
+    window: MainWindow, folder: Path, wait: Wait, qtbot: QtBot
+) -> None:
+    for path in (folder / "config.json", folder):
+        window.open_named(str(path))
+        wait(path)
+    assert [action.text().partition("\t")[2] for action in recent(window)] == ["Ctrl+1", "Ctrl+2"]
+    activate(window, qtbot)
+    qtbot.keyClick(window, Qt.Key.Key_3, Qt.KeyboardModifier.ControlModifier)  # there is no third
+    qtbot.keyClick(window, Qt.Key.Key_2, Qt.KeyboardModifier.ControlModifier)
+    wait(folder / "config.json")
+    assert recent_names() == [str(folder / "config.json"), str(folder)]
+
+
 def test_what_is_gone_is_said(window: MainWindow, folder: Path, wait: Wait) -> None:
     window.open_named(str(folder))
     wait(folder)
     shutil.rmtree(folder)
     (action,) = recent(window)
-    assert action.text().endswith("(not found)")
+    assert action.text().endswith("(not found)\tCtrl+1")
     action.trigger()
     box = find(window, QMessageBox, "errorDialog")
     assert box.text() == f"{folder} is not there any more; it has been taken off the list"
@@ -210,7 +224,7 @@ def test_the_list_is_short_and_holds_no_twins(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "config.json").write_text("{}")
         remember(parse_source(str(folder)))
-    assert recent_names() == [str(tmp_path / str(number)) for number in range(10, 2, -1)]
+    assert recent_names() == [str(tmp_path / str(number)) for number in range(11, 2, -1)]
     remember(parse_source(str(tmp_path / "5")))
     assert recent_names()[0] == str(tmp_path / "5")
     assert len(set(recent_names())) == REMEMBERED

@@ -3,13 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtGui import QKeySequence
-
-from bertviewer.ui.action import Action, Entry, plain_title
+from bertviewer.ui.action import NUMBERED, Action, Entry, option_keys, plain_title, written_keys
 from bertviewer.ui.pane_keys import PANE_KEYS
 from bertviewer.ui.translation import translate
-
-_NATIVE = QKeySequence.SequenceFormat.NativeText
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +20,9 @@ class KeyRow:
 def key_rows(entries: Sequence[Entry]) -> Iterator[KeyRow]:
     """Yield the keys of the actions, and then those of the panes."""
     for entry in entries:
-        if isinstance(entry, Action) and entry.keys:
+        if entry.keys:
             menu = translate("actions", entry.menu).replace("&", "")
-            yield KeyRow(menu, plain_title(entry), _written(entry.keys))
+            yield KeyRow(menu, plain_title(entry), _keys(entry))
     for each in PANE_KEYS:
         pane, does = translate("keys", each.pane), translate("keys", each.does)
         yield KeyRow(pane, does, _written(each.keys))
@@ -46,5 +42,11 @@ def keys_text(rows: Iterable[KeyRow]) -> str:
     return "\n".join(lines)
 
 
+def _keys(entry: Entry) -> str:
+    if isinstance(entry, Action):
+        return _written(entry.keys)
+    return " … ".join(_written((option_keys(entry, place),)) for place in (0, NUMBERED - 1))
+
+
 def _written(keys: Sequence[str]) -> str:
-    return ", ".join(QKeySequence(each).toString(_NATIVE) or each for each in keys)
+    return ", ".join(written_keys(each) or each for each in keys)

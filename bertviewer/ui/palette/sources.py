@@ -16,8 +16,10 @@ from bertviewer.ui.action import (
     Entry,
     Option,
     keys_of,
+    option_keys,
     plain_title,
     why_not,
+    written_keys,
 )
 from bertviewer.ui.links import show_tensor
 from bertviewer.ui.palette.haystack import Haystack
@@ -143,10 +145,11 @@ def _of_entries(entries: Sequence[Entry], commands: Commands) -> Sequence[Source
             continue
         texts, items = found[_section(entry)]
         chosen = None if entry.chosen is None else entry.chosen(commands)
-        for option in entry.options(commands):
+        for place, option in enumerate(entry.options(commands)):
             texts.append(_option_text(entry, option))
             choose = partial(entry.choose, commands, option.name)
-            items.append(Item(choose, "", reason, option.name == chosen))
+            keys = written_keys(option_keys(entry, place))
+            items.append(Item(choose, keys, reason, option.name == chosen))
     return [
         Source(title, ">" if title == _COMMANDS else "", Haystack(texts), items.__getitem__)
         for title, (texts, items) in found.items()

@@ -23,6 +23,8 @@ def test_every_key_of_the_table_is_listed() -> None:
         if isinstance(entry, Action):
             assert {QKeySequence(keys).toString() for keys in entry.keys} <= listed
     assert len(rows) == len(set(rows))
+    assert KeyRow("File", "Open recent", "Ctrl+1 … Ctrl+9") in rows
+    assert KeyRow("Module", "Show Tensors", "Alt+3, Ctrl+I") in rows
 
 
 @pytest.mark.parametrize("each", PANE_KEYS, ids=lambda each: f"{each.pane}: {each.does}")
