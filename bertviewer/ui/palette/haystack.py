@@ -9,12 +9,12 @@ from bertviewer.ui.palette.matching import Match, folded, match
 
 LONGEST = 300
 """Letters of a text; a longer one is cut."""
-PIECE = 4_000
+PIECE = 2_000
 """Texts that are looked at before others have their turn."""
 MOST = 250
 """So many of all that fit are ranked; there are never more in sight."""
 
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = re.compile(r"(\d+)")
 _BEGUN, _PART, _SCATTERED = range(3)
 """How a word is in a text: from a beginning on, anywhere, or in its letters alone."""
 
@@ -37,7 +37,8 @@ class Haystack:
     """Texts as they are shown and searched, numbered as they were given.
 
     Those that differ by their numbers alone, as the same part of all layers, are looked through
-    once for all: 100,000 tensors are a few dozen such forms.
+    once for all: 100,000 tensors are a few dozen such forms. Which texts have a number in them is
+    noted beforehand.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -45,6 +46,8 @@ class Haystack:
         self.texts: list[str] = []
         self._small: list[str] = []
         self._forms: dict[str, list[int]] = {}  # the texts of each, the shortest first
+        self._form_of: list[str] = []  # of each text
+        self._with: dict[str, list[int]] = {}  # the texts that have a number in them
         self._is_ready = False
 
     def prepare(self) -> Iterator[None]:
@@ -54,7 +57,12 @@ class Haystack:
             shown = [_shown(text) for text in self._given[first : first + PIECE]]
             small = list(map(folded, shown))
             for number, text in enumerate(small, first):
-                self._forms.setdefault(_NUMBERS.sub("\0", text), []).append(number)
+                pieces = _NUMBERS.split(text)
+                form = "\0".join(pieces[::2])
+                self._forms.setdefault(form, []).append(number)
+                self._form_of.append(form)
+                for found in dict.fromkeys(pieces[1::2]):
+                    self._with.setdefault(found, []).append(number)
             self.texts += shown
             self._small += small
             yield
@@ -90,6 +98,12 @@ class Haystack:
         """Put the numbers of what fits where it belongs, by the word that fits it least."""
         of_forms = [_Word(word) for word in words if not _NUMBERS.search(word)]
         of_texts = [_Word(word) for word in words if _NUMBERS.search(word)]
+        if of_texts:
+            yield from self._look_up(of_forms, of_texts, ranked)
+            if ranked[_BEGUN]:
+                return
+            for numbers in ranked:
+                numbers.clear()  # they are found again, and others with them
         forms: list[list[int]] = []
         for count, (form, numbers) in enumerate(self._forms.items(), 1):
             if count % PIECE == 0:
@@ -109,6 +123,22 @@ class Haystack:
                 fits = [n for n in piece if _how(of_texts, self._small[n]) is not None]
                 ranked[_SCATTERED].extend(fits)
                 yield
+
+    def _look_up(
+        self, of_forms: Sequence["_Word"], of_texts: list["_Word"], ranked: tuple[list[int], ...]
+    ) -> Iterator[None]:
+        """Look at those alone that have all numbers of the words as they are."""
+        wanted = {number for word in of_texts for number in _NUMBERS.findall(word.text)}
+        fewest = min((self._with.get(number, []) for number in wanted), key=len)
+        hows: dict[str, int | None] = {}
+        for piece in _pieces(fewest):
+            for number in piece:
+                form = self._form_of[number]
+                if form not in hows:
+                    hows[form] = _how(of_forms, form)
+            fits = [number for number in piece if hows[self._form_of[number]] == _BEGUN]
+            self._look_at(fits, of_texts, _BEGUN, ranked)
+            yield
 
     def _look_at(
         self, numbers: list[int], words: list["_Word"], how: int, ranked: tuple[list[int], ...]

@@ -16,7 +16,7 @@ from bertviewer.ui.palette.sources import Source
 
 WIDTH, LINES = 640, 16
 """In pixels, and in lines of the list."""
-FIRST, PIECE = 0.02, 0.01
+FIRST, PIECE = 0.006, 0.006
 """Seconds until there is a first answer, and for each piece of work after it."""
 
 _STEPS: dict[int, int] = {

@@ -77,7 +77,9 @@ def test_work_is_done_in_pieces() -> None:
     haystack = Haystack(layers(10_000))
     assert exhaust(haystack.prepare()) > 5
     assert exhaust(haystack.prepare()) == 0
-    assert exhaust(haystack.find(words_of("layer 3"), [])) > 5
+    assert exhaust(haystack.find(words_of("lyr3"), [])) > 5
+    # What has a number in it as it was typed is known without a look at all others.
+    assert exhaust(haystack.find(words_of("layer 3"), [])) < 5
 
 
 @pytest.mark.parametrize(
