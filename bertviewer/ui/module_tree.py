@@ -98,18 +98,20 @@ class ModuleTreeModel(QAbstractItemModel):
         self.filter = parse_filter(text, translate)
         self.arrange()
 
+    @no_search_for_garbage()
     def set_order(self, column: int | None, is_falling: bool = False) -> None:
         """Put the rows below each row in order of a column, or as they are in the model."""
         self.order = None if column is None else (column, is_falling)
         self.layoutAboutToBeChanged.emit()
-        kept = self.persistentIndexList()
+        kept = [(each, each.internalId(), each.row()) for each in self.persistentIndexList()]
         self._arrange()
-        items = self.rows.items
+        places = [item.position for item in self.rows.items]
         moved = [
-            self.createIndex(items[index.internalId()].position, index.column(), index.internalId())
-            for index in kept
+            (index, self.createIndex(places[number], index.column(), number))
+            for index, number, row in kept
+            if places[number] != row
         ]
-        self.changePersistentIndexList(kept, moved)
+        self.changePersistentIndexList([old for old, _ in moved], [new for _, new in moved])
         self.layoutChanged.emit()
         self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, COLUMNS - 1)
 

@@ -162,11 +162,13 @@ class TreeRows:
         return [number for number, is_shown in enumerate(shown) if is_shown]
 
     def _sort(self, order: Callable[[TreeItem], Any], is_falling: bool) -> None:
-        for item in self.items:
+        items = self.items
+        keys = list(map(order, items))
+        for item in items:
             if item.children:
-                item.children.sort(key=lambda number: order(self.items[number]), reverse=is_falling)
+                item.children.sort(key=keys.__getitem__, reverse=is_falling)
                 for position, number in enumerate(item.children):
-                    self.items[number].position = position
+                    items[number].position = position
 
     def _hits(self, fitting: Sequence[int]) -> tuple[int, ...]:
         """Return what fits, without folded rows that fit for their members' sake."""
