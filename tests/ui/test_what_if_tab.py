@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 import torch
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRegularExpression, Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSpinBox,
     QTableView,
+    QToolButton,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -36,6 +37,11 @@ from tests.ui.finding import find, is_drawn, show_tab
 @cache
 def bert() -> Architecture:
     return open_model(parse_source("bert-base-uncased")).with_formulas()
+
+
+@cache
+def demo() -> Architecture:
+    return open_model(parse_source("demo")).with_formulas()
 
 
 @pytest.fixture
@@ -127,9 +133,33 @@ def test_what_does_not_fit_is_said_and_the_last_figures_stay_grey(tab: WhatIfTab
     assert not results_are_grey(tab)
 
 
+def offers(tab: QWidget) -> list[str]:
+    buttons = tab.findChildren(QToolButton, QRegularExpression("^whatIfOffer_"))
+    return [button.text() for button in buttons if not button.isHidden()]
+
+
+def test_what_mends_it_is_offered(tab: WhatIfTab, qtbot: QtBot) -> None:
+    open_in(tab, demo())
+    spin(tab, "D").setValue(1024)
+    assert message(tab) == "A must divide D: 1,024 is not a multiple of 12."
+    assert offers(tab) == ["A = 16", "D = 1,020"]
+    tab.activateWindow()
+    button = find(tab, QToolButton, "whatIfOffer_A")
+    button.setFocus()
+    qtbot.waitUntil(button.hasFocus)
+    qtbot.keyClick(button, Qt.Key.Key_Space)
+    assert spin(tab, "A").value() == 16
+    assert offers(tab) == []
+    assert message(tab) == ""
+    assert not results_are_grey(tab)
+    # The button is gone, and the keys are where it led to.
+    assert spin(tab, "A").hasFocus()
+
+
 def test_a_long_sentence_is_a_warning(tab: WhatIfTab) -> None:
     spin(tab, "S").setValue(600)
     assert "512 tokens" in message(tab)
+    assert offers(tab) == ["L = 600", "S = 512"]
     assert not results_are_grey(tab)
 
 

@@ -61,6 +61,17 @@ QLineEdit:hover, QSpinBox:hover, QDoubleSpinBox:hover {{ border-color: {handle};
 QLineEdit:focus, QPlainTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus {{
     border-color: {theme.accent};
 }}
+QSpinBox, QDoubleSpinBox {{ padding-right: 20px; }}
+QSpinBox::up-button, QSpinBox::down-button,
+QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{
+    border: none; background: transparent; width: 18px;
+}}
+QSpinBox::up-arrow, QDoubleSpinBox::up-arrow {{
+    image: url("{icons}/chevron-up.svg"); width: 10px; height: 10px;
+}}
+QSpinBox::down-arrow, QDoubleSpinBox::down-arrow {{
+    image: url("{icons}/chevron-down.svg"); width: 10px; height: 10px;
+}}
 QLineEdit:disabled {{ background: {theme.background}; color: {theme.disabled}; }}
 
 QCheckBox, QRadioButton {{ spacing: 6px; }}

@@ -18,9 +18,9 @@ from bertviewer.ui.run.head_panel import HeadPanel
 from bertviewer.ui.run.most_label import MostLabel
 from bertviewer.ui.run.picture_choice import PictureChoice
 from bertviewer.ui.run.root_colors import RootColors
-from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import translate
+from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 

@@ -29,9 +29,9 @@ from bertviewer.ui.run.norms_grid import NormsGrid
 from bertviewer.ui.run.notes import not_finite_note
 from bertviewer.ui.run.outlier_bar import OutlierBar
 from bertviewer.ui.run.part_measures import PartMeasures
-from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.run.view import View
 from bertviewer.ui.translation import translate
+from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.workspace import Workspace
 

@@ -21,8 +21,8 @@ from bertviewer.plots.line_plot import LinePlot
 from bertviewer.ui.charts.chart_panel import ChartPanel
 from bertviewer.ui.charts.figure_view import FigureView
 from bertviewer.ui.labels import plain_label
-from bertviewer.ui.run.turning_splitter import TurningSplitter
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.workspace import Workspace
 
 Predicted = tuple[ActivationRun, Predictions]

@@ -1,8 +1,8 @@
 """The tensors in the selected node, and a look into one of them."""
 
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import QModelIndex
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QAbstractItemView, QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QLabel, QVBoxLayout, QWidget
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.text.numerals import count_text
@@ -10,23 +10,28 @@ from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tables import make_sortable, make_table
 from bertviewer.ui.tensors.inspector import Inspector
 from bertviewer.ui.tensors.tensor_table import TensorTableModel
+from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.workspace import Workspace
 
-LIST = 0.3
-"""The part of the height that the list has beside an open tensor."""
+LIST, TENSOR = 10_000, 15_000
+"""How the list and the open tensor share the tab."""
+NARROW = 600
+"""Pixels of a tab in which they stand below one another."""
 
 
 class TensorsTab(QWidget):
     """A table of the tensors in and below the node, in the order of ``named_parameters()``.
 
-    The one that is chosen is shown below; in another layer it is the tensor of the same name.
+    One of them is shown beside the list: the one that a person chose, in another layer the tensor
+    of the same name; else the largest that the checkpoint has. Who closes it has the list alone.
     """
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
         self._prefix = ""
-        self._chosen = ""  # the name of the tensor in its module, "" if none is chosen
+        self._chosen = ""  # the name in its module of the tensor that a person chose
+        self._is_closed = self._is_choosing = False
         self._model = TensorTableModel(self)
         self._summary: QLabel = plain_label("")
         self._summary.setContentsMargins(16, 10, 16, 4)
@@ -41,16 +46,13 @@ class TensorsTab(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self._summary)
         layout.addWidget(self._table, 1)
-        self._rows = QSplitter(Qt.Orientation.Vertical)
-        self._rows.addWidget(listed)
-        self._rows.addWidget(self._inspector)
-        self._rows.setChildrenCollapsible(False)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._rows)
+        self._sides = TurningSplitter(listed, self._inspector, (LIST, TENSOR), NARROW)
+        outer.addWidget(self._sides)
         self._table.selectionModel().currentRowChanged.connect(self._on_current)
-        self._inspector.closed.connect(self._close)
-        workspace.architecture_changed.connect(self._close)
+        self._inspector.closed.connect(self._on_closed)
+        workspace.architecture_changed.connect(self._forget)
         workspace.tensor_wanted.connect(self._on_wanted)
 
     def refresh(self) -> None:
@@ -61,12 +63,11 @@ class TensorsTab(QWidget):
         path = row.node.path
         tensors = architecture.tensors_below(path)
         self._prefix = f"{path}." if path else ""
-        chosen = self._chosen
         self._model.set_tensors(tensors, self._prefix, architecture.source.random_tensors)
         self._summary.setText(self._text(row, len(tensors)))
         # What can be done is said where it is not seen.
         self._table.setToolTip(self.tr("Choose a tensor to look into it") if tensors else "")
-        self._choose(chosen)
+        self._choose(self._chosen)
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Want nothing more while out of sight; Qt calls it."""
@@ -91,36 +92,50 @@ class TensorsTab(QWidget):
         return text
 
     def _choose(self, name: str) -> None:
-        """Select the tensor of that name in the module; none if there is no such tensor."""
+        """Select the tensor of that name in the module, or the one that says most."""
         place = self._model.place(self._prefix + name) if name else None
         if place is None:
-            self._close()
+            place = None if self._is_closed else self._model.largest()
+        if place is None:
+            self._leave()
             return
         index = self._model.index(place, 0)
+        self._is_choosing = True
         if self._table.currentIndex().row() != place:
             self._table.setCurrentIndex(index)
         else:
             self._on_current(index)
+        self._is_choosing = False
 
     def _on_wanted(self, name: str) -> None:
-        self._choose(name.removeprefix(self._prefix))
+        self._chosen, self._is_closed = name.removeprefix(self._prefix), False
+        self._choose(self._chosen)
 
     def _on_current(self, index: QModelIndex) -> None:
         tensor = self._model.tensor(index.row())
         if tensor is None:
             return
-        self._chosen = tensor.name.removeprefix(self._prefix)
+        if not self._is_choosing:
+            self._chosen, self._is_closed = tensor.name.removeprefix(self._prefix), False
         is_new = self._inspector.isHidden()
         self._inspector.show()
         if is_new:
-            height = self._rows.height()
-            self._rows.setSizes([int(height * LIST), int(height * (1 - LIST))])
+            self._sides.share()
             self._table.scrollTo(index)
         if self.isVisible():
             self._inspector.show_tensor(tensor)
 
-    def _close(self) -> None:
-        self._chosen = ""
+    def _on_closed(self) -> None:
+        self._chosen, self._is_closed = "", True
+        self._leave()
+
+    def _forget(self) -> None:
+        """Choose anew: the model is another one."""
+        self._chosen, self._is_closed = "", False
+        self._leave()
+
+    def _leave(self) -> None:
+        """Have nothing but the list."""
         self._table.clearSelection()
         self._table.selectionModel().clearCurrentIndex()
         self._inspector.leave()

@@ -16,6 +16,7 @@ class TensorTableModel(TableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__((), parent)
         self._tensors: tuple[TensorInfo, ...] = ()
+        self._random: frozenset[str] = frozenset()
         self._columns = (
             Column(self.tr("Name")),
             Column(self.tr("Shape")),
@@ -30,11 +31,11 @@ class TensorTableModel(TableModel):
         self, tensors: Sequence[TensorInfo], prefix: str, random: Sequence[str] = ()
     ) -> None:
         """Show other tensors; ``prefix`` is cut off their names, ``random`` ones are marked."""
-        marked = frozenset(random)
+        self._random = frozenset(random)
         self._tensors = tuple(tensors)
         self.set_rows(
             [
-                Row(self._cells(tensor, prefix, tensor.name in marked), hint=tensor.name)
+                Row(self._cells(tensor, prefix, tensor.name in self._random), hint=tensor.name)
                 for tensor in tensors
             ]
         )
@@ -42,6 +43,16 @@ class TensorTableModel(TableModel):
     def tensor(self, row: int) -> TensorInfo | None:
         """Return the tensor of a row, ``None`` if there is no such row."""
         return self._tensors[self.given(row)] if 0 <= row < len(self._tensors) else None
+
+    def largest(self) -> int | None:
+        """Return the row of the first of the largest tensors, of those with values of their own.
+
+        ``None`` if there is none. What is random is passed by: all weights would be loaded for it.
+        """
+        own = [row for row, each in enumerate(self._tensors) if each.name not in self._random]
+        rows = own or range(len(self._tensors))
+        number = max(rows, key=lambda row: (self._tensors[row].numel, -row), default=None)
+        return None if number is None else self.place(self._tensors[number].name)
 
     def place(self, name: str) -> int | None:
         """Return the row of the tensor of that name, ``None`` if it is not shown."""

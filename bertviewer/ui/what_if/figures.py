@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 from bertviewer.charts.theme import NORMAL_WEIGHT, STRONG
 from bertviewer.plots.fonts import weighted
 
-_COLUMN_WIDTHS = (124, 96, 96)
+_COLUMN_WIDTHS = (116, 92, 92)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class FigureGrid(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(10)
-        self._grid.setVerticalSpacing(3)
+        self._grid.setVerticalSpacing(2)
         self._grid.setColumnStretch(4, 1)
         # Tables below one another have their columns in the same places.
         for column, width in enumerate(_COLUMN_WIDTHS):

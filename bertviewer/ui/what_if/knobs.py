@@ -1,6 +1,7 @@
 """The numbers that can be changed: a field for each letter, with its key and meaning."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, Qt, Signal
@@ -8,6 +9,7 @@ from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
+    QHBoxLayout,
     QLabel,
     QScrollArea,
     QToolButton,
@@ -16,21 +18,25 @@ from PySide6.QtWidgets import (
 )
 
 from bertviewer.core.expressions.symbols import Symbol, is_standard
+from bertviewer.core.what_if.remedies import Remedy
 from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.elided_label import ElidedLabel
+from bertviewer.ui.flat_button import flat_button
+from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.what_if.knob_spin import MAX_VALUE, KnobSpin
 
-_KNOB_WIDTH = 132
+_KNOB_WIDTH, _FIELD_WIDTH, _LEAST = 210, 92, 240
+"""Pixels of a knob with its key, of its field, and of all."""
 _MOST_COLUMNS = 3
 
 
 class Knob(QWidget):
-    """A letter with its key, and the field below; both say when the value is another."""
+    """A letter with its key, and the field beside it; both say when the value is another."""
 
     def __init__(self, symbol: Symbol, step: Callable[[int, int], int]) -> None:
         super().__init__()
@@ -45,14 +51,14 @@ class Knob(QWidget):
         # Long keys stand in full in the tip and in the hint below.
         self._note = ElidedLabel()
         self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setVerticalSpacing(1)
-        grid.setHorizontalSpacing(6)
-        grid.addWidget(self._letter, 0, 0)
-        grid.addWidget(self._note, 0, 1)
-        grid.addWidget(self.spin, 1, 0, 1, 2)
-        grid.setColumnStretch(1, 1)
+        self._letter.setMinimumWidth(self._letter.fontMetrics().horizontalAdvance("M"))
+        self.spin.setFixedWidth(_FIELD_WIDTH)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(4)
+        line.addWidget(self._letter)
+        line.addWidget(self._note, 1)
+        line.addWidget(self.spin)
 
     def show_value(self, value: int, note: str, is_changed: bool, is_enabled: bool) -> None:
         """Show a value without saying that it changed."""
@@ -76,20 +82,14 @@ class KnobGroup(QWidget):
         self._columns = 0
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(12)
-        self._grid.setVerticalSpacing(8)
+        self._grid.setHorizontalSpacing(20)
+        self._grid.setVerticalSpacing(2)
         self._lay_out(1)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Use the room there is; Qt calls it."""
         super().resizeEvent(event)
         self._lay_out(_columns_in(event.size().width()))
-
-    def height_at(self, width: int) -> int:
-        """Return the height of all lines at a width."""
-        lines = -(-len(self._knobs) // _columns_in(width))
-        line = max((knob.sizeHint().height() for knob in self._knobs), default=0)
-        return lines * (line + self._grid.verticalSpacing())
 
     def _lay_out(self, columns: int) -> None:
         if columns == self._columns:
@@ -128,46 +128,56 @@ class KnobPanel(QWidget):
         self._message.setContentsMargins(16, 4, 8, 6)
         self._message.setForegroundRole(WARNING)
         self._message.setAlignment(Qt.AlignmentFlag.AlignTop)
+        # The room is always there, so that nothing jumps.
+        for label in (self._hint, self._message):
+            label.setMinimumHeight(2 * label.fontMetrics().lineSpacing() + 10)
+        self._offers = QWidget()
+        self._offers.setContentsMargins(12, 0, 8, 6)
+        self._offer_line = FlowLayout(self._offers, 4, 2)
         self.show_message("")
-        self.set_wide(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._scroll, 1)
         layout.addWidget(self._hint)
         layout.addWidget(self._message)
-        self.setMinimumWidth(_KNOB_WIDTH + 40)
+        layout.addWidget(self._offers)
+        self.setMinimumWidth(_LEAST)
 
-    def wanted_height(self, width: int) -> int:
-        """Return the height at which the standard letters are in sight without scrolling."""
-        page = self._scroll.widget()
-        group = None if page is None else page.findChild(KnobGroup)
-        if not isinstance(group, KnobGroup):
-            return self.sizeHint().height()
-        return group.height_at(width - 40) + 28 + self._hint.height()
+    def show_message(self, text: str, offers: Sequence[Remedy] = ()) -> None:
+        """Say what the values break, in the hint's place, and offer what mends it.
 
-    def set_wide(self, is_wide: bool) -> None:
-        """Make room for a hint of one line or, in a narrow column, of three.
-
-        The room is always there, so that nothing jumps.
+        An empty text brings the hint back.
         """
-        height = (1 if is_wide else 3) * self._hint.fontMetrics().lineSpacing() + 10
-        self._hint.setFixedHeight(height)
-        self._message.setMinimumHeight(height)
-
-    def show_message(self, text: str) -> None:
-        """Say what the values break, in the hint's place; an empty text brings the hint back."""
         self._message.setText(text)
         self._message.setVisible(bool(text))
         self._hint.setVisible(not text)
+        while (item := self._offer_line.takeAt(0)) is not None:
+            if (button := item.widget()) is not None:
+                button.hide()
+                button.deleteLater()
+        for offer in offers:
+            title = f"{offer.letter} = {offer.value:,}"
+            name = f"whatIfOffer_{offer.letter}"
+            button = flat_button(name, title, self.tr("Set {0}").format(title))
+            button.setProperty("accented", True)
+            button.clicked.connect(partial(self._take, offer))
+            self._offer_line.addWidget(button)
+        self._offers.setVisible(bool(offers))
+
+    def _take(self, offer: Remedy) -> None:
+        """Set what is offered; its button goes, and the keys go on in the field."""
+        knob = next(knob for knob in self._knobs if knob.symbol.letter == offer.letter)
+        knob.spin.setFocus(Qt.FocusReason.OtherFocusReason)
+        knob.spin.setValue(offer.value)
 
     def set_sheet(self, sheet: Sheet) -> None:
         """Show other letters."""
         self._sheet = sheet
         page = QWidget()
         layout = QVBoxLayout(page)
-        layout.setContentsMargins(16, 8, 12, 12)
-        layout.setSpacing(8)
+        layout.setContentsMargins(16, 4, 12, 8)
+        layout.setSpacing(4)
         self._knobs = [self._make_knob(symbol) for symbol in sheet.symbols]
         first = [knob for knob in self._knobs if is_standard(knob.symbol)]
         more = [knob for knob in self._knobs if not is_standard(knob.symbol)]

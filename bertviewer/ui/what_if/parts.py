@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.core.what_if.scenario import Figure
 
-_GAP = 14
+_GAP, _WIDEST = 14, 760
 _LEAST_BAR = 70
 
 
@@ -31,6 +31,7 @@ class PartBars(QWidget):
         super().__init__(parent)
         self._parts: tuple[Part, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMaximumWidth(_WIDEST)
 
     def set_parts(self, parts: Sequence[Part]) -> None:
         """Show other parts."""

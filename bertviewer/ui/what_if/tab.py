@@ -3,30 +3,30 @@
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHBoxLayout,
     QPushButton,
-    QSplitter,
     QStackedLayout,
     QVBoxLayout,
     QWidget,
 )
 
 from bertviewer.core.what_if.presets import preset_sizes
+from bertviewer.core.what_if.remedies import remedies
 from bertviewer.core.what_if.rules import ScenarioError
 from bertviewer.core.what_if.scenario import Outcome, Scenario, evaluate_scenario
 from bertviewer.core.what_if.sheet import Multiple, Sheet
 from bertviewer.ui.labels import plain_label
+from bertviewer.ui.turning_splitter import TurningSplitter
 from bertviewer.ui.what_if.knobs import KnobPanel
 from bertviewer.ui.what_if.results import ResultsView
 from bertviewer.ui.what_if.texts import problems_text
 from bertviewer.ui.workspace import Workspace
 
-_WIDE = 760
-_FIELDS_WIDTH = 200
+_SHARES, _NARROW = (10_000, 32_000), 560
+"""Of fields and figures; and pixels of a tab in which they stand below one another."""
 
 
 class WhatIfTab(QWidget):
@@ -47,9 +47,7 @@ class WhatIfTab(QWidget):
         self._real: Outcome | None = None
         self._outcome: Outcome | None = None
         self._knobs = KnobPanel()
-        self._knobs.set_wide(True)
         self._results = ResultsView()
-        self._sides = QSplitter(Qt.Orientation.Vertical)
         self._preset_choice = QComboBox()
         self._keep = QCheckBox()
         self._reset = QPushButton(self.tr("Reset"))
@@ -81,25 +79,6 @@ class WhatIfTab(QWidget):
         )
         self._show()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Set fields and figures side by side where there is room; Qt calls it."""
-        super().resizeEvent(event)
-        is_wide = event.size().width() >= _WIDE
-        wanted = Qt.Orientation.Horizontal if is_wide else Qt.Orientation.Vertical
-        if self._sides.orientation() != wanted:
-            self._sides.setOrientation(wanted)
-            self._knobs.set_wide(not is_wide)
-            self._divide()
-
-    def _divide(self) -> None:
-        """Give the fields what they need, but not more than half of the tab."""
-        if self._sides.orientation() == Qt.Orientation.Horizontal:
-            sizes = [_FIELDS_WIDTH, self.width() - _FIELDS_WIDTH]
-        else:
-            fields = min(self._knobs.wanted_height(self.width()), self.height() // 2)
-            sizes = [fields, self.height() - fields]
-        self._sides.setSizes(sizes)
-
     def reset(self) -> None:
         """Go back to the real model's values."""
         self._changed.clear()
@@ -128,7 +107,6 @@ class WhatIfTab(QWidget):
         texts = (f"{m.letter} = {m.factor}·{m.of}" for m in sheet.multiples)
         self._keep.setText(self.tr("Keep {0}").format(", ".join(texts)))
         self._keep.setVisible(bool(sheet.multiples))
-        self._divide()
 
     def _change(self, letter: str, value: int) -> None:
         self._set_value(letter, value)
@@ -178,10 +156,10 @@ class WhatIfTab(QWidget):
         is_valid = True
         try:
             self._outcome = evaluate_scenario(scenario)
-            self._knobs.show_message(problems_text(self._outcome.warnings))
+            problems = self._outcome.warnings
         except ScenarioError as error:
-            is_valid = False
-            self._knobs.show_message(problems_text(error.problems))
+            is_valid, problems = False, error.problems
+        self._knobs.show_message(problems_text(problems), remedies(scenario, problems))
         if self._outcome is not None:
             self._results.show_outcome(
                 self._outcome, self._real, row, is_valid, self._workspace.is_deriving
@@ -201,14 +179,10 @@ class WhatIfTab(QWidget):
         bar.addWidget(self._keep)
         bar.addStretch(1)
         bar.addWidget(self._reset)
-        self._sides.addWidget(self._knobs)
-        self._sides.addWidget(self._results)
-        self._sides.setChildrenCollapsible(False)
-        self._sides.setStretchFactor(1, 1)
         content = QWidget()
         layout = QVBoxLayout(content)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(bar)
-        layout.addWidget(self._sides, 1)
+        layout.addWidget(TurningSplitter(self._knobs, self._results, _SHARES, _NARROW), 1)
         return content

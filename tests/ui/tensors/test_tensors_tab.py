@@ -51,7 +51,6 @@ def test_all_views_of_a_tensor(
 ) -> None:
     window = tiny_window
     stored = load_file(tiny_bert_folder / "model.safetensors")[QUERY]
-    assert find(window, Inspector).isHidden()
     choose(window, worker, qtbot, QUERY)
     title = find(window, QLabel, "tensorTitle").text()
     assert title == "query.weight · [32, 32]  float32 · from model.safetensors"
@@ -128,6 +127,29 @@ def test_a_head_is_a_slice_in_every_view_and_stays_chosen_in_the_next_layer(
     # Where there is no such tensor, nothing is shown.
     window.workspace.selection.select("embeddings.dropout")
     assert find(window, Inspector).isHidden()
+
+
+def test_a_module_opens_with_its_largest_tensor_until_that_is_closed(
+    tiny_window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    window = tiny_window
+    focused = window.focusWidget()
+    title = find(window, QLabel, "tensorTitle")
+    qtbot.waitUntil(lambda: title.text().startswith("word_embeddings.weight"))
+    window.workspace.selection.select("encoder.layer.1.attention.self")
+    qtbot.waitUntil(lambda: title.text().startswith("query.weight"))
+    assert window.focusWidget() is focused
+    # What a person chose is what the next layer shows, as far as it has it.
+    choose(window, worker, qtbot, QUERY.replace("query.weight", "key.bias"))
+    window.workspace.selection.select("encoder.layer.0.attention.self.key")
+    qtbot.waitUntil(lambda: title.text().startswith("key.bias"))
+    qtbot.mouseClick(find(window, QToolButton, "closeTensor"), Qt.MouseButton.LeftButton)
+    window.workspace.selection.select("pooler")
+    assert find(window, Inspector).isHidden()
+    choose(window, worker, qtbot, "pooler.dense.bias")
+    window.workspace.selection.select("embeddings.LayerNorm")
+    qtbot.waitUntil(lambda: title.text().startswith("LayerNorm.bias"))
+    rest(worker, qtbot)
 
 
 def test_a_view_can_be_chosen_before_the_values_came(
@@ -238,7 +260,7 @@ def test_a_model_without_weights_has_values_once_they_are_drawn(
     assert find(window, QTableView, "valuesTable").model().rowCount() == 32
 
 
-def test_another_model_closes_the_tensor(
+def test_another_model_chooses_anew(
     tiny_window: MainWindow, worker: Worker, qtbot: QtBot, tiny_bert_folder: Path
 ) -> None:
     choose(tiny_window, worker, qtbot, QUERY)
@@ -246,7 +268,7 @@ def test_another_model_closes_the_tensor(
     with qtbot.waitSignal(tiny_window.workspace.architecture_changed):
         tiny_window.open_source(parse_source(str(tiny_bert_folder), "masked-lm"))
     rest(worker, qtbot)
-    assert find(tiny_window, Inspector).isHidden()
-    assert find(tiny_window, QTableView, "valuesTable").model().rowCount() == 0
-    assert not find(tiny_window, QLabel, "tensorTitle").text()
-    assert not find(tiny_window, SaveButton, "saveTensor").isEnabled()
+    title = find(tiny_window, QLabel, "tensorTitle")
+    qtbot.waitUntil(lambda: title.text().startswith("word_embeddings.weight"))
+    assert find(tiny_window, QTableView, "valuesTable").model().rowCount() == 200
+    rest(worker, qtbot)

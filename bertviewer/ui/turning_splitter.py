@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QSplitter, QWidget
 class TurningSplitter(QSplitter):
     """Two widgets side by side, or one above the other where the pane is higher than wide.
 
-    ``shares`` is how much of the pane each has, to be dragged.
+    ``shares`` is how much of the pane each has, to be dragged; in one narrower than ``least``
+    pixels they stand above one another too.
     """
 
     def __init__(
@@ -16,21 +17,26 @@ class TurningSplitter(QSplitter):
         first: QWidget,
         second: QWidget,
         shares: tuple[int, int],
+        least: int = 0,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
-        self._shares = shares
+        self._shares, self._least = shares, least
         self.addWidget(first)
         self.addWidget(second)
         self.setChildrenCollapsible(False)
-        self.setSizes(shares)
+        self.share()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Turn if the pane's shape asks for it; Qt calls it."""
         super().resizeEvent(event)
-        is_high = self.height() > self.width()
+        is_high = self.width() < max(self.height(), self._least)
         wanted = Qt.Orientation.Vertical if is_high else Qt.Orientation.Horizontal
         if wanted != self.orientation():
             self.setOrientation(wanted)
             # What a person has dragged was meant for the other direction.
-            self.setSizes(self._shares)
+            self.share()
+
+    def share(self) -> None:
+        """Give both their shares again, as after one of them was hidden."""
+        self.setSizes(self._shares)

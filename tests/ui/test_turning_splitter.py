@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from bertviewer.ui.run.turning_splitter import TurningSplitter
+from bertviewer.ui.turning_splitter import TurningSplitter
 
 
 def test_it_turns_with_the_pane_and_shares_it_anew(qtbot: QtBot) -> None:
@@ -21,3 +21,15 @@ def test_it_turns_with_the_pane_and_shares_it_anew(qtbot: QtBot) -> None:
     assert 2.5 < first.height() / second.height() < 3.5
     splitter.resize(800, 400)
     assert 2.5 < first.width() / second.width() < 3.5
+
+
+def test_in_a_narrow_pane_they_stand_above_one_another(qtbot: QtBot) -> None:
+    first, second = QWidget(), QWidget()
+    splitter = TurningSplitter(first, second, (1, 1), 600)
+    qtbot.addWidget(splitter)
+    splitter.resize(590, 300)
+    with qtbot.waitExposed(splitter):
+        splitter.show()
+    assert first.width() == second.width() == 590
+    splitter.resize(610, 300)
+    assert first.height() == second.height() == 300
