@@ -143,6 +143,16 @@ def by_flow_note(check: Check) -> str:
     )
 
 
+def other_attention_note(check: Check) -> str:
+    """Return what steps named ``(eager)`` or ``(sdpa)`` are, "" if there are none."""
+    ways = {"eager": "step by step, which shows its weights", "sdpa": "fused into one operation"}
+    found = [way for way in ways if any(f"({way})" in step.step for step in check.steps)]
+    return " ".join(
+        f"({way}): the attention was run once more as transformers' “{way}”, {ways[way]}."
+        for way in found
+    )
+
+
 def _check_lines(run: ActivationRun, check: Check) -> list[str]:
     rows: Table = [
         (

@@ -17,10 +17,11 @@ from PySide6.QtWidgets import (
 
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.report.summaries import by_flow_note, check_verdict
+from bertviewer.report.summaries import by_flow_note, check_verdict, other_attention_note
 from bertviewer.ui.check_table import CheckTableModel
 from bertviewer.ui.labels import heading_label, plain_label
 from bertviewer.ui.look.appearance import WARNING
+from bertviewer.ui.prose import Prose
 from bertviewer.ui.tables import follow_links, make_sortable, make_table
 from bertviewer.ui.workspace import Workspace
 
@@ -37,9 +38,9 @@ class CheckPanel(QWidget):
         self._path = row.node.path
         self._button = QPushButton(self.tr("Check this step"))
         self._button.setObjectName("checkButton")
-        self._button.clicked.connect(lambda: workspace.check(self._path))
+        self._button.clicked.connect(self._on_click)
         self._hint = _muted_label()
-        self._verdict = plain_label("")
+        self._verdict = Prose("", workspace)
         self._verdict.setObjectName("checkVerdict")
         self._steps, self._table = _make_steps("checkTable", self.tr("Steps of the check"))
         follow_links(self._table, workspace.selection.select)
@@ -64,7 +65,6 @@ class CheckPanel(QWidget):
             layout.addWidget(widget)
         workspace.runs.run_changed.connect(self._update)
         workspace.runs.check_changed.connect(self._update)
-        workspace.scheduler.activity_changed.connect(self._update_button)
         self._update()
 
     def _update(self) -> None:
@@ -94,18 +94,22 @@ class CheckPanel(QWidget):
 
     def _tell(self, check: Check) -> None:
         lines = [check_verdict(check)] if check.steps else []
-        lines += filter(None, [by_flow_note(check)])
+        lines += filter(None, [by_flow_note(check), other_attention_note(check)])
         lines += [
             self.tr("Not checked: {0}: {1}.").format(
                 left.path or self.tr("the model itself"), left.reason
             )
             for left in check.unchecked
         ]
-        self._verdict.setText("\n".join(lines))
+        self._verdict.show_text("\n".join(lines))
         is_bad = bool(check.crosses) or not check.steps
         role = WARNING if is_bad else QPalette.ColorRole.WindowText
         self._verdict.setForegroundRole(role)
         self._table.setVisible(bool(check.steps))
+
+    def _on_click(self) -> None:
+        if not self._workspace.scheduler.activity:  # which a check would take the place of
+            self._workspace.check(self._path)
 
     def _update_button(self) -> None:
         run = self._workspace.runs.run
@@ -115,7 +119,8 @@ class CheckPanel(QWidget):
             reason = self.tr("It was not called in the last run, so it gave nothing to check.")
         else:
             reason = ""
-        self._button.setEnabled(not reason and not self._workspace.scheduler.activity)
+        # Not off while it works: the keys would go elsewhere.
+        self._button.setEnabled(not reason)
         text = reason or self.tr(
             "Recomputes it in float64 from what it took in the last run, by plain sums and "
             "products, and compares with what it gave. The tolerance is 16 times what rounding "

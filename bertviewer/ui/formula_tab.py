@@ -10,6 +10,7 @@ from bertviewer.core.formulas.made_of import made_of
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.labels import blank_page, heading_label, plain_label
+from bertviewer.ui.prose import Prose
 from bertviewer.ui.workspace import Workspace
 
 
@@ -21,6 +22,8 @@ class FormulaTab(QScrollArea):
         self._workspace = workspace
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self._check: CheckPanel | None = None
+        workspace.runs.check_changed.connect(self._show_check)
 
     def refresh(self) -> None:
         """Show the formula of the selected row."""
@@ -36,20 +39,35 @@ class FormulaTab(QScrollArea):
             self._without_formula(layout, made_of(row.node, architecture))
         else:
             self._fill(layout, formula)
-        layout.addWidget(CheckPanel(self._workspace, row))
+        self._check = CheckPanel(self._workspace, row)
+        layout.addWidget(self._check)
         layout.addStretch(1)
         self.setWidget(page)
+
+    def _show_check(self) -> None:
+        """Have in sight what came of a check; it stands at the end of a long page."""
+        row = self._workspace.selection.row
+        if row is None or self._check is None or not self.isVisible():
+            return
+        if row.node.path in self._workspace.runs.checks:
+            self._workspace.draw_queue.later(self._scroll_to_check)
+
+    def _scroll_to_check(self) -> None:
+        page = self.widget()
+        if page is not None and self._check is not None:
+            page.adjustSize()
+            self.verticalScrollBar().setValue(self._check.y())
 
     def _fill(self, layout: QVBoxLayout, formula: Formula) -> None:
         self._maths(layout, formula)
         for note in formula.notes:
-            layout.addWidget(plain_label(note))
+            layout.addWidget(Prose(note, self._workspace))
         self._muted(layout, self.tr("Source: {0}").format(formula.source))
 
     def _without_formula(self, layout: QVBoxLayout, parts: Formula) -> None:
         self._maths(layout, parts)
         for note in parts.notes:
-            layout.addWidget(plain_label(note))
+            layout.addWidget(Prose(note, self._workspace))
         if parts.source == parts.title:
             return  # no class is known, only the names of tensors
         text = self.tr("How {0} uses its parts stands in its code: see the tab Source.")
@@ -58,7 +76,7 @@ class FormulaTab(QScrollArea):
 
     def _maths(self, layout: QVBoxLayout, formula: Formula) -> None:
         layout.addWidget(heading_label(formula.title, TITLE))
-        layout.addWidget(plain_label(formula.summary))
+        layout.addWidget(Prose(formula.summary, self._workspace))
         layout.addSpacing(6)
         layout.addWidget(FormulaView(formula))
         layout.addSpacing(6)
