@@ -51,12 +51,10 @@ __all__ = (
     "PARAMETERS",
     "SHAPE",
     "SHARE",
-    "SHARE_ROLE",
     "STATISTIC",
     "ModuleTreeModel",
 )
 
-SHARE_ROLE = Qt.ItemDataRole.UserRole
 FIRST_STATISTIC = "std"
 FALLING, RISING = " ↓", " ↑"
 """Behind the title of the column that rows are in order of."""
@@ -228,8 +226,6 @@ class ModuleTreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.SizeHintRole and column == MODULE:
             # Large letters need more than the usual row.
             return QSize(0, max(ROW, QFontMetrics(QGuiApplication.font()).height() + 7))
-        if role == SHARE_ROLE:
-            return item.row.share
         return None
 
     def _arrange(self) -> None:

@@ -4,7 +4,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
 from PySide6.QtGui import QPainter, QPalette
 from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from bertviewer.ui.module_tree import SHARE_ROLE
+from bertviewer.ui.tables import SHARE_ROLE
 
 
 class ShareBarDelegate(QStyledItemDelegate):

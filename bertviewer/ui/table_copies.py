@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QAction, QKeySequence
@@ -10,7 +11,11 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView
 from bertviewer.charts.table import Table, csv_text
 from bertviewer.core.text.markdown import markdown_table
 from bertviewer.core.text.numerals import MINUS
+from bertviewer.core.text.python_path import python_expression
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+
+PATH_ROLE = Qt.ItemDataRole.UserRole + 3
+"""The path of the module, or the name of the tensor, that a row is about; ``None`` for none."""
 
 COPY_ROLE = Qt.ItemDataRole.UserRole + 4
 """A cell's text to take along, where it is another one than that on the screen."""
@@ -79,6 +84,28 @@ def offer_copies(table: QAbstractItemView, names: Collection[str] = ()) -> None:
     table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
 
+def offer_paths(table: QAbstractItemView) -> None:
+    """Put ways to copy what a row is about into a context menu, for rows that are about it."""
+
+    def offer(current: QModelIndex) -> None:
+        for action in made:
+            action.setVisible(bool(current.data(PATH_ROLE)))
+
+    def copy(convert: Callable[[str], str]) -> None:
+        path = table.currentIndex().data(PATH_ROLE)
+        QApplication.clipboard().setText(convert(str(path)))
+
+    made: list[QAction] = []
+    for name, title, convert in _PATHS:
+        action = QAction(translate("tables", title), table)
+        action.setObjectName(name)
+        action.triggered.connect(partial(copy, convert))
+        table.addAction(action)
+        made.append(action)
+    offer(QModelIndex())
+    table.selectionModel().currentChanged.connect(offer)
+
+
 def markdown_text(copied: CopiedTable) -> str:
     """Return cells as a table in Markdown, as they are read."""
     return "\n".join(markdown_table(copied.header(), copied.texts()))
@@ -123,5 +150,9 @@ _COPIES: tuple[tuple[str, str, Callable[[CopiedTable], str], bool], ...] = (
     ("copyMarkdown", QT_TRANSLATE_NOOP("tables", "Copy as &Markdown"), markdown_text, False),
     ("copyAllCsv", QT_TRANSLATE_NOOP("tables", "Copy &all as CSV"), csv_text, True),
     ("copyAllMarkdown", QT_TRANSLATE_NOOP("tables", "Copy all as Mar&kdown"), markdown_text, True),
+)
+_PATHS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    ("copyRowPath", QT_TRANSLATE_NOOP("tables", "Copy &path"), str),
+    ("copyRowPython", QT_TRANSLATE_NOOP("tables", "Copy as P&ython"), python_expression),
 )
 _KEYS = {"copyCells": "Ctrl+C", "copyAll": "Ctrl+Shift+C"}

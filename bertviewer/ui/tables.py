@@ -17,13 +17,13 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from bertviewer.plots.fonts import tabular, weighted
 from bertviewer.ui.sorting import sorted_order
-from bertviewer.ui.table_copies import COPY_ROLE, offer_copies
+from bertviewer.ui.table_copies import COPY_ROLE, PATH_ROLE, offer_copies, offer_paths
 from bertviewer.ui.tips import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 
-PATH_ROLE = Qt.ItemDataRole.UserRole + 3
-"""The path of the module that a row is about, ``None`` for none: a link, in its first column."""
+SHARE_ROLE = Qt.ItemDataRole.UserRole
+"""How long a cell's bar is, of all of its width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,7 @@ def make_table(
     header.setStretchLastSection(True)
     if copies:
         offer_copies(table)
+        offer_paths(table)
     return table
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtWidgets import QPushButton, QTableView, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QTableView, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 from torch import nn
 
@@ -16,7 +16,7 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.main_window import MainWindow
-from tests.ui.finding import find, show_tab
+from tests.ui.finding import activate, find, show_tab
 
 
 @pytest.fixture
@@ -93,6 +93,35 @@ def test_a_layer_is_checked_step_by_step_down_to_its_heads(
     assert [row[0] for row in rows(ready, "checkHeads")] == [
         f"attention.self: head {number}" for number in range(12)
     ]
+
+
+def test_the_button_beside_the_module_keeps_the_keys(
+    ready: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    activate(ready, qtbot)
+    button = find(ready, QPushButton, "quickCheckButton")
+    pill = find(ready, QLabel, "checkPill")
+    assert button.isVisible()
+    assert pill.isHidden()
+    button.setFocus()
+    qtbot.keyClick(button, Qt.Key.Key_Space)
+    assert ready.workspace.scheduler.activity == "check"
+    assert button.hasFocus()
+    qtbot.keyClick(button, Qt.Key.Key_Space)  # it is not begun a second time
+    idle(ready, worker, qtbot)
+    qtbot.waitUntil(pill.isVisible)
+    assert pill.text() == "20 of 20 steps"
+    assert "rounding allows" in find(ready, QLabel, "checkDifference").text()
+    assert button.hasFocus()
+    # What came out stands in the formula's tab too, in sight, with a word on names of its steps.
+    verdict = inside(ready, QLabel, "checkVerdict")
+    qtbot.waitUntil(lambda: not verdict.visibleRegion().isEmpty())
+    assert "(eager): the attention was run once more" in verdict.accessibleName()
+    ready.workspace.selection.select("encoder.layer.3")
+    assert pill.isHidden()
+    assert button.hasFocus()
+    ready.workspace.selection.select("encoder.layer")  # a list, which nothing calls
+    assert not button.isVisible()
 
 
 @pytest.fixture

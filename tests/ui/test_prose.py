@@ -17,12 +17,12 @@ from tests.core.opened import plain
 @pytest.mark.parametrize(
     ("text", "html"),
     [
-        ("rows of W_Q, and d_k = 32", "rows of <i>W</i><sub>Q</sub>, and <i>d</i><sub>k</sub> = 32"),
+        ("of W_Q, d_k = 32", "of <i>W</i><sub>Q</sub>, <i>d</i><sub>k</sub> = 32"),
         ("1 / sqrt(d_k)", "1 / √<i>d</i><sub>k</sub>"),
         ("q_norm and q_lin of c_attn.weight", "q_norm and q_lin of c_attn.weight"),
         ("a.b_c and x_s.", "a.b_c and <i>x</i><sub>s</sub>."),
         ("<b>W_K</b>", "&lt;b&gt;<i>W</i><sub>K</sub>&lt;/b&gt;"),
-        ("see pooler.dense, not pooler.d", 'see <a href="pooler.dense">pooler.dense</a>, not pooler.d'),
+        ("in pooler.dense, pooler.d", 'in <a href="pooler.dense">pooler.dense</a>, pooler.d'),
         ("one\ntwo", "one<br>two"),
     ],
 )  # fmt: skip

@@ -139,7 +139,15 @@ def test_copying_what_is_selected_as_it_is_sorted(table: QTableView, qtbot: QtBo
 
 def test_the_menu_has_all_ways(table: QTableView) -> None:
     assert table.contextMenuPolicy() == Qt.ContextMenuPolicy.ActionsContextMenu
-    assert len(table.actions()) == 6
+    table.selectRow(2)
+    names = [action.objectName() for action in table.actions() if action.isVisible()]
+    assert len(names) == 6
+    # What a row is about can be taken along too, where it is about something.
+    table.selectRow(0)
+    assert copied(table, "copyRowPath") == "layer.10"
+    assert copied(table, "copyRowPython") == "model.layer[10]"
+    table.selectRow(2)
+    assert [action.objectName() for action in table.actions() if action.isVisible()] == names
 
 
 def test_rows_about_a_module_are_links(table: QTableView, qtbot: QtBot) -> None:

@@ -7,8 +7,7 @@ from PySide6.QtGui import QGuiApplication
 
 from bertviewer.charts.figures import Figure, FigureTable
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.module_tree import SHARE_ROLE
-from bertviewer.ui.tables import Column, Index, Row, TableModel
+from bertviewer.ui.tables import SHARE_ROLE, Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
 
 

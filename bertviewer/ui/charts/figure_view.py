@@ -25,9 +25,8 @@ from bertviewer.charts.table import Cell, csv_text, written
 from bertviewer.core.text.markdown import markdown_table
 from bertviewer.ui.charts.chart_menu import choose_data
 from bertviewer.ui.charts.figure_rows import FigureRows
-from bertviewer.ui.module_tree import SHARE_ROLE
 from bertviewer.ui.share_bar import ShareBarDelegate
-from bertviewer.ui.tables import make_table
+from bertviewer.ui.tables import SHARE_ROLE, make_table
 from bertviewer.ui.workspace import Workspace
 
 DEEPEST = 0.5

@@ -12,8 +12,7 @@ from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.comparing.comparison import STATES, ComparedTensor, Comparison, State
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import number_text, with_minus
-from bertviewer.ui.module_tree import SHARE_ROLE
-from bertviewer.ui.tables import Column, Index, Row, TableModel
+from bertviewer.ui.tables import SHARE_ROLE, Column, Index, Row, TableModel
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 

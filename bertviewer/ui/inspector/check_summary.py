@@ -1,50 +1,77 @@
-"""Whether a module's output was computed again, and what came out, in a line."""
+"""Whether the selected module's output was computed again, and what came out, in a line."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from bertviewer.charts.theme import GRID, SMALL
 from bertviewer.core.activations.check_step import Check
 from bertviewer.core.text.numerals import number_text
-from bertviewer.ui.labels import plain_label
+from bertviewer.plots.fonts import sized
+from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.look.appearance import RIGHT, WARNING
 from bertviewer.ui.pill import Pill
 from bertviewer.ui.workspace import Workspace
 
 
 class CheckSummary(QWidget):
-    """The verdict as a pill with its largest difference, or the button that brings it."""
+    """The verdict as a pill with its largest difference, beside the button that brings it.
 
-    def __init__(self, workspace: Workspace, path: str, parent: QWidget | None = None) -> None:
+    It is there where the last run called the module. The button stays as it is while it works and
+    afterwards, so that the keys go nowhere else.
+    """
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._path = path
         self._pill = Pill()
         self._pill.setObjectName("checkPill")
-        self._text = plain_label("")
+        self._text = ElidedLabel()
+        self._text.setObjectName("checkDifference")
+        self._text.setFont(sized(self._text.font(), SMALL))
         self._text.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._button = QPushButton(self.tr("Check this step"))
         self._button.setObjectName("quickCheckButton")
         self._button.setToolTip(
             self.tr("Compute it again in float64 from what it took in the last run, and compare")
         )
-        self._button.clicked.connect(lambda: workspace.check(path))
+        self._button.clicked.connect(self._check)
         line = QHBoxLayout()
-        line.addWidget(self._pill, 0, Qt.AlignmentFlag.AlignLeft)
-        line.addWidget(self._button)
+        line.addWidget(self._pill)
         line.addStretch(1)
+        line.addWidget(self._button)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 2, 0, 2)
+        layout.setContentsMargins(4 * GRID, GRID + 2, 4 * GRID, GRID + 2)
+        layout.setSpacing(0)
         layout.addLayout(line)
         layout.addWidget(self._text)
-        workspace.runs.check_changed.connect(self._update)
-        workspace.scheduler.activity_changed.connect(self._update)
+        for signal in (
+            workspace.selection.row_changed,
+            workspace.runs.run_changed,
+            workspace.runs.check_changed,
+        ):
+            signal.connect(self._update)
         self._update()
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the line that parts it from what scrolls above it; Qt calls it."""
+        del event
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.palette().color(QPalette.ColorRole.Base))
+        line = QRectF(0, 0, self.width(), 1)
+        painter.fillRect(line, self.palette().color(QPalette.ColorRole.Mid))
+        painter.end()
+
+    def _check(self) -> None:
+        row = self._workspace.selection.row
+        if row is not None and not self._workspace.scheduler.activity:
+            self._workspace.check(row.node.path)
+
     def _update(self) -> None:
-        check = self._workspace.runs.checks.get(self._path)
-        self._button.setVisible(check is None)
-        # Not disabled while it works: the keys would go elsewhere.
+        row, run = self._workspace.selection.row, self._workspace.runs.run
+        was_called = row is not None and run is not None and run.activation(row.node.path)
+        self.setVisible(bool(was_called))
+        check = None if row is None else self._workspace.runs.checks.get(row.node.path)
         self._pill.setVisible(check is not None)
         self._text.setVisible(check is not None)
         if check is not None:
@@ -60,9 +87,5 @@ class CheckSummary(QWidget):
             self._text.setText(self.tr("Nothing could be compared."))
             return
         worst = max(known, key=lambda step: step.max_abs_error or 0.0)
-        self._text.setText(
-            self.tr(
-                "Computed again in float64 from its own inputs; largest difference {0}, rounding "
-                "allows {1}."
-            ).format(number_text(worst.max_abs_error or 0.0, 2), number_text(worst.tolerance, 2))
-        )
+        found = number_text(worst.max_abs_error or 0.0, 2), number_text(worst.tolerance, 2)
+        self._text.setText(self.tr("largest difference {0}, rounding allows {1}").format(*found))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from bertviewer.ui.workspace import Workspace
 
@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from bertviewer.ui.inspector.page import InspectorPage
 
 
-class Inspector(QScrollArea):
+class Inspector(QWidget):
     """Written anew whenever something about the selected row changes, while it is in sight.
 
-    The tree and the middle are drawn first: what a page takes to import comes after them.
+    The tree and the middle are drawn first: what a page takes to import comes after them. Below
+    what scrolls stands what checks the module.
     """
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -24,12 +25,18 @@ class Inspector(QScrollArea):
         self._page: InspectorPage | None = None
         self._is_stale = self._can_set_formulas = False
         self.setObjectName("inspector")
-        self.setAccessibleName(self.tr("The selected module"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setWidgetResizable(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumWidth(240)
-        self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
+        self._scroll = QScrollArea()
+        self._scroll.setObjectName("inspectorPage")
+        self._scroll.setAccessibleName(self.tr("The selected module"))
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Base)
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+        self._layout.addWidget(self._scroll, 1)
         workspace.selection.row_changed.connect(self._on_change)
         workspace.formulas_changed.connect(self._on_change)
         workspace.runs.run_changed.connect(lambda: workspace.draw_queue.later(self._on_change))
@@ -52,11 +59,13 @@ class Inspector(QScrollArea):
     def _build(self) -> None:
         """Take what was imported meanwhile into use."""
         if self._page is None:
+            from bertviewer.ui.inspector.check_summary import CheckSummary
             from bertviewer.ui.inspector.page import InspectorPage
 
             self._page = InspectorPage(self._workspace)
             self._page.can_set_formulas = self._can_set_formulas
-            self.setWidget(self._page)
+            self._scroll.setWidget(self._page)
+            self._layout.addWidget(CheckSummary(self._workspace))
             self._on_change()
 
     def _on_change(self) -> None:

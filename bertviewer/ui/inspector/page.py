@@ -15,7 +15,6 @@ from bertviewer.core.loading.rebuilding import note_of
 from bertviewer.plots.fonts import monospaced, sized
 from bertviewer.ui.facts import FactGroup, FactsView
 from bertviewer.ui.inspector.cards import Cards
-from bertviewer.ui.inspector.check_summary import CheckSummary
 from bertviewer.ui.inspector.module_facts import ModuleFacts
 from bertviewer.ui.inspector.module_figures import COUNT, module_figures
 from bertviewer.ui.labels import heading_label, plain_label
@@ -77,9 +76,5 @@ class InspectorPage(QWidget):
 
             maths = FormulaView(replace(formula, terms=()))
             yield FactGroup(self.tr("What it computes"), [("", maths)])
-        run = self._workspace.runs.run
-        if run is not None and run.activation(row.node.path) is not None:
-            summary = CheckSummary(self._workspace, row.node.path)
-            yield FactGroup(self.tr("Checked"), [("", summary)])
         yield from others
         yield from self._facts.groups(row, architecture, formula)

@@ -8,8 +8,7 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from bertviewer.charts.table import Cell, Table
 from bertviewer.core.tensors.survey_data import Norms
-from bertviewer.ui.module_tree import SHARE_ROLE
-from bertviewer.ui.tables import Index, alignment
+from bertviewer.ui.tables import SHARE_ROLE, Index, alignment
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from bertviewer.ui.tensors.values_model import cell_text
 

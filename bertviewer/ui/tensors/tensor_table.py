@@ -1,13 +1,15 @@
 """A module's tensors as a table."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 
 from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.architecture.tensor_info import TensorInfo
 from bertviewer.core.expressions.shape_text import shape_text
-from bertviewer.ui.tables import Column, Row, TableModel
+from bertviewer.ui.table_copies import PATH_ROLE
+from bertviewer.ui.tables import Column, Index, Row, TableModel
 
 
 class TensorTableModel(TableModel):
@@ -58,6 +60,12 @@ class TensorTableModel(TableModel):
         """Return the row of the tensor of that name, ``None`` if it is not shown."""
         rows = (row for row in range(len(self._tensors)) if self._name(row) == name)
         return next(rows, None)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return what a cell shows; Qt calls it."""
+        if role == PATH_ROLE and index.isValid():
+            return self._name(index.row())
+        return super().data(index, role)
 
     def _name(self, row: int) -> str:
         return self._tensors[self.given(row)].name

@@ -4,7 +4,7 @@ from pytestqt.modeltest import ModelTester
 
 from bertviewer.core.tensors.matrix import Matrix
 from bertviewer.core.tensors.token_index import TokenIndex
-from bertviewer.ui.module_tree import SHARE_ROLE
+from bertviewer.ui.tables import SHARE_ROLE
 from bertviewer.ui.tensors.norms_model import NAME, NORM, NUMBER, NormsModel
 from bertviewer.ui.tensors.tensor_part import TensorPart
 from tests.core.tensors.made_up import in_memory
