@@ -1,6 +1,6 @@
 """The tensors in the selected node, and a look into one of them."""
 
-from PySide6.QtCore import QModelIndex
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QAbstractItemView, QLabel, QVBoxLayout, QWidget
 
@@ -15,6 +15,8 @@ from bertviewer.ui.workspace import Workspace
 
 LIST, TENSOR = 10_000, 15_000
 """How the list and the open tensor share the tab."""
+WIDEST = 260
+"""Pixels of a column of the list."""
 NARROW = 600
 """Pixels of a tab in which they stand below one another."""
 
@@ -38,6 +40,9 @@ class TensorsTab(QWidget):
         self._table = make_table(self._model, "tensorTable", self.tr("Tensors of the module"))
         self._table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         make_sortable(self._table)
+        # Names are told apart by their ends.
+        self._table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self._table.horizontalHeader().setMaximumSectionSize(WIDEST)
         self._inspector = Inspector(workspace)
         self._inspector.hide()
         listed = QWidget()
@@ -95,7 +100,7 @@ class TensorsTab(QWidget):
         """Select the tensor of that name in the module, or the one that says most."""
         place = self._model.place(self._prefix + name) if name else None
         if place is None:
-            place = None if self._is_closed else self._model.largest()
+            place = None if self._is_closed else self._largest()
         if place is None:
             self._leave()
             return
@@ -106,6 +111,12 @@ class TensorsTab(QWidget):
         else:
             self._on_current(index)
         self._is_choosing = False
+
+    def _largest(self) -> int | None:
+        """Return the row of the tensor to begin with, ``None`` where there is nothing to see."""
+        architecture = self._workspace.architecture
+        has_values = architecture is not None and architecture.source.weights != "none"
+        return self._model.largest() if has_values else None
 
     def _on_wanted(self, name: str) -> None:
         self._chosen, self._is_closed = name.removeprefix(self._prefix), False
