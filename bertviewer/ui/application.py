@@ -29,7 +29,8 @@ from bertviewer.ui.end_signals import EndSignals
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.recent import is_there
 from bertviewer.ui.session.session import Session
-from bertviewer.ui.settings import mend_settings
+from bertviewer.ui.settings import mend_settings, unwritable_settings
+from bertviewer.ui.status import MESSAGE_TIME
 from bertviewer.ui.workspace import Workspace
 
 PATIENCE = 1.0  # seconds that the worker is given to stop after the window is closed
@@ -144,6 +145,7 @@ def _tell_of_last_time(
     window: MainWindow, crash_log: CrashLog | None, damaged: Path | None
 ) -> None:
     """Say that the program died last time, or that its settings were damaged."""
+    tell_of_settings(window)
     if damaged is not None:
         message = window.tr("The settings were damaged, so the program starts with its defaults.")
         show_error(window, message, window.tr("The old file is {0}").format(damaged))
@@ -151,6 +153,13 @@ def _tell_of_last_time(
         message = window.tr("bertviewer stopped unexpectedly last time.")
         details = window.tr("What it was doing is in {0}").format(write_log(crash_log.last_crash))
         show_error(window, message, details).setDetailedText(crash_log.last_crash)
+
+
+def tell_of_settings(window: MainWindow) -> None:
+    """Say that nothing will be remembered, where settings cannot be written."""
+    if (path := unwritable_settings()) is not None:
+        text = window.tr("{0} cannot be written: what you set will not be remembered.")
+        window.statusBar().showMessage(text.format(path), MESSAGE_TIME)
 
 
 class _Excepthook:

@@ -32,6 +32,12 @@ def mend_settings() -> Path | None:
     return backup
 
 
+def unwritable_settings() -> Path | None:
+    """Return the settings file if nothing can be written to it, ``None`` if all is well."""
+    settings = QSettings()
+    return None if settings.isWritable() else Path(settings.fileName())
+
+
 def opens_last() -> bool:
     """Whether a start without a model's name opens the one that was open last."""
     return str(QSettings().value(OPENS_LAST, "true")).lower() != "false"

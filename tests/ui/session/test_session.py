@@ -3,25 +3,30 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QByteArray, QSettings
 from PySide6.QtWidgets import QLineEdit, QTabWidget, QTreeView
 from pytestqt.qtbot import QtBot
 
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.errors import UserError
 from bertviewer.core.source.parsing import parse_source
-from bertviewer.ui.application import make_window
+from bertviewer.ui.application import make_window, tell_of_settings
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.module_tree import ModuleTreeModel
 from bertviewer.ui.session.place import mended_place
 from bertviewer.ui.session.session import LAYOUT_VERSION, SETTING, Session
 from bertviewer.ui.session.state import SessionState
-from bertviewer.ui.settings import set_opens_last
+from bertviewer.ui.settings import set_opens_last, unwritable_settings
+from bertviewer.ui.tree_columns import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, show_tab
 
 LAYER = "encoder.layer.3"
+SETTINGS = (
+    *(COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING, "recentModels", "recentTimes"),
+    *("appearance", "device", "textSize", "openLastModel"),
+)
 
 
 def opened(window: MainWindow, worker: Worker, name: str, qtbot: QtBot) -> None:
@@ -161,6 +166,63 @@ def test_a_person_may_want_to_choose_anew_each_time(worker: Worker, qtbot: QtBot
     assert session.last.model is not None
     set_opens_last(True)
     assert session.source is not None
+
+
+ODD = [
+    QByteArray(bytes(range(256))),
+    "\u202e<b>\0 ' \" %",
+    "x" * 100_000,
+    ["", "\ud7ff", "a"],
+    {"a": [1, 2]},
+    -(2**63),
+    float("nan"),
+    True,
+]
+
+
+@pytest.mark.usefixtures("left")
+@pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)
+def test_whatever_stands_in_the_settings_there_is_a_window(
+    value: object, worker: Worker, qtbot: QtBot
+) -> None:
+    for key in {*QSettings().allKeys(), *SETTINGS}:
+        QSettings().setValue(key, value)
+    window, session = another(worker, qtbot)
+    assert session.source is None
+    opened(window, worker, "bert-base-uncased", qtbot)
+    assert window.isVisible()
+    assert find(window, QTreeView, "moduleTree").isVisible()
+    window.close()
+    assert SessionState.from_text(QSettings().value(SETTING)).model is not None
+
+
+def test_of_two_windows_that_close_the_last_is_remembered(
+    window: MainWindow, worker: Worker, qtbot: QtBot
+) -> None:
+    Session(window, window.workspace)
+    other, _ = another(worker, qtbot)
+    for each, text in ((window, "first"), (other, "second")):
+        each.set_sentence(text, None)
+    window.close()
+    other.close()
+    assert SessionState.from_text(QSettings().value(SETTING)).sentence == Sentence("second")
+
+
+def test_settings_that_cannot_be_written_are_said(
+    worker: Worker, tmp_path: Path, qtbot: QtBot
+) -> None:
+    assert unwritable_settings() is None
+    blocked = tmp_path / "a file"
+    blocked.write_text("")
+    user = QSettings.Scope.UserScope
+    QSettings.setPath(QSettings.Format.NativeFormat, user, str(blocked))
+    window, session = another(worker, qtbot)
+    assert unwritable_settings() == Path(QSettings().fileName())
+    tell_of_settings(window)
+    assert str(blocked) in window.statusBar().currentMessage()
+    session.save()
+    window.close()
+    assert not window.isVisible()
 
 
 def test_the_first_start_has_nothing(worker: Worker, qtbot: QtBot) -> None:

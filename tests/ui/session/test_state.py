@@ -1,6 +1,8 @@
 """What is remembered comes back as it was; what settings hold instead does no harm."""
 
+import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +60,17 @@ def test_whatever_stands_in_a_part_the_others_are_taken(
         assert getattr(found, other) == getattr(WHOLE, other)
     # What was taken can be written again, and is the same then.
     assert SessionState.from_text(found.to_text()) == found
+
+
+@given(st.integers(0, 400), st.integers(1, 255))
+def test_a_layout_that_was_damaged_is_left_out(place: int, change: int) -> None:
+    layout = bytes(range(256)) * 2
+    data = json.loads(replace(WHOLE, window=WindowState(layout=layout)).to_text())
+    check, _, coded = data["window"]["layout"].partition(" ")
+    damaged = bytearray(base64.b64decode(coded))
+    damaged[place] ^= change
+    data["window"]["layout"] = f"{check} {base64.b64encode(damaged).decode()}"
+    assert SessionState.from_text(json.dumps(data)).window == WindowState()
 
 
 @pytest.mark.parametrize(
