@@ -9,10 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.tree_terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
+
+LONGEST = 40
+"""Letters of a term that is not understood, where that is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,14 @@ class _NotUnderstoodError(ValueError):
 
 
 def _term(token: str, translate: Translate) -> Term:
-    if token.startswith("-") and len(token) > 1:
-        return Not(_term(token[1:], translate))
+    if bare := token.lstrip("-"):
+        term = _positive(bare, translate)
+        return Not(term) if (len(token) - len(bare)) % 2 else term
+    return Words(token)
+
+
+def _positive(token: str, translate: Translate) -> Term:
+    """Return what a term without a minus before it asks for."""
     found = KEYED.fullmatch(token)
     if found is None:
         return Words(_bare(token))
@@ -54,15 +64,16 @@ def _term(token: str, translate: Translate) -> Term:
     term = key.read(name, sign, value) if value else None
     if term is None:
         line = translate("filter", "{0} is not understood; write for example {1}")
-        raise _NotUnderstoodError(line.format(token, key.example))
+        raise _NotUnderstoodError(line.format(shortened(token, LONGEST), key.example))
     return term
 
 
 def _unknown(name: str, translate: Translate) -> str:
-    if close := get_close_matches(name.lower(), _KEYS, n=1):
+    if len(name) < LONGEST and (close := get_close_matches(name.lower(), _KEYS, n=1)):
         line = translate("filter", "{0} is not known; did you mean {1}?")
         return line.format(name, close[0])
-    return translate("filter", "{0} is not known; “?” shows what is").format(name)
+    line = translate("filter", "{0} is not known; “?” shows what is")
+    return line.format(shortened(name, LONGEST))
 
 
 def _bare(text: str) -> str:
@@ -85,7 +96,7 @@ def _truth(key: str, sign: str, value: str) -> Term | None:
 
 def _number(key: str, sign: str, value: str) -> Term | None:
     if sign in (":", "=") and (between := _BETWEEN.fullmatch(value)):
-        ends = [_value(between[1]), _value(between[2])]
+        ends = sorted([_value(between[1]), _value(between[2])])
         low, high = ends[0][0] - ends[0][1], ends[1][0] + ends[1][1]
         return Within(key, low, high)
     if not _NUMBER.fullmatch(value):

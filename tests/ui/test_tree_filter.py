@@ -52,6 +52,9 @@ class Module:
         ("-class:Dropout", (Not(Written("class", "dropout")),)),
         ("-dropout", (Not(Words("dropout")),)),
         ("-", (Words("-"),)),
+        ("--", (Words("--"),)),
+        ("--dropout", (Words("dropout"),)),
+        ("-" * 9_999 + "dropout", (Not(Words("dropout")),)),
         ('"class:Linear"', (Words("class:linear"),)),
         ("params>1M", (Within("params", 1e6, math.inf, is_open=True),)),
         ("params > 1M", (Within("params", 1e6, math.inf, is_open=True),)),
@@ -61,6 +64,7 @@ class Module:
         ("params=768", (Within("params", 768, 768),)),
         ("layer:3", (Within("layer", 3, 3),)),
         ("layer:3-5", (Within("layer", 3, 5),)),
+        ("layer:5-3", (Within("layer", 3, 5),)),
         ("std<-0.5", (Within("std", -math.inf, -0.5, is_open=True),)),
         ("shape:768", (Sizes("shape", ("768",)),)),
         ("shape:768x3072", (Sizes("shape", ("768", "3072")),)),
@@ -117,6 +121,15 @@ def test_any_text_gives_a_filter_or_one_clear_line(text: str) -> None:
 _PIECES = st.sampled_from(
     [*(key.name for key in KEYS), *':=<>≥-".x,[]', ">=", " ", "1", "2.5", "M", "k", "e9", "no", "٣"]
 )
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join), st.integers(1, 10_000))
+def test_ten_thousand_letters_give_a_filter_and_a_line_that_is_short(text: str, many: int) -> None:
+    long = (text * many)[:10_000]
+    for typed in (long, f"-{long}", f'"{long}', f"params{long}", f"{long}:x"):
+        found = parse_filter(typed)
+        assert len(found.unclear) < 130
+        assert isinstance(found.fits(Module(numbers={"params": 7})), bool)
 
 
 @given(st.lists(_PIECES, max_size=12).map("".join))

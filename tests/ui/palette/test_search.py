@@ -1,5 +1,8 @@
 """What is found in several kinds of things at once."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from bertviewer.ui.palette.haystack import Haystack
 from bertviewer.ui.palette.search import FEW, Search
 from bertviewer.ui.palette.sources import Item, Source
@@ -44,6 +47,17 @@ def test_a_sign_finds_one_kind_alone() -> None:
 def test_what_fits_much_worse_is_left_out() -> None:
     assert found("encoder.layer.7") == {"Tensors": ["encoder.layer.7.attention.weight"]}
     assert "Commands" not in found("encoder layer attention")
+
+
+ODD = st.sampled_from([*">#@()[]*+?\\|^$.\"'\0\u202e×x3٣İß", "[CLS]", "(a+)+$", "7×8", " "])
+
+
+@given(st.text(max_size=100) | st.lists(ODD, max_size=20).map("".join), st.integers(1, 1_000))
+def test_whatever_is_typed_is_looked_for(text: str, many: int) -> None:
+    hits = found((text * many)[:10_000])
+    assert all(texts for texts in hits.values())
+    if not text.strip():
+        assert list(hits) == ["Modules", "Tensors", "Commands"]
 
 
 def test_no_work_is_done_before_it_is_asked_for() -> None:
