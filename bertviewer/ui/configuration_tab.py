@@ -40,10 +40,12 @@ class ConfigurationTab(QWidget):
         symbols = {symbol.key: symbol for symbol in architecture.symbols}
         formula = formula_of(row.node, architecture)
         marked = formula.config_keys if formula else ()
+        # The numbers that formulas are made of come first, and then the rest as it was written.
+        keys = sorted(architecture.config, key=lambda key: key not in symbols)
         self._model.set_rows(
             [
                 Row(_cells(key, value, symbols.get(key)), _hint(value), is_bold=key in marked)
-                for key, value in architecture.config.items()
+                for key, value in ((key, architecture.config[key]) for key in keys)
             ]
         )
 
