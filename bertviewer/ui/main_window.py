@@ -37,7 +37,6 @@ from bertviewer.ui.look.appearance import (
 from bertviewer.ui.look.text_size import apply_sizes, next_scale, note_sizes, store_scale
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.menus import Menus
-from bertviewer.ui.module_tree_panel import ModuleTreePanel
 from bertviewer.ui.opening import Opening
 from bertviewer.ui.palette.field import PaletteField
 from bertviewer.ui.palette.palette import Palette
@@ -45,7 +44,8 @@ from bertviewer.ui.run_area import RunArea
 from bertviewer.ui.run_files.banner import SavedBanner
 from bertviewer.ui.status import Status
 from bertviewer.ui.tabs import TABS, DetailTabs
-from bertviewer.ui.tree_heading import TreeHeading
+from bertviewer.ui.tree.heading import TreeHeading
+from bertviewer.ui.tree.panel import ModuleTreePanel
 from bertviewer.ui.welcome.answer_bar import AnswerBar
 from bertviewer.ui.welcome.asking import Asking
 from bertviewer.ui.welcome.page import WelcomePage

@@ -19,7 +19,7 @@ from bertviewer.core.source.tasks import find_task
 from bertviewer.report import summaries
 from bertviewer.ui.application import configure
 from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.module_tree_panel import ModuleTreePanel
+from bertviewer.ui.tree.panel import ModuleTreePanel
 from bertviewer.ui.workspace import Workspace
 from tests.ui.finding import find
 

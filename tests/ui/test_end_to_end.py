@@ -29,7 +29,7 @@ from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.formula_tab import FormulaTab
 from bertviewer.ui.formula_view import FormulaView
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.tree_cells import CLASS, MODULE, OUTPUT_SHAPE
+from bertviewer.ui.tree.cells import CLASS, MODULE, OUTPUT_SHAPE
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run, show_tab
 

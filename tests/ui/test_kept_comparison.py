@@ -11,10 +11,10 @@ from bertviewer.core.comparing.comparison import Change, Comparison, compare_arc
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
-from bertviewer.ui.module_tree import ModuleTreeModel
-from bertviewer.ui.tree_cells import CHANGE
-from bertviewer.ui.tree_header import TreeHeader
-from bertviewer.ui.tree_view import ModuleTreeView
+from bertviewer.ui.tree.cells import CHANGE
+from bertviewer.ui.tree.header import TreeHeader
+from bertviewer.ui.tree.model import ModuleTreeModel
+from bertviewer.ui.tree.view import ModuleTreeView
 from tests.ui.finding import find
 
 

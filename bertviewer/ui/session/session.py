@@ -1,5 +1,8 @@
 """Remembers what a person left, when the window closes, and puts it back when it opens."""
 
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
 from PySide6.QtCore import QByteArray, QEvent, QObject, QRect, QSettings, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QMainWindow, QTreeView
@@ -10,14 +13,27 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.pages import PageTabs
 from bertviewer.ui.recent import opened_name
 from bertviewer.ui.session.place import mended_place
-from bertviewer.ui.session.state import ModelState, SessionState, WindowState, kept
-from bertviewer.ui.session.tree import open_again, open_rows
+from bertviewer.ui.session.state import (
+    MOST_ROWS,
+    ModelState,
+    SessionState,
+    WindowState,
+    kept,
+)
 from bertviewer.ui.settings import opens_last
 from bertviewer.ui.workspace import Workspace
 
 SETTING = "session"
 LAYOUT_VERSION = 1
 """To be raised when the window has other docks: an old layout is left out then."""
+
+
+@runtime_checkable
+class OpensRows(Protocol):
+    """The tree, whose rows are open or not."""
+
+    def open_rows(self, most: int) -> tuple[str, ...] | None: ...  # noqa: D102
+    def open_only(self, keys: Sequence[str]) -> None: ...  # noqa: D102
 
 
 class Session(QObject):
@@ -90,13 +106,17 @@ class Session(QObject):
         source, row = self._workspace.source, self._workspace.selection.row
         if source is None:
             return None
-        tree = self._window.findChild(QTreeView, "moduleTree")
+        tree = self._tree()
         return ModelState(
             opened_name(source),
             source.task.name,
             "" if row is None else row.key,
-            None if tree is None else open_rows(tree),
+            None if tree is None else tree.open_rows(MOST_ROWS),
         )
+
+    def _tree(self) -> OpensRows | None:
+        found: object = self._window.findChild(QTreeView, "moduleTree")
+        return found if isinstance(found, OpensRows) else None
 
     def _text(self, name: str) -> str:
         edit = self._window.findChild(QLineEdit, name)
@@ -113,9 +133,9 @@ class Session(QObject):
         model, source = self.last.model, self._workspace.source
         if model is None or source is None or model.name != opened_name(source):
             return
-        tree = self._window.findChild(QTreeView, "moduleTree")
+        tree = self._tree()
         if tree is not None and model.expanded is not None:
-            open_again(tree, model.expanded)
+            tree.open_only(model.expanded)
         self._workspace.selection.select(model.row)
 
     def _on_views(self) -> None:

@@ -13,12 +13,12 @@ from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.application import make_window, tell_of_settings
 from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.module_tree import ModuleTreeModel
 from bertviewer.ui.session.place import mended_place
 from bertviewer.ui.session.session import LAYOUT_VERSION, SETTING, Session
 from bertviewer.ui.session.state import SessionState
 from bertviewer.ui.settings import set_opens_last, unwritable_settings
-from bertviewer.ui.tree_columns import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
+from bertviewer.ui.tree.columns import COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING
+from bertviewer.ui.tree.model import ModuleTreeModel
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, show_tab
 

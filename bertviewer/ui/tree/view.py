@@ -1,5 +1,7 @@
 """The view of the module tree: what lies behind its rows, its chevrons and its keys."""
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import (
     QEvent,
     QModelIndex,
@@ -14,9 +16,10 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyleOptionViewItem, QTreeView, QWidget
 
 from bertviewer.charts.theme import mixed
+from bertviewer.core.system.garbage import no_search_for_garbage
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.module_tree import MODULE, ModuleTreeModel
-from bertviewer.ui.tree_delegate import TreeDelegate
+from bertviewer.ui.tree.delegate import TreeDelegate
+from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
 
 INDENT, NARROW_INDENT, SHIFT = 13, 9, 3
 """Pixels: of a level, of one where there is little room, and of all from the bar at the left."""
@@ -71,6 +74,23 @@ class ModuleTreeView(QTreeView):
         """Close all rows but the model itself."""
         self.collapseAll()
         self.expand(self._tree.index(0, MODULE))
+
+    def open_rows(self, most: int | None = None) -> tuple[str, ...] | None:
+        """Return the keys of the rows that are open; ``None`` where they are more than ``most``."""
+        keys = tuple(
+            item.key
+            for number, item in enumerate(self._tree.rows.items)
+            if item.children and self.isExpanded(self._tree.index_at(number))
+        )
+        return None if most is not None and len(keys) > most else keys
+
+    @no_search_for_garbage()
+    def open_only(self, keys: Iterable[str]) -> None:
+        """Have these rows open, and no others; those that are not there are left out."""
+        self.collapseAll()
+        for key in keys:
+            if (index := self._tree.index_of(key)).isValid():
+                self.expand(index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Open the module; Qt calls it, and does what arrows, ``*`` and letters are for."""

@@ -9,8 +9,7 @@ from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.architecture.folding import fold
 from bertviewer.core.text.numerals import short_count
 from bertviewer.ui.main_window import MainWindow
-from bertviewer.ui.module_tree import ModuleTreeModel
-from bertviewer.ui.tree_cells import (
+from bertviewer.ui.tree.cells import (
     CLASS,
     COLUMNS,
     MACS,
@@ -20,8 +19,9 @@ from bertviewer.ui.tree_cells import (
     SHAPE,
     SHARE,
 )
-from bertviewer.ui.tree_columns import NAME_LEAST, NAME_MOST, TreeColumns
-from bertviewer.ui.tree_view import ModuleTreeView
+from bertviewer.ui.tree.columns import NAME_LEAST, NAME_MOST, TreeColumns
+from bertviewer.ui.tree.model import ModuleTreeModel
+from bertviewer.ui.tree.view import ModuleTreeView
 from tests.core.opened import derived
 from tests.ui.finding import find, is_drawn
 

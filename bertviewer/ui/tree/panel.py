@@ -1,18 +1,21 @@
 """The module tree with its filter field."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QKeySequence, QPalette, QShortcut
+from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette, QShortcut
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.system.garbage import no_search_for_garbage
-from bertviewer.ui.module_tree import MODULE, ModuleTreeModel
-from bertviewer.ui.tree_cells import CHANGE, MACS, STATISTIC
-from bertviewer.ui.tree_columns import TreeColumns
-from bertviewer.ui.tree_filter_bar import FilterResult, TreeFilterBar
-from bertviewer.ui.tree_header import TreeHeader
-from bertviewer.ui.tree_menu import fill_tree_menu
-from bertviewer.ui.tree_view import ModuleTreeView
+from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
+from bertviewer.ui.tree.cells import CHANGE, MACS, STATISTIC
+from bertviewer.ui.tree.columns import TreeColumns
+from bertviewer.ui.tree.filter_bar import FilterResult, TreeFilterBar
+from bertviewer.ui.tree.header import TreeHeader
+from bertviewer.ui.tree.model import MODULE, ModuleTreeModel
+from bertviewer.ui.tree.rows import TreeItem
+from bertviewer.ui.tree.view import ModuleTreeView
 from bertviewer.ui.workspace import Workspace
 
 
@@ -35,7 +38,7 @@ class ModuleTreePanel(QWidget):
         self._header = TreeHeader(self._view, self._model, self._columns)
         self._bar = TreeFilterBar(lambda: self._model.rows.items)
         self._hits: list[int] = []  # from the top on
-        self._open_before: frozenset[str] = frozenset()  # rows that were, when filtering began
+        self._open_before: tuple[str, ...] = ()  # rows that were, when filtering began
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         layout = QVBoxLayout(self)
@@ -72,13 +75,13 @@ class ModuleTreePanel(QWidget):
             self._show_result()  # it is whole
             return
         if not self._model.filter.terms:
-            self._open_before = self._open_rows()
+            self._open_before = self._view.open_rows() or ()
         # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
         self._model.set_filter(text)
         if self._model.filter.terms:
             self._view.expandAll()
         else:
-            self._open(self._open_before)
+            self._view.open_only(self._open_before)
         self._hits = self._model.rows.in_order(self._model.rows.hits)
         self._on_row()
         if self._model.filter.terms:
@@ -130,18 +133,6 @@ class ModuleTreePanel(QWidget):
         if self._workspace.selection.tree is not None:
             expand(self._workspace.selection.tree)
 
-    def _open_rows(self) -> frozenset[str]:
-        items = enumerate(self._model.rows.items)
-        return frozenset(
-            item.key
-            for number, item in items
-            if item.children and self._view.isExpanded(self._model.index_at(number))
-        )
-
-    def _open(self, keys: frozenset[str]) -> None:
-        for key in keys:
-            self._view.expand(self._model.index_of(key))
-
     def _step(self, by: int) -> None:
         """Select the next hit, or the one before, and from the last the first."""
         if self._hits:
@@ -176,7 +167,7 @@ class ModuleTreePanel(QWidget):
             menu.setObjectName("treeMenu")
             menu.aboutToHide.connect(menu.deleteLater)
             self.menu_wanted.emit(menu)
-            fill_tree_menu(menu, self._view, index, item)
+            _fill_menu(menu, self._view, index, item)
             menu.addMenu(self._header.menu(menu))
             menu.popup(self._view.viewport().mapToGlobal(place))
 
@@ -194,3 +185,24 @@ class ModuleTreePanel(QWidget):
             self._workspace.selection.select(row.key)
         if self._hits:
             self._show_result()
+
+
+def _fill_menu(menu: QMenu, view: ModuleTreeView, index: QModelIndex, item: TreeItem) -> None:
+    """Add to a row's menu what is done in the tree alone."""
+
+    def add(name: str, title: str, call: Callable[[], object], is_enabled: bool = True) -> None:
+        action = menu.addAction(translate("tree", title), call)
+        action.setObjectName(name)
+        action.setEnabled(is_enabled)
+
+    def copy_count() -> None:
+        QGuiApplication.clipboard().setText(str(item.row.parameters))
+
+    def expand() -> None:
+        view.expandRecursively(index)
+
+    menu.addSeparator()
+    add("copyCount", QT_TRANSLATE_NOOP("tree", "Copy the exact count"), copy_count)
+    menu.addSeparator()
+    add("expandBelow", QT_TRANSLATE_NOOP("tree", "Expand all below"), expand, bool(item.children))
+    add("collapseAll", QT_TRANSLATE_NOOP("tree", "Collapse all"), view.collapse_all)

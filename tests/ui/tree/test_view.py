@@ -12,10 +12,10 @@ from bertviewer.charts.theme import DARK, LIGHT, Part, Theme
 from bertviewer.core.architecture.folding import TreeRow, fold
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.ui.look.appearance import DARK_NAME, LIGHT_NAME, apply_appearance
-from bertviewer.ui.module_tree import PARAMETERS, ModuleTreeModel
-from bertviewer.ui.tree_columns import TreeColumns
-from bertviewer.ui.tree_delegate import LONGEST, shortened
-from bertviewer.ui.tree_view import ModuleTreeView
+from bertviewer.ui.tree.columns import TreeColumns
+from bertviewer.ui.tree.delegate import LONGEST, shortened
+from bertviewer.ui.tree.model import PARAMETERS, ModuleTreeModel
+from bertviewer.ui.tree.view import ModuleTreeView
 from tests.charts.colors import contrast
 from tests.core.opened import plain
 

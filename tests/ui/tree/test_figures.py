@@ -10,9 +10,9 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.ui.selection import find
-from bertviewer.ui.tree_figures import TreeFigures
-from bertviewer.ui.tree_filter import parse_filter
-from bertviewer.ui.tree_rows import TreeRows
+from bertviewer.ui.tree.figures import TreeFigures
+from bertviewer.ui.tree.filter import parse_filter
+from bertviewer.ui.tree.rows import TreeRows
 from tests.core.opened import derived, plain
 
 

@@ -9,10 +9,10 @@ from pytestqt.qtbot import QtBot
 
 from bertviewer.core.architecture.folding import fold
 from bertviewer.ui.background.worker import Worker
-from bertviewer.ui.module_tree_panel import ModuleTreePanel
-from bertviewer.ui.tree_completion import Completion, typed_at
-from bertviewer.ui.tree_filter import KEYS, parse_filter
-from bertviewer.ui.tree_rows import TreeRows
+from bertviewer.ui.tree.completion import Completion, typed_at
+from bertviewer.ui.tree.filter import KEYS, parse_filter
+from bertviewer.ui.tree.panel import ModuleTreePanel
+from bertviewer.ui.tree.rows import TreeRows
 from bertviewer.ui.workspace import Workspace
 from tests.core.opened import plain
 from tests.ui.finding import find

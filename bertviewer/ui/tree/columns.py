@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QHeaderView
 
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.text.numerals import short_count
-from bertviewer.ui.module_tree import ModuleTreeModel
-from bertviewer.ui.tree_cells import (
+from bertviewer.ui.tree.cells import (
     CHANGE,
     CLASS,
     COLUMNS,
@@ -24,8 +23,9 @@ from bertviewer.ui.tree_cells import (
     look,
     sizes_of,
 )
-from bertviewer.ui.tree_delegate import NAME_LEFT, PAD, shortened
-from bertviewer.ui.tree_view import INDENT, NARROW_INDENT, ModuleTreeView
+from bertviewer.ui.tree.delegate import NAME_LEFT, PAD, shortened
+from bertviewer.ui.tree.model import ModuleTreeModel
+from bertviewer.ui.tree.view import INDENT, NARROW_INDENT, ModuleTreeView
 
 # All in pixels.
 NAME_LEAST, NAME_ENOUGH, NAME_MOST, NARROW = 110, 150, 420, 260

@@ -7,8 +7,7 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.core.activations.statistics import STATISTIC_NAMES
-from bertviewer.ui.module_tree import ModuleTreeModel
-from bertviewer.ui.tree_cells import (
+from bertviewer.ui.tree.cells import (
     CHANGE,
     NUMBERS,
     OUTPUT_SHAPE,
@@ -17,8 +16,9 @@ from bertviewer.ui.tree_cells import (
     STATISTIC,
     title,
 )
-from bertviewer.ui.tree_columns import NAMES, STATISTIC_SETTING, TreeColumns
-from bertviewer.ui.tree_view import ModuleTreeView
+from bertviewer.ui.tree.columns import NAMES, STATISTIC_SETTING, TreeColumns
+from bertviewer.ui.tree.model import ModuleTreeModel
+from bertviewer.ui.tree.view import ModuleTreeView
 
 FALLING = (*NUMBERS, SHAPE, OUTPUT_SHAPE)
 """Columns that a first click orders from the largest on."""

@@ -13,9 +13,9 @@ from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.tree_filter import KEYS
-from bertviewer.ui.tree_offers import TreeOffers
-from bertviewer.ui.tree_rows import TreeItem
+from bertviewer.ui.tree.filter import KEYS
+from bertviewer.ui.tree.offers import TreeOffers
+from bertviewer.ui.tree.rows import TreeItem
 
 DELAY = 150  # milliseconds
 

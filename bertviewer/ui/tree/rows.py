@@ -6,8 +6,8 @@ from typing import Any
 
 from bertviewer.charts.theme import Part
 from bertviewer.core.architecture.folding import TreeRow
-from bertviewer.ui.tree_figures import TreeFigures
-from bertviewer.ui.tree_terms import TreeFilter
+from bertviewer.ui.tree.figures import TreeFigures
+from bertviewer.ui.tree.terms import TreeFilter
 
 STATISTICS = {"zeros": "zero_fraction", "nan": "nan_count", "inf": "inf_count"}
 """What a filter calls statistics of a run that have longer names elsewhere."""

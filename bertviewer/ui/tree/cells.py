@@ -5,7 +5,7 @@ import re
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.text.numerals import number_text, with_minus
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
-from bertviewer.ui.tree_rows import TreeItem
+from bertviewer.ui.tree.rows import TreeItem
 
 COLUMNS = 9
 MODULE, CLASS, PARAMETERS, SHARE, SHAPE, OUTPUT_SHAPE, MACS, STATISTIC, CHANGE = range(COLUMNS)

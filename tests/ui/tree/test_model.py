@@ -10,15 +10,15 @@ from bertviewer.core.run.running import run_sentence
 from bertviewer.core.source.model_source import ModelSource
 from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.fonts import weighted
-from bertviewer.ui.module_tree import (
+from bertviewer.ui.tables import Column, Row, TableModel
+from bertviewer.ui.tensors.tensor_table import TensorTableModel
+from bertviewer.ui.tree.model import (
     COLUMNS,
     OUTPUT_SHAPE,
     PARAMETERS,
     SHARE,
     ModuleTreeModel,
 )
-from bertviewer.ui.tables import Column, Row, TableModel
-from bertviewer.ui.tensors.tensor_table import TensorTableModel
 from tests.core.opened import derived, plain
 
 NOWHERE = QModelIndex()

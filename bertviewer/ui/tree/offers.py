@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewIt
 from bertviewer.charts.theme import GRID
 from bertviewer.ui.tables import Column, Index, Row, TableModel, make_table
 from bertviewer.ui.translation import translate
-from bertviewer.ui.tree_completion import Completion, Offer, Typed, typed_at
-from bertviewer.ui.tree_rows import TreeItem
+from bertviewer.ui.tree.completion import Completion, Offer, Typed, typed_at
+from bertviewer.ui.tree.rows import TreeItem
 
 LINES, LEAST, MOST = 10, 240, 460
 """Lines in sight, and pixels of the list's width."""

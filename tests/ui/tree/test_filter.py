@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bertviewer.ui.tree_filter import KEYS, parse_filter
-from bertviewer.ui.tree_terms import Not, Sizes, Term, Truth, Within, Words, Written
+from bertviewer.ui.tree.filter import KEYS, parse_filter
+from bertviewer.ui.tree.terms import Not, Sizes, Term, Truth, Within, Words, Written
 
 
 @dataclass

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.text.numerals import count_text
-from bertviewer.ui.tree_cells import natural
-from bertviewer.ui.tree_filter import KEYED, KEYS, TOKEN, Key
-from bertviewer.ui.tree_rows import TreeItem
+from bertviewer.ui.tree.cells import natural
+from bertviewer.ui.tree.filter import KEYED, KEYS, TOKEN, Key
+from bertviewer.ui.tree.rows import TreeItem
 
 MOST = 200
 """Offers; nobody looks through more of them."""

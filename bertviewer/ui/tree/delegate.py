@@ -18,8 +18,7 @@ from bertviewer.core.text.numerals import count_text, short_count
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import monospaced, sized, tabular, weighted
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.module_tree import ModuleTreeModel
-from bertviewer.ui.tree_cells import (
+from bertviewer.ui.tree.cells import (
     CLASS,
     MACS,
     MODULE,
@@ -31,7 +30,8 @@ from bertviewer.ui.tree_cells import (
     look,
     sizes_of,
 )
-from bertviewer.ui.tree_rows import TreeItem
+from bertviewer.ui.tree.model import ModuleTreeModel
+from bertviewer.ui.tree.rows import TreeItem
 
 SQUARE, NAME_LEFT = 8, 18
 """Pixels: a part's square, and where a name begins."""

@@ -13,7 +13,7 @@ from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import Translate, english
 from bertviewer.core.text.plain_text import printable
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
-from bertviewer.ui.tree_terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
+from bertviewer.ui.tree.terms import Not, Sizes, Term, TreeFilter, Truth, Within, Words, Written
 
 LONGEST = 40
 """Letters of a term that is not understood, where that is said."""

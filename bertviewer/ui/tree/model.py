@@ -22,7 +22,7 @@ from bertviewer.plots.fonts import sized
 from bertviewer.ui.tables import Index, alignment
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.translation import translate
-from bertviewer.ui.tree_cells import (
+from bertviewer.ui.tree.cells import (
     CLASS,
     COLUMNS,
     MODULE,
@@ -38,10 +38,10 @@ from bertviewer.ui.tree_cells import (
     tip,
     title,
 )
-from bertviewer.ui.tree_figures import TreeFigures
-from bertviewer.ui.tree_filter import parse_filter
-from bertviewer.ui.tree_rows import TreeItem, TreeRows
-from bertviewer.ui.tree_terms import TreeFilter
+from bertviewer.ui.tree.figures import TreeFigures
+from bertviewer.ui.tree.filter import parse_filter
+from bertviewer.ui.tree.rows import TreeItem, TreeRows
+from bertviewer.ui.tree.terms import TreeFilter
 
 __all__ = (
     "CLASS",

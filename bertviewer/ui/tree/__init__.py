@@ -1,0 +1,1 @@
+"""The module tree: its rows and columns, its filter, and how they are drawn."""
