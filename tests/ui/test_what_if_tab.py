@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSpinBox,
     QTableView,
-    QToolButton,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -134,7 +133,7 @@ def test_what_does_not_fit_is_said_and_the_last_figures_stay_grey(tab: WhatIfTab
 
 
 def offers(tab: QWidget) -> list[str]:
-    buttons = tab.findChildren(QToolButton, QRegularExpression("^whatIfOffer_"))
+    buttons = tab.findChildren(QPushButton, QRegularExpression("^whatIfOffer_"))
     return [button.text() for button in buttons if not button.isHidden()]
 
 
@@ -144,7 +143,7 @@ def test_what_mends_it_is_offered(tab: WhatIfTab, qtbot: QtBot) -> None:
     assert message(tab) == "A must divide D: 1,024 is not a multiple of 12."
     assert offers(tab) == ["A = 16", "D = 1,020"]
     tab.activateWindow()
-    button = find(tab, QToolButton, "whatIfOffer_A")
+    button = find(tab, QPushButton, "whatIfOffer_A")
     button.setFocus()
     qtbot.waitUntil(button.hasFocus)
     qtbot.keyClick(button, Qt.Key.Key_Space)

@@ -4,14 +4,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
+    QPushButton,
     QScrollArea,
+    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -23,7 +25,6 @@ from bertviewer.core.what_if.rules import next_value
 from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.elided_label import ElidedLabel
-from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.flow_layout import FlowLayout
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.look.appearance import WARNING
@@ -101,6 +102,30 @@ class KnobGroup(QWidget):
             self._grid.addWidget(knob, index // columns, index % columns)
 
 
+class _FieldArea(QScrollArea):
+    """As high as its fields, if there is room: what is said of them stands right below."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        policy = QSizePolicy.Policy
+        self.setSizePolicy(policy.Expanding, policy.Maximum)
+
+    def sizeHint(self) -> QSize:
+        """Return the size of all fields; Qt calls it."""
+        page = self.widget()
+        return super().sizeHint() if page is None else page.sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        """Return room for two fields; Qt calls it."""
+        return QSize(0, 4 * self.fontMetrics().height())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the fields, which Qt has it watch; Qt calls it."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self.updateGeometry()
+        return super().eventFilter(watched, event)
+
+
 class KnobPanel(QWidget):
     """All letters of a model: the standard ones, a sentence's, and those of further keys.
 
@@ -114,7 +139,7 @@ class KnobPanel(QWidget):
         self._sheet: Sheet | None = None
         self._values: Mapping[str, int] = {}
         self._knobs: list[Knob] = []
-        self._scroll = QScrollArea()
+        self._scroll = _FieldArea()
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -132,7 +157,7 @@ class KnobPanel(QWidget):
         for label in (self._hint, self._message):
             label.setMinimumHeight(2 * label.fontMetrics().lineSpacing() + 10)
         self._offers = QWidget()
-        self._offers.setContentsMargins(12, 0, 8, 6)
+        self._offers.setContentsMargins(16, 0, 8, 6)
         self._offer_line = FlowLayout(self._offers, 4, 2)
         self.show_message("")
         layout = QVBoxLayout(self)
@@ -142,6 +167,7 @@ class KnobPanel(QWidget):
         layout.addWidget(self._hint)
         layout.addWidget(self._message)
         layout.addWidget(self._offers)
+        layout.addStretch(0)
         self.setMinimumWidth(_LEAST)
 
     def show_message(self, text: str, offers: Sequence[Remedy] = ()) -> None:
@@ -159,8 +185,9 @@ class KnobPanel(QWidget):
         for offer in offers:
             title = f"{offer.letter} = {offer.value:,}"
             name = f"whatIfOffer_{offer.letter}"
-            button = flat_button(name, title, self.tr("Set {0}").format(title))
-            button.setProperty("accented", True)
+            button = QPushButton(title)
+            button.setObjectName(name)
+            button.setToolTip(self.tr("Set {0}").format(title))
             button.clicked.connect(partial(self._take, offer))
             self._offer_line.addWidget(button)
         self._offers.setVisible(bool(offers))
@@ -191,6 +218,7 @@ class KnobPanel(QWidget):
             stops += [button, *(knob.spin for knob in more)]
         layout.addStretch(1)
         self._scroll.setWidget(page)
+        self._scroll.updateGeometry()
         # New widgets would come last in the whole window.
         for before, after in pairwise(stops):
             QWidget.setTabOrder(before, after)
