@@ -202,4 +202,4 @@ def _shape_text(shape: tuple[str, ...], values: dict[str, int]) -> str:
         numbers = ", ".join(str(evaluate(size, values)) for size in shape)
     except FormulaError:
         return letters
-    return f"{letters} = [{numbers}]"
+    return f"{letters}\n= [{numbers}]"

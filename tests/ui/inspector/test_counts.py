@@ -65,8 +65,8 @@ def test_costs_shapes_memory_and_the_symbols_in_use(demo_window: MainWindow) -> 
     assert sums(demo_window)[1] == (
         "B·D²\n= 1·384²\n= 147,456 multiply-adds = 294,912 FLOPs, two for each"
     )
-    assert "[B, S, D] = [1, 128, 384]" in shown
-    assert "[B, D] = [1, 384]" in shown
+    assert "[B, S, D]\n= [1, 128, 384]" in shown
+    assert "[B, D]\n= [1, 384]" in shown
     assert shown[shown.index("float32") + 1] == "0.59 MB = 0.56 MiB"
     assert shown[shown.index("int4") + 1] == "0.07 MB = 0.07 MiB"
 
