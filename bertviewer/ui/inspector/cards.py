@@ -29,7 +29,7 @@ class Cards(QWidget):
     def __init__(self, count: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         grid = QGridLayout(self)
-        grid.setContentsMargins(0, 2 * GRID, 0, GRID)
+        grid.setContentsMargins(0, GRID, 0, 0)
         grid.setSpacing(2 * GRID)
         self._cards = tuple(_Card() for _ in range(count))
         for number, card in enumerate(self._cards):
@@ -53,8 +53,8 @@ class _Card(QFrame):
             label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._value.setFont(tabular(weighted(sized(self.font(), TITLE))))
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(3 * GRID - 1, 2 * GRID, 2 * GRID, 2 * GRID)
-        layout.setSpacing(1)
+        layout.setContentsMargins(3 * GRID - 1, GRID + 1, 2 * GRID, GRID + 1)
+        layout.setSpacing(0)
         for label in (self._name, self._value, self._remark):
             layout.addWidget(label)
 
