@@ -93,6 +93,7 @@ class Inspector(QWidget):
         line.setContentsMargins(16, 6, 8, 0)
         line.addWidget(self._title, 1)
         line.addWidget(self._parts)
+        line.addWidget(self._views.save_button)
         line.addWidget(close)
         return line
 

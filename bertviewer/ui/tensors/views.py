@@ -37,7 +37,8 @@ class TensorViews(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._part: TensorPart | None = None
-        self._save = SaveButton(workspace)
+        self.save_button = SaveButton(workspace)
+        """To be put wherever there is room for it."""
         self._notice = Notice()
         self._pages = Pages(PAGES, workspace, self._refresh, self)
         self._pages.built.connect(self._on_built)
@@ -75,7 +76,7 @@ class TensorViews(QWidget):
     def forget(self) -> None:
         """Keep nothing: the model is another one. A view can be chosen for the next tensor."""
         self._part = None
-        self._save.set_part(None)
+        self.save_button.set_part(None)
         for page in self._pages.all_built:
             page.forget()
 
@@ -93,12 +94,11 @@ class TensorViews(QWidget):
             line.addWidget(button)
         self._buttons.button(0).setChecked(True)
         line.addStretch(1)
-        line.addWidget(self._save)
         return line
 
     def _take(self, part: TensorPart | None) -> None:
         self._part = part
-        self._save.set_part(part)
+        self.save_button.set_part(part)
         for button in self._buttons.buttons():
             button.setEnabled(part is not None)
 
