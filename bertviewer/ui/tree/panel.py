@@ -19,6 +19,10 @@ from bertviewer.ui.tree.view import ModuleTreeView
 from bertviewer.ui.workspace import Workspace
 
 
+MOST_OPEN = 3_000
+"""Hits of a filter that are all brought into sight."""
+
+
 class ModuleTreePanel(QWidget):
     """Selecting a row selects it in the workspace, and the other way round.
 
@@ -78,10 +82,12 @@ class ModuleTreePanel(QWidget):
             self._open_before = self._view.open_rows() or ()
         # Rows that go do not hand the cursor on: what is selected stays, in sight or not.
         self._model.set_filter(text)
-        if self._model.filter.terms:
+        if not self._model.filter.terms:
+            self._view.open_only(self._open_before)
+        elif len(self._model.rows.hits) <= MOST_OPEN:
             self._view.expandAll()
         else:
-            self._view.open_only(self._open_before)
+            self._expand_down_to_layers()  # nobody looks through them, and it would be felt
         self._hits = self._model.rows.in_order(self._model.rows.hits)
         self._on_row()
         if self._model.filter.terms:

@@ -5,17 +5,25 @@ What they need is imported inside them: nothing of it has to be there for the wi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bertviewer.charts.place import Place
 from bertviewer.core.errors import UserError
 from bertviewer.ui.translation import translate
-from bertviewer.ui.welcome.answer import Answer
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel
     from bertviewer.core.progress import Progress
     from bertviewer.ui.watched_run import WatchedRun
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was found out: a place of the model and of its run, and a sentence about it."""
+
+    place: Place
+    text: str
 
 
 def previous_head(model: LoadedModel, watched: WatchedRun, progress: Progress) -> Answer:

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractButton
 from bertviewer.ui.background.requests import Request
 from bertviewer.ui.pages import PageTabs
 from bertviewer.ui.translation import translate
-from bertviewer.ui.welcome.answer import Answer
+from bertviewer.ui.welcome.answers import Answer
 from bertviewer.ui.welcome.questions import Question
 from bertviewer.ui.workspace import Workspace
 

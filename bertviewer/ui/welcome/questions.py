@@ -9,7 +9,7 @@ from bertviewer.core.progress import Progress
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP
 from bertviewer.ui.watched_run import WatchedRun
 from bertviewer.ui.welcome import answers
-from bertviewer.ui.welcome.answer import Answer
+from bertviewer.ui.welcome.answers import Answer
 
 if TYPE_CHECKING:
     from bertviewer.core.loading.loaded_model import LoadedModel

@@ -110,6 +110,20 @@ def test_all_matches_are_open_and_the_layers_close_again(
     assert in_sight(panel) == before
 
 
+def test_very_many_hits_are_opened_as_one_goes_from_each_to_the_next(
+    panel: ModuleTreePanel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bertviewer.ui.tree.panel.MOST_OPEN", 11)
+    filter_by(panel, qtbot, "query")
+    assert said(panel).startswith("12 of ")
+    found = [key for key in in_sight(panel) if key.endswith("query")]
+    assert found == ["encoder.layer.0.attention.self.query"], "the first is always in sight"
+    for _ in range(2):
+        press(panel, qtbot, Qt.Key.Key_Return)
+    assert selected(panel) == "encoder.layer.1.attention.self.query"
+    assert selected(panel) in in_sight(panel)
+
+
 def test_a_filter_selects_nothing_by_itself(
     panel: ModuleTreePanel, workspace: Workspace, qtbot: QtBot
 ) -> None:
