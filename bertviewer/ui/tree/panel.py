@@ -18,7 +18,6 @@ from bertviewer.ui.tree.rows import TreeItem
 from bertviewer.ui.tree.view import ModuleTreeView
 from bertviewer.ui.workspace import Workspace
 
-
 MOST_OPEN = 3_000
 """Hits of a filter that are all brought into sight."""
 
