@@ -7,7 +7,6 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QTableView,
     QToolButton,
@@ -19,7 +18,7 @@ from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.report.summaries import by_flow_note, check_verdict, other_attention_note
 from bertviewer.ui.check_table import CheckTableModel
-from bertviewer.ui.labels import heading_label, plain_label
+from bertviewer.ui.labels import heading_label, quiet_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.prose import Prose
 from bertviewer.ui.tables import follow_links, make_sortable, make_table
@@ -39,7 +38,7 @@ class CheckPanel(QWidget):
         self._button = QPushButton(self.tr("Check this step"))
         self._button.setObjectName("checkButton")
         self._button.clicked.connect(self._on_click)
-        self._hint = _muted_label()
+        self._hint = quiet_label("")
         self._verdict = Prose("", workspace)
         self._verdict.setObjectName("checkVerdict")
         self._steps, self._table = _make_steps("checkTable", self.tr("Steps of the check"))
@@ -154,9 +153,3 @@ def _fill(model: CheckTableModel, table: QTableView, steps: Sequence[CheckStep],
     height = rows * table.verticalHeader().defaultSectionSize()
     frame = 2 * table.frameWidth()
     table.setFixedHeight(height + table.horizontalHeader().sizeHint().height() + frame)
-
-
-def _muted_label() -> QLabel:
-    label = plain_label("")
-    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-    return label

@@ -1,6 +1,5 @@
 """The forward maths of the selected node, with its own values and notes in plain words."""
 
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import TITLE
@@ -9,7 +8,7 @@ from bertviewer.core.formulas.formula import Formula
 from bertviewer.core.formulas.made_of import made_of
 from bertviewer.ui.check_panel import CheckPanel
 from bertviewer.ui.formula_view import FormulaView
-from bertviewer.ui.labels import blank_page, heading_label, plain_label
+from bertviewer.ui.labels import blank_page, heading_label, plain_label, quiet_label
 from bertviewer.ui.prose import Prose
 from bertviewer.ui.workspace import Workspace
 
@@ -62,7 +61,7 @@ class FormulaTab(QScrollArea):
         self._maths(layout, formula)
         for note in formula.notes:
             layout.addWidget(Prose(note, self._workspace))
-        self._muted(layout, self.tr("Source: {0}").format(formula.source))
+        layout.addWidget(quiet_label(self.tr("Source: {0}").format(formula.source)))
 
     def _without_formula(self, layout: QVBoxLayout, parts: Formula) -> None:
         self._maths(layout, parts)
@@ -72,7 +71,7 @@ class FormulaTab(QScrollArea):
             return  # no class is known, only the names of tensors
         text = self.tr("How {0} uses its parts stands in its code: see the tab Source.")
         layout.addWidget(plain_label(text.format(parts.title)))
-        self._muted(layout, self.tr("Defined in {0}").format(parts.source))
+        layout.addWidget(quiet_label(self.tr("Defined in {0}").format(parts.source)))
 
     def _maths(self, layout: QVBoxLayout, formula: Formula) -> None:
         layout.addWidget(heading_label(formula.title, TITLE))
@@ -80,8 +79,3 @@ class FormulaTab(QScrollArea):
         layout.addSpacing(6)
         layout.addWidget(FormulaView(formula))
         layout.addSpacing(6)
-
-    def _muted(self, layout: QVBoxLayout, text: str) -> None:
-        label = plain_label(text)
-        label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        layout.addWidget(label)

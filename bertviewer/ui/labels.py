@@ -30,6 +30,13 @@ def plain_label(text: str) -> QLabel:
     return label
 
 
+def quiet_label(text: str) -> QLabel:
+    """Return a label for what is said beside something else: in a quieter colour, and wrapped."""
+    label = plain_label(text)
+    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+    return label
+
+
 def at_the_left(widget: QWidget) -> QWidget:
     """Return a widget as wide as there is room, with ``widget`` as wide as it needs to be."""
     page = QWidget()

@@ -1,7 +1,7 @@
 """The Python source of the selected module's class."""
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QKeyEvent, QKeySequence, QPalette
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from bertviewer.charts.theme import TITLE
@@ -9,7 +9,7 @@ from bertviewer.core.source_code import SourceCode, source_of
 from bertviewer.core.system import libraries
 from bertviewer.ui.find_bar import FindBar
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.labels import blank_page, heading_label, plain_label
+from bertviewer.ui.labels import blank_page, heading_label, quiet_label
 from bertviewer.ui.source_view import SourceView
 from bertviewer.ui.workspace import Workspace
 
@@ -24,9 +24,8 @@ class SourceTab(QWidget):
             signal.connect(self._look_again)
         self._shown: tuple[str, str] | None = None
         self._name = heading_label("", TITLE)
-        self._place = plain_label("")
+        self._place = quiet_label("")
         self._place.setObjectName("sourcePlace")
-        self._place.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._view = SourceView()
         self._view.setAccessibleName(self.tr("Source"))
         self.setFocusProxy(self._view)

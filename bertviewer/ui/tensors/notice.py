@@ -1,11 +1,10 @@
 """Says why there is nothing to see, or how far it is, and offers what can be done about it."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from bertviewer.ui.busy_bar import BusyBar
-from bertviewer.ui.labels import plain_label
+from bertviewer.ui.labels import quiet_label
 
 WIDTH = 220  # pixels of the bar
 
@@ -17,10 +16,9 @@ class Notice(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._words = plain_label("")
+        self._words = quiet_label("")
         self._words.setObjectName("tensorNotice")
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._words.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._bar = BusyBar()
         self._bar.setObjectName("tensorProgress")
         self._bar.setFixedWidth(WIDTH)

@@ -26,7 +26,7 @@ from bertviewer.core.what_if.sheet import Sheet
 from bertviewer.plots.fonts import weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flow_layout import FlowLayout
-from bertviewer.ui.labels import plain_label
+from bertviewer.ui.labels import plain_label, quiet_label
 from bertviewer.ui.look.appearance import WARNING
 from bertviewer.ui.tips import plain_tip
 from bertviewer.ui.what_if.knob_spin import MAX_VALUE, KnobSpin
@@ -144,9 +144,8 @@ class KnobPanel(QWidget):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.viewport().setBackgroundRole(QPalette.ColorRole.Window)
-        self._hint = plain_label("")
+        self._hint = quiet_label("")
         self._hint.setContentsMargins(16, 4, 8, 6)
-        self._hint.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._hint.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._message = plain_label("")
         self._message.setObjectName("whatIfMessage")

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from bertviewer.core.architecture.architecture import BITS, bytes_by_dtype
@@ -13,7 +12,7 @@ from bertviewer.core.architecture.folding import TreeRow
 from bertviewer.core.expressions.domains import holds_in
 from bertviewer.core.expressions.shape_text import shape_text
 from bertviewer.core.what_if.scenario import Figure, Outcome
-from bertviewer.ui.labels import blank_page, heading_label, plain_label
+from bertviewer.ui.labels import blank_page, heading_label, plain_label, quiet_label
 from bertviewer.ui.what_if.figures import FigureGrid, FigureLine
 from bertviewer.ui.what_if.parts import Part, PartBars
 from bertviewer.ui.what_if.shapes import TensorShapes
@@ -40,10 +39,9 @@ class ResultsView(QScrollArea):
         self._row_heading = heading_label("")
         self._row = FigureGrid(self.tr("In the model"), self.tr("What if"))
         self._row.setObjectName("whatIfRowFigures")
-        self._note = plain_label("")
+        self._note = quiet_label("")
         self._note.setObjectName("whatIfNote")
         self._note.setContentsMargins(0, 6, 0, 0)
-        self._note.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._formula = plain_label("")
         self._formula.setObjectName("whatIfFormula")
         self._formula.setContentsMargins(0, 6, 0, 4)
