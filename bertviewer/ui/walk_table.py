@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QFontMetrics, QPainter, QPalette
@@ -17,6 +18,7 @@ from bertviewer.core.architecture.count_steps import readable
 from bertviewer.core.text.numerals import count_text
 from bertviewer.core.walk.groups import CountGroups
 from bertviewer.core.walk.walk import Walk, WalkPart, WalkShape, WalkStep
+from bertviewer.ui.table_copies import PATH_ROLE
 from bertviewer.ui.tables import Column, Index, Row, TableModel
 
 PADDING = 6
@@ -56,6 +58,12 @@ class WalkTableModel(TableModel):
         rows.append(Row(("", self.tr("Total"), "", "", total, says), is_bold=True))
         self._steps.append(None)
         self.set_rows(rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Return what a cell shows; Qt calls it."""
+        if role == PATH_ROLE and index.isValid():
+            return self.path(index.row())
+        return super().data(index, role)
 
     def path(self, row: int) -> str | None:
         """Return the module to look at in a row, ``None`` where it has none."""

@@ -2,6 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QTabBar, QTableView
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
@@ -107,6 +108,15 @@ def test_a_click_selects_the_module_and_back(
     # The same step once more, after the tree has been elsewhere.
     click(view, row_of(tab, "Embedding-Norm"), qtbot)
     assert workspace.selection.row.key == "embeddings.LayerNorm"
+
+
+def test_the_path_of_a_step_can_be_copied(tab: WalkTab, qtbot: QtBot) -> None:
+    view = table(tab)
+    click(view, row_of(tab, "Embedding-Token"), qtbot)
+    find(view, QAction, "copyRowPython").trigger()
+    assert QApplication.clipboard().text() == "model.embeddings.word_embeddings"
+    view.selectRow(0)  # a heading
+    assert not find(view, QAction, "copyRowPath").isVisible()
 
 
 def test_the_ids_of_the_last_run(tab: WalkTab, demo_window: MainWindow, qtbot: QtBot) -> None:

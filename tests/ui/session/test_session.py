@@ -25,7 +25,8 @@ from tests.ui.finding import find, show_tab
 LAYER = "encoder.layer.3"
 SETTINGS = (
     *(COLUMNS_SETTING, EXACT_SETTING, STATISTIC_SETTING, "recentModels", "recentTimes"),
-    *("appearance", "device", "textSize", "openLastModel"),
+    *("appearance", "device", "textSize", "openLastModel", "rootColors", "headPicture"),
+    "allowedPickles",
 )
 
 
@@ -180,20 +181,18 @@ ODD = [
 ]
 
 
-@pytest.mark.usefixtures("left")
 @pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)
 def test_whatever_stands_in_the_settings_there_is_a_window(
     value: object, worker: Worker, qtbot: QtBot
 ) -> None:
-    for key in {*QSettings().allKeys(), *SETTINGS}:
+    for key in (SETTING, *SETTINGS):
         QSettings().setValue(key, value)
     window, session = another(worker, qtbot)
     assert session.source is None
-    opened(window, worker, "bert-base-uncased", qtbot)
     assert window.isVisible()
-    assert find(window, QTreeView, "moduleTree").isVisible()
+    assert find(window, QLineEdit, "treeFilter").isEnabled()
     window.close()
-    assert SessionState.from_text(QSettings().value(SETTING)).model is not None
+    assert SessionState.from_text(QSettings().value(SETTING)).window.place is not None
 
 
 def test_of_two_windows_that_close_the_last_is_remembered(
