@@ -29,8 +29,8 @@ class _Muted(QStyledItemDelegate):
 class TreeOffers(QObject):
     """A part of the window and no window of its own: the keys stay with the field.
 
-    Nothing is chosen until an arrow key or the mouse does it, so that Enter keeps its meaning; Tab
-    takes the chosen offer, or the first; Escape puts the list away.
+    Nothing is chosen until an arrow key does it, so that Enter keeps its meaning; Tab takes the
+    chosen offer, or the first, and a click the one below it; Escape puts the list away.
     """
 
     def __init__(self, field: QLineEdit, items: Callable[[], Sequence[TreeItem]]) -> None:
@@ -131,8 +131,8 @@ class TreeOffers(QObject):
         table.horizontalHeader().hide()
         table.setItemDelegateForColumn(1, _Muted(table))
         table.setSelectionMode(QTableView.SelectionMode.SingleSelection)
-        table.setMouseTracking(True)
-        table.entered.connect(lambda index: self._choose(index.row()))
+        # A pointer that rests where the list comes up chooses nothing: Enter keeps its meaning.
+        table.viewport().setCursor(Qt.CursorShape.PointingHandCursor)
         table.clicked.connect(lambda index: self._take(index.row()))
         return table
 
