@@ -53,9 +53,13 @@ class FormulaTab(QScrollArea):
 
     def _scroll_to_check(self) -> None:
         page = self.widget()
-        if page is not None and self._check is not None:
-            page.adjustSize()
-            self.verticalScrollBar().setValue(self._check.y())
+        layout = None if page is None else page.layout()
+        if page is None or layout is None or self._check is None:
+            return
+        # As high as it is with what came of the check, which Qt would see to only later.
+        layout.activate()
+        page.resize(page.width(), layout.totalHeightForWidth(page.width()))
+        self.verticalScrollBar().setValue(self._check.y())
 
     def _fill(self, layout: QVBoxLayout, formula: Formula) -> None:
         self._maths(layout, formula)

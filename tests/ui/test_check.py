@@ -115,7 +115,10 @@ def test_the_button_beside_the_module_keeps_the_keys(
     assert button.hasFocus()
     # What came out stands in the formula's tab too, in sight, with a word on names of its steps.
     verdict = inside(ready, QLabel, "checkVerdict")
-    qtbot.waitUntil(lambda: not verdict.visibleRegion().isEmpty())
+    table = inside(ready, QTableView, "checkTable")
+    whole = table.rect()
+    qtbot.waitUntil(lambda: table.visibleRegion().boundingRect().top() == whole.top())
+    assert not verdict.visibleRegion().isEmpty()
     assert "(eager): the attention was run once more" in verdict.accessibleName()
     ready.workspace.selection.select("encoder.layer.3")
     assert pill.isHidden()
