@@ -62,9 +62,9 @@ class WalkTableModel(TableModel):
         step = self._steps[row]
         return None if step is None else step.path
 
-    def row_of(self, path: str) -> int | None:
-        """Return the first row about a module, ``None`` if there is none."""
-        return next((n for n, s in enumerate(self._steps) if s and s.path == path), None)
+    def row_of(self, step: WalkStep) -> int:
+        """Return the row of a step."""
+        return next(n for n, s in enumerate(self._steps) if s and s.number == step.number)
 
     def is_heading(self, row: int) -> bool:
         """Tell whether a row is a part's, or the total's: its title has all columns to itself."""

@@ -91,7 +91,9 @@ def places_of(
         x = 0.0 if not rows else gaps[first] + TURN
         for number in range(first, after):
             x += gaps[number] if number > first else 0.0
-            left[number] = x = _beside(number, x, first, left, widths, gaps, texts)
+            begins = [text.begin(number, first, left, widths, gaps=gaps) for text in texts]
+            x = max(x, *begins, 0.0)
+            left[number] = x
             x += widths[number]
         ends = [left[text.column] + text.width for text in texts if first <= text.column < after]
         right = max(right, x + (TURN if after <= last else 0.0), *ends)
@@ -101,27 +103,6 @@ def places_of(
         rows.append(Row(first, after - 1, top + above, top + above + below, x + TURN))
         top = rows[-1].bottom + ROW_GAP
     return Places(tuple(left), tuple(widths), tuple(rows), right, rows[-1].bottom)
-
-
-def _beside(
-    number: int,
-    x: float,
-    first: int,
-    left: Sequence[float],
-    widths: Sequence[float],
-    gaps: Sequence[float],
-    texts: Sequence[Text],
-) -> float:
-    """Return where a column begins so that no text above a line runs into what is beside it."""
-    for text in texts:
-        if text.is_before and text.column == number:
-            before = 0.0
-            if text.stop >= first:
-                before = left[text.stop] + widths[text.stop] + gaps[text.stop + 1]
-            x = max(x, before + text.width - widths[number])
-        elif not text.is_before and text.stop == number and text.column >= first:
-            x = max(x, left[text.column] + text.width + gaps[number])
-    return x
 
 
 def _may_end(

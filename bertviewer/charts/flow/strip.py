@@ -63,7 +63,8 @@ def strip_of(parts: Parts, canvas: float) -> Strip:
     nets = _nets(skeleton, heights, arriving)
     tracks = {column: tracks_of(found) for column, found in nets.items()}
     counts = {column: max(found.values(), default=-1) + 1 for column, found in tracks.items()}
-    places = places_of(skeleton.items, heights, counts, texts_of(skeleton, heights, nets), canvas)
+    texts = texts_of(skeleton, heights, nets, arriving)
+    places = places_of(skeleton.items, heights, counts, texts, canvas)
     placed = {
         item.key: _placed(item, heights, places, parts.glyphs[item.key])
         for item in skeleton.items

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from bertviewer.charts.flow.channels import Net
 from bertviewer.charts.flow.glyphs import ABOVE_LINE
-from bertviewer.charts.flow.skeleton import Item, Skeleton
+from bertviewer.charts.flow.ports import Arrival
+from bertviewer.charts.flow.skeleton import Skeleton
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +25,38 @@ class Text:
     is_before: bool
     stop: int
 
+    def begin(
+        self,
+        column: int,
+        first: int,
+        left: Sequence[float],
+        widths: Sequence[float],
+        *,
+        gaps: Sequence[float],
+    ) -> float:
+        """Return where a column of the row from ``first`` on begins at least, for this text."""
+        if self.is_before and self.column == column:
+            is_alone = self.stop < first
+            end = 0.0 if is_alone else left[self.stop] + widths[self.stop] + gaps[self.stop + 1]
+            return end + self.width - widths[column]
+        if not self.is_before and self.stop == column and self.column >= first:
+            return left[self.column] + self.width + gaps[column]
+        return 0.0
+
 
 def texts_of(
-    skeleton: Skeleton, heights: Mapping[int, float], nets: Mapping[int, Sequence[Net]]
+    skeleton: Skeleton,
+    heights: Mapping[int, float],
+    nets: Mapping[int, Sequence[Net]],
+    arriving: Mapping[int, Arrival],
 ) -> list[Text]:
     """Return the texts above inputs and outputs."""
-    columns: dict[int, list[Item]] = {}
-    for item in skeleton.items:
-        columns.setdefault(item.column, []).append(item)
-    after = max(columns, default=0) + 1
+    standing = _standing(skeleton, heights, arriving)
+    lines = {
+        column: [(net.top, net.bottom) for net in found if not net.is_straight]
+        for column, found in nets.items()
+    }
+    after = max(standing, default=0) + 1
     leaving = {chain[0] for chain in skeleton.chains}
     found = []
     for item in skeleton.items:
@@ -44,13 +68,8 @@ def texts_of(
         def is_free(column: int, channel: int, line: float = line) -> bool:
             """Tell whether there is nothing from a line to the upper end of the text above it."""
             return not any(
-                each.key
-                and heights[each.number] - each.room.above < line
-                and heights[each.number] + each.room.below > line - ABOVE_LINE
-                for each in columns[column]
-            ) and not any(
-                not net.is_straight and net.top < line - 1 and net.bottom > line - ABOVE_LINE
-                for net in nets.get(channel, ())
+                top < line - 1 and bottom > line - ABOVE_LINE
+                for top, bottom in (*standing[column], *lines.get(channel, ()))
             )
 
         ways = range(item.column - 1, -1, -1) if is_before else range(item.column + 1, after)
@@ -59,4 +78,22 @@ def texts_of(
             -1 if is_before else after,
         )
         found.append(Text(item.column, item.room.text, is_before, stop))
+    return found
+
+
+def _standing(
+    skeleton: Skeleton, heights: Mapping[int, float], arriving: Mapping[int, Arrival]
+) -> dict[int, list[tuple[float, float]]]:
+    """Return from where to where something stands in each column, or a line goes to a sign."""
+    found: dict[int, list[tuple[float, float]]] = {}
+    for item in skeleton.items:
+        height, room = heights[item.number], item.room
+        ends = (height - room.above, height + room.below) if item.key else (height, height)
+        found.setdefault(item.column, []).append(ends)
+    for number, chain in enumerate(skeleton.chains):
+        arrival = arriving[number]
+        if arrival.beyond:
+            height, other = arrival.height, heights[chain[-1]]
+            ends = min(height, other), max(height, other)
+            found[skeleton.items[chain[-1]].column].append(ends)
     return found

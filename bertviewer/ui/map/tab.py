@@ -150,6 +150,7 @@ class MapTab(QWidget):
             part = followed(self._atlas, self._strip.blocks, self._canvas.part, path)
             if part != self._canvas.part:
                 self._canvas.open(part)
+            self._walking.follow(path)
         self._mark(is_new=is_new)
 
     def _mark(self, *, is_new: bool) -> None:
@@ -227,6 +228,7 @@ class MapTab(QWidget):
         path = self._atlas.module_of(found.part, node) if self._atlas is not None else None
         if path is not None:
             self._select(path)
+            self._walking.follow(path)
 
     def _select(self, path: str) -> None:
         self._own = path

@@ -68,6 +68,13 @@ class WalkBar(QWidget):
         self.stops, self._architecture = tuple(stops), architecture
         self._place = min(self._place, max(len(self.stops) - 1, 0)) if is_same else 0
 
+    def at(self, number: int) -> None:
+        """Show another step, by its number; nobody is told."""
+        self._place = number - 1
+        stop = self.stop
+        if stop is not None:
+            self._write(stop)
+
     def go(self) -> None:
         """Show the step that one is at."""
         stop = self.stop
@@ -144,7 +151,7 @@ class WalkBar(QWidget):
         module = None
         if architecture is not None and path is not None:
             module = next((node for node in architecture.modules if node.path == path), None)
-        if module is None or architecture is None or stop.step.stands_for_others:
+        if module is None or architecture is None or stop.step.others:
             return
         from bertviewer.core.formulas.catalogue import formula_of
 

@@ -60,6 +60,18 @@ class Walking(QObject):
             self.bar.halt()
         self.toggled.emit(is_wanted)
 
+    def follow(self, path: str) -> None:
+        """Go to the step that a module is in, if it is not the one that is shown."""
+        stop, atlas = self.bar.stop, self._atlas
+        if not self.is_going_on or atlas is None or stop is None or stop.step.path == path:
+            return
+        from bertviewer.core.walk.finding import step_of
+
+        self.bar.halt()
+        step = step_of([each.step for each in self.bar.stops], atlas.architecture, path)
+        if step is not None:
+            self.bar.at(step.number)
+
     def keys(self, part: Part, path: str) -> tuple[str, ...] | None:
         """Return the nodes of the step that one is at, ``None`` where something else is shown."""
         stop = self.bar.stop

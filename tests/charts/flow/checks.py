@@ -99,8 +99,8 @@ def check(drawing: Drawing, flow: Flow) -> None:
             ends = (line.edge.source, line.edge.target)
             if each.node.id not in ends or each.is_again:
                 assert not passes(line, each.rect), (line, each)
-    ends = [each for each in drawing.nodes if each.form in ("input", "output")]
-    texts = [(each, room_of(label)) for each in ends for label in each.labels]
+    named = [each for each in drawing.nodes if each.form in ("input", "output")]
+    texts = [(each, room_of(label)) for each in named for label in each.labels]
     for each, room in texts:
         for other in drawing.nodes:
             assert not overlap(room, other.rect), (each.node.id, other.node.id)
