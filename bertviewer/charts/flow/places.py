@@ -95,8 +95,9 @@ def places_of(
             x = max(x, *begins, 0.0)
             left[number] = x
             x += widths[number]
-        ends = [left[text.column] + text.width for text in texts if first <= text.column < after]
-        right = max(right, x + (TURN if after <= last else 0.0), *ends)
+        inner = [text for text in texts if first <= text.column < after]
+        reached = [left[text.column] + text.width for text in inner]
+        right = max(right, x + (TURN if after <= last else 0.0), *reached)
         inside = [item for number in range(first, after) for item in columns[number]]
         above = max(item.room.above - heights[item.number] for item in inside)
         below = max(item.room.below + heights[item.number] for item in inside)
