@@ -131,6 +131,10 @@ def _paint_tiles(
         painter.save()
         painter.setOpacity(painter.opacity() * seen)
         for tile, image in zip(placed.tiles, images, strict=False):
+            if image.hasAlphaChannel():
+                from bertviewer.plots.hatch import draw_hatched_ground  # and with it numpy
+
+                draw_hatched_ground(painter, _rect(tile), sheets.theme)
             painter.drawImage(_rect(tile), image)
         if head is not None and head < min(len(placed.tiles), len(images)):
             _paint_head(painter, placed, head, sheets.theme)
