@@ -117,6 +117,30 @@ def test_keys_walk_along_the_flow_and_enter_opens(
     assert canvas.accessibleDescription() != description
 
 
+def test_home_and_end_go_to_where_data_come_in_and_out(layer: MapTab, qtbot: QtBot) -> None:
+    canvas = canvas_of(layer)
+    for key, form in ((Qt.Key.Key_End, "output"), (Qt.Key.Key_Home, "input")):
+        qtbot.keyClick(canvas, key)
+        at = canvas.cursor_at
+        assert at is not None
+        placed = sight_of(layer).sheets.placed(at.part, at.key)
+        assert placed is not None
+        assert placed.form == form
+
+
+def test_netrons_keys_zoom_and_show_all_of_it(layer: MapTab, qtbot: QtBot) -> None:
+    canvas, shift = canvas_of(layer), Qt.KeyboardModifier.ShiftModifier
+    fitted = sight_of(layer).camera
+    qtbot.keyClick(canvas, Qt.Key.Key_Up, shift)
+    assert sight_of(layer).camera.scale > fitted.scale
+    qtbot.keyClick(canvas, Qt.Key.Key_Down, shift)
+    assert sight_of(layer).camera.scale == pytest.approx(fitted.scale)
+    qtbot.keyClick(canvas, Qt.Key.Key_Down, shift)
+    qtbot.keyClick(canvas, Qt.Key.Key_Backspace, shift)
+    assert sight_of(layer).camera == fitted
+    assert canvas.part == Part(LAYER)
+
+
 def test_a_module_of_several_nodes_opens_alone(
     layer: MapTab, workspace: Workspace, qtbot: QtBot
 ) -> None:
