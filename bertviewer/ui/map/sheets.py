@@ -6,7 +6,7 @@ from bertviewer.charts.flow.bounds import bounds_of, box_of, room_in
 from bertviewer.charts.flow.drawing import Drawing, Placed, Rect
 from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.camera import Camera, fitted, placed_in
+from bertviewer.charts.map.camera import Camera, fitted, placed_in, read
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LIGHT, Theme
 from bertviewer.core.architecture.flow import Flow
@@ -36,6 +36,11 @@ class _Laid:
     drawing: Drawing
     bounds: Rect
     nodes: dict[str, Placed]
+
+    @property
+    def is_list(self) -> bool:
+        """Whether its operations are listed: they are too many for a picture."""
+        return bool(self.drawing.nodes) and self.drawing.nodes[0].form == "list"
 
 
 class Sheets:
@@ -128,7 +133,10 @@ class Sheets:
         return Inset(inner, box_of(placed), placed_in(self.bounds(inner), room_in(placed)))
 
     def fit(self, part: Part) -> Camera:
-        """Return the sight that has all of a part."""
+        """Return the sight that has all of a part; of a long list its beginning, to be read."""
+        laid = self._lay(part)
+        if laid is not None and laid.is_list:
+            return read(laid.bounds, *self._size)
         return fitted(self.bounds(part), *self._size)
 
     def _lay(self, part: Part) -> _Laid | None:
@@ -143,6 +151,11 @@ class Sheets:
         """Return a drawing with as many rows as have the largest letters in the window."""
         width, height = self._size
         laid = _laid(draw(flow, text_width))
+        if laid.is_list:
+            laid = _laid(draw(flow, text_width, canvas=width))
+            # What is too long for the window is read downwards, in one column.
+            is_long = laid.bounds.height > height
+            return _laid(draw(flow, text_width, canvas=0.0)) if is_long else laid
         scale = fitted(laid.bounds, width, height).scale
         if scale >= _LEAST_FIT:
             return laid

@@ -1,6 +1,7 @@
 """The whole model as a strip of blocks; the opened one is marked."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -18,7 +19,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.blocks import Block, Strip
-from bertviewer.charts.theme import NORMAL, SMALL
+from bertviewer.charts.theme import NORMAL, RADIUS, SMALL
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
@@ -106,7 +107,10 @@ class ModelStrip(QWidget):
         painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL"))
         if self.hasFocus() and self.current is None:
             painter.setPen(QPen(QColor(theme.accent), 1.0))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 19, -0.5, -0.5), 6, 6)
+            places = [as_qt(seat.rect) for seat in self.seats()]
+            around = reduce(QRectF.united, places, QRectF()).adjusted(-2.5, -2.5, 2.5, 2.5)
+            around = around.intersected(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+            painter.drawRoundedRect(around, RADIUS, RADIUS)
         for number, (strip, seats) in enumerate(zip(self.strips, self._rows(), strict=True)):
             row = QRectF(1, self._top(number), self._left() - 8, self._block_height())
             painter.setPen(QColor(theme.muted))
