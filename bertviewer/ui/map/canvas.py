@@ -4,13 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
-    QHelpEvent,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
@@ -18,7 +17,6 @@ from bertviewer.ui.map.gestures import Gestures
 from bertviewer.ui.map.painting import Marked
 from bertviewer.ui.map.picture import FlowPicture
 from bertviewer.ui.map.pointing import Hit, hit
-from bertviewer.ui.tips import plain_tip
 
 _STEP = 1.25
 """How much closer one press of a key goes."""
@@ -44,7 +42,6 @@ class FlowCanvas(FlowPicture):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.is_walking = False
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._keys = self._make_keys()
         self._walking_keys: dict[Qt.Key, Callable[[], object]] = {
             Qt.Key.Key_Left: partial(self.stepped.emit, -1),
@@ -57,14 +54,7 @@ class FlowCanvas(FlowPicture):
         gestures.clicked.connect(self._on_click)
         gestures.opened.connect(self._on_open)
         gestures.hovered.connect(self._on_hover)
-        gestures.left.connect(lambda: self._hover(None))
-
-    def event(self, event: QEvent) -> bool:
-        """Tell of what is pointed at; Qt calls it."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), plain_tip(self.tip_at(QPointF(event.pos()))), self)
-            return True
-        return super().event(event)
+        gestures.left.connect(lambda: self.hover(None))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Walk, open, leave and zoom by keys; Qt calls it."""
@@ -142,12 +132,7 @@ class FlowCanvas(FlowPicture):
 
     def _on_hover(self, place: QPointF) -> None:
         found = self._hit(place)
-        self._hover(None if found is None else Marked(found.part, found.placed.node.id))
-
-    def _hover(self, marked: Marked | None) -> None:
-        if marked != self._hovered:
-            self._hovered = marked
-            self.update()
+        self.hover(None if found is None else Marked(found.part, found.placed.node.id))
 
     def _pick(self, found: Hit) -> None:
         self.cursor_at = Marked(found.part, found.placed.node.id)

@@ -4,6 +4,9 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
+from bertviewer.charts.map.atlas import WHOLE, Atlas
+from bertviewer.charts.map.facts import PartFacts
+from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LARGE, NORMAL, ROUND
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
@@ -56,17 +59,32 @@ class MapCard(QWidget):
         layout.addWidget(self._pages, 1)
         layout.addWidget(self.legend)
 
-    def show_part(self, name: str, facts: str, has_above: bool) -> None:
-        """Say what the opened part is."""
+    def show_flow(self, atlas: Atlas, facts: PartFacts, part: Part) -> None:
+        """Say which part is opened, and why it may not be seen."""
+        self._show_title(facts.name(part), facts.line(part), atlas.above(part) is not None)
+        self.legend.show_hint(self.tr("double-click opens · drag moves · wheel zooms"))
+        self._message.setText(self._why_no_flow(atlas))
+        self._show_page()
+
+    def show_areas(self, name: str, facts: str, has_above: bool) -> None:
+        """Say which module the treemap is of."""
+        self._show_title(name, facts, has_above)
+        self.legend.show_hint(self.tr("double-click opens"))
+
+    def _show_title(self, name: str, facts: str, has_above: bool) -> None:
         self.name.setText(name)
         self.facts.setText(facts)
         self.facts.setToolTip("")
         self._up.setEnabled(has_above)
 
-    def show_message(self, text: str) -> None:
-        """Say why there is no flow; an empty text shows it."""
-        self._message.setText(text)
-        self._show_page()
+    def _why_no_flow(self, atlas: Atlas) -> str:
+        """Return why a model has no flow to be seen, in a line; empty if it has one."""
+        if atlas.flow(WHOLE) is not None:
+            return ""
+        if atlas.architecture.flows is None:
+            return self.tr("The map is read off the model's code as it runs: it comes in a moment.")
+        text = self.tr("This model has no flow: {0}. The treemap shows how large its parts are.")
+        return text.format(atlas.reason(WHOLE).rstrip("."))
 
     def _show_page(self) -> None:
         has_flow = not self._message.text() and not self._is_treemap

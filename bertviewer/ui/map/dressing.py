@@ -13,6 +13,7 @@ from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import Theme
 from bertviewer.ui.map.dress import Dress
 from bertviewer.ui.translation import translate
+from bertviewer.ui.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,14 @@ class Dressing:
     dress: Dress
     tints: Mapping[Block, Tint]
     tip: Callable[[Block], str]
+
+
+def known_of(workspace: Workspace) -> Known:
+    """Return what is known of the open model."""
+    runs, kept = workspace.runs, workspace.comparison
+    run_a = None if runs.watched_a is None else runs.watched_a.run
+    other = kept.title if kept.changes else ""
+    return Known(runs.run, run_a, dict(runs.checks), kept.changes, other)
 
 
 def dressing(

@@ -16,6 +16,7 @@ from bertviewer.charts.map.measures import (
     STATISTICS,
     Measure,
 )
+from bertviewer.charts.map.values import Known
 from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.translation import translate
@@ -58,9 +59,10 @@ class MeasureChoice(QToolButton):
         self._group.triggered.connect(self._on_action)
         self.choose(PART)
 
-    def offer(self, *, has_run: bool, has_run_a: bool, other: str = "") -> None:
-        """Offer what there is; what is gone is no longer chosen. ``other`` is a compared model."""
-        self._other = other
+    def offer(self, known: Known) -> None:
+        """Offer what there is; what is gone is no longer chosen."""
+        has_run, has_run_a = known.run is not None, known.run_a is not None
+        self._other = other = known.other
         title = measure_title(Measure("change", other=other), translate)
         self._change.setText((title[:1].upper() + title[1:]).replace("&", "&&"))
         self._change.setVisible(bool(other))

@@ -9,7 +9,7 @@ from bertviewer.core.text.plain_text import printable
 
 GAP = 8.0
 _PADDING, _LEAST, _MOST = 20.0, 56.0, 104.0
-_LAYER, _LEAST_LAYER = 66.0, 28.0
+_LAYER, _LEAST_LAYER = 66.0, 24.0
 _OPEN = 76.0
 _CARDS_APART = 3.0
 _MOST_NAME, _AFTER_NAME = 80.0, 10.0
