@@ -145,6 +145,7 @@ class WalkBar(QWidget):
     def _show_maths(self, stop: "Stop") -> None:
         """Show the formula of the step's module: the line that says what it gives."""
         if self._maths is not None:
+            self._maths.hide()
             self._maths.deleteLater()
             self._maths = None
         architecture, path = self._architecture, stop.step.path
