@@ -127,9 +127,10 @@ class MapCard(QWidget):
         painter.end()
 
     def _make_buttons(self) -> tuple[QToolButton, tuple[QToolButton, ...]]:
-        up = flat_button("mapUp", "↑", self.tr("Up to what is around this part (Backspace)"))
-        farther = flat_button("mapZoomOut", "−", self.tr("Zoom out (−)"))
-        closer = flat_button("mapZoomIn", "+", self.tr("Zoom in (+)"))
+        up_tip = self.tr("Up to what is around this part (Backspace)")
+        up = flat_button("mapUp", "", up_tip, "up")
+        farther = flat_button("mapZoomOut", "", self.tr("Zoom out (−)"), "minus")
+        closer = flat_button("mapZoomIn", "", self.tr("Zoom in (+)"), "plus")
         fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show all of this part (0)"))
         up.clicked.connect(self.up_wanted)
         farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))

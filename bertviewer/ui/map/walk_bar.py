@@ -14,6 +14,7 @@ from bertviewer.plots.fonts import monospaced, sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import muted
+from bertviewer.ui.look.icons import put_icon
 
 if TYPE_CHECKING:
     from bertviewer.charts.map.tour import Stop
@@ -40,11 +41,11 @@ class WalkBar(QWidget):
         self._timer = QTimer(self)
         self._timer.setInterval(PACE)
         self._timer.timeout.connect(self._on_time)
-        self._play = flat_button("mapPlay", "▶", self.tr("Play the walk (Space)"))
+        self._play = flat_button("mapPlay", "", self.tr("Play the walk (Space)"), "play")
         self._play.setCheckable(True)
         self._play.clicked.connect(self.play)
-        self._back = flat_button("mapStepBack", "‹", self.tr("Step back (Left)"))
-        self._on = flat_button("mapStepOn", "›", self.tr("Next step (Right)"))
+        self._back = flat_button("mapStepBack", "", self.tr("Step back (Left)"), "back")
+        self._on = flat_button("mapStepOn", "", self.tr("Next step (Right)"), "forward")
         self._back.clicked.connect(lambda: self.step(-1))
         self._on.clicked.connect(lambda: self.step(1))
         self._number, self._name = QLabel(), QLabel()
@@ -100,7 +101,7 @@ class WalkBar(QWidget):
         else:
             self._timer.stop()
         self._play.setChecked(wanted)
-        self._play.setText("❚❚" if wanted else "▶")
+        put_icon(self._play, "pause" if wanted else "play")
         self.played.emit(wanted)
 
     def set_pace(self, milliseconds: int) -> None:
