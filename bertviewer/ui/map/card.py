@@ -2,7 +2,15 @@
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.facts import PartFacts
@@ -43,9 +51,12 @@ class MapCard(QWidget):
         self._message.setObjectName("mapMessage")
         self._message.setWordWrap(True)
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.areas = QPushButton(self.tr("Show the treemap"))
+        self.areas.setObjectName("mapShowAreas")
+        self.areas.setToolTip(self.tr("How large the parts of the model are"))
         self._pages = QStackedWidget()
         self._pages.addWidget(canvas)
-        self._pages.addWidget(self._message)
+        self._pages.addWidget(self._make_message())
         self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walk through the model (W)"))
         self.walk.setCheckable(True)
         self.check = flat_button("mapCheck", "", self.tr("Compute it again in float64"))
@@ -62,8 +73,10 @@ class MapCard(QWidget):
     def show_flow(self, atlas: Atlas, facts: PartFacts, part: Part) -> None:
         """Say which part is opened, and why it may not be seen."""
         self._show_title(facts.name(part), facts.line(part), atlas.above(part) is not None)
-        self.legend.show_hint(self.tr("double-click opens · drag moves · wheel zooms"))
-        self._message.setText(self._why_no_flow(atlas))
+        why = self._why_no_flow(atlas)
+        self._message.setText(why)
+        hint = "" if why else self.tr("double-click opens · drag moves · wheel zooms")
+        self.legend.show_hint(hint)
         self._show_page()
 
     def show_areas(self, name: str, facts: str, has_above: bool) -> None:
@@ -83,7 +96,7 @@ class MapCard(QWidget):
             return ""
         if atlas.architecture.flows is None:
             return self.tr("The map is read off the model's code as it runs: it comes in a moment.")
-        text = self.tr("This model has no flow: {0}. The treemap shows how large its parts are.")
+        text = self.tr("This model has no flow: {0}.")
         return text.format(atlas.reason(WHOLE).rstrip("."))
 
     def _show_page(self) -> None:
@@ -125,6 +138,16 @@ class MapCard(QWidget):
         painter.setBrush(QColor(theme.surface))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
         painter.end()
+
+    def _make_message(self) -> QWidget:
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setSpacing(12)
+        layout.addStretch(1)
+        layout.addWidget(self._message)
+        layout.addWidget(self.areas, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addStretch(1)
+        return page
 
     def _make_buttons(self) -> tuple[QToolButton, tuple[QToolButton, ...]]:
         up_tip = self.tr("Up to what is around this part (Backspace)")

@@ -87,7 +87,7 @@ class ModelStrip(Pointed):
 
     def sizeHint(self) -> QSize:
         """Return what the strips need; Qt calls it."""
-        return QSize(400, round(self._top(max(len(self.strips), 1)) - _APART + 1))
+        return QSize(400, round(self._top(len(self.strips)) - _APART + 1))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the blocks; Qt calls it."""
@@ -97,8 +97,8 @@ class ModelStrip(Pointed):
         captions = weighted(sized(self.font(), SMALL))
         painter.setPen(QColor(theme.muted))
         painter.setFont(captions)
-        painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL"))
-        if self.current is None:
+        painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL") if self.strips else "")
+        if self.strips and self.current is None:
             places = [as_qt(seat.rect) for seat in self.seats()]
             around = reduce(QRectF.united, places, QRectF())
             self.paint_focus(painter, around.adjusted(-2.5, -2.5, 2.5, 2.5))

@@ -111,6 +111,7 @@ class MapTab(QWidget):
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)
         self._head.measure.chosen.connect(lambda _measure: self._color())
+        self._card.areas.clicked.connect(lambda: self._head.treemap.setChecked(True))
         self._card.walk.clicked.connect(self._walking.walk)
         self._card.check.clicked.connect(lambda: self._workspace.check(self._path))
         self._card.up_wanted.connect(self._on_up)
