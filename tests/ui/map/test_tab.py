@@ -8,9 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.measures import MACS, PARAMETERS
+from bertviewer.charts.map.measures import MACS, PARAMETERS, figure_text
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.text.numerals import short_count
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.treemap_view import TreemapView
@@ -72,7 +71,7 @@ def test_figures_of_another_measure_stand_in_boxes_and_blocks(
         tints = sight_of(tab).sheets.dress.tints(canvas.part)
         assert tints is not None
         query = tints[node(tab, "query").node.id]
-        assert query.figure == short_count(600 if measure == PARAMETERS else 16 * 24 * 24)
+        assert query.figure == figure_text(measure, 600 if measure == PARAMETERS else 16 * 24 * 24)
         assert tints[node(tab, "hidden states").node.id].figure == ""
         assert all(strip.tints[block].hue for block in strip.blocks)
         legend = find(tab, LegendBar, "mapLegend").legend
