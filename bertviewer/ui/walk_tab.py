@@ -20,12 +20,8 @@ from bertviewer.core.walk.groups import group_counts, relations_text, teacher_re
 from bertviewer.core.walk.walk import Walk
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.walk_table import (
-    ElasticColumns,
-    GroupTableModel,
-    WalkTableModel,
-    WrappingDelegate,
-)
+from bertviewer.ui.walk_columns import ElasticColumns, WrappingDelegate
+from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
 from bertviewer.ui.workspace import Workspace
 
 
