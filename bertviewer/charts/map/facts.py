@@ -106,7 +106,10 @@ class PartFacts:
             end = next((node for node in flow.nodes if node.kind == kind), None)
             if end is None or not end.shape:
                 return ()
-            letters, numbers = self.shapes(end.shape, end.symbolic_shape)
+            letters = end.symbolic_shape
             has_run = self._values.known.run is not None
-            found.append(numbers if has_run or not letters else letters)
+            if has_run and letters and len(letters) > 1 and letters[0] == "B":
+                letters = letters[1:]  # a run is of one sentence
+            named, numbers = self.shapes(end.shape, letters)
+            found.append(numbers if has_run or not named else named)
         return found

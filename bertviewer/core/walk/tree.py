@@ -70,7 +70,7 @@ class TreeWalker:
             tied = next((t.tied_to for t in below if t.tied_to is not None), None) or ""
         count = self._ledger.take_own(path) if own else self._ledger.take([path])
         if count.parameters or tied:
-            name = path.rpartition(".")[2] or self._architecture.source.name
+            name = path.rpartition(".")[2] or self._architecture.root.class_name
             note = notes.tied_to(tied) if tied else ""
             self.parts[-1].add(WalkStep(name, path, None, None, count, note))
 

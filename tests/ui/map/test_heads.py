@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from bertviewer.charts.map.measures import CHECK, MACS, Measure
@@ -139,11 +140,12 @@ def test_a_difference_needs_a_run_a_and_goes_with_it(
 def test_multiply_adds_are_those_of_the_runs_tokens(tab: MapTab, demo_window: MainWindow) -> None:
     choose(tab, MACS)
     run = last_run(demo_window)
+    count = len(run.tokens)
+    assert find(tab, QLabel, "mapFacts").text().endswith(f"[{count}, 384] → [{count}, 384]")
     legend = find(tab, LegendBar, "mapLegend")
-    assert f"multiply-adds for {len(run.tokens)} tokens" in legend.accessibleName()
+    assert f"multiply-adds for {count} tokens" in legend.accessibleName()
     tip = canvas_of(tab).tip_at(QPointF(middle(tab, "query")))
-    counted = len(run.tokens) * 384 * 384
-    assert f"{counted:,} multiply-adds for {len(run.tokens)} tokens" in tip
+    assert f"{count * 384 * 384:,} multiply-adds for {count} tokens" in tip
 
 
 def test_what_a_mask_hides_is_no_measured_zero(
