@@ -66,6 +66,11 @@ class MultiplyAdds:
             return None
         if self._is_traced:
             return float(node.macs)
+        flows = self._atlas.architecture.flows
+        if node.kind == "group" and node.path and flows is not None:
+            whole = flows.flow(node.path)
+            if whole is not None and whole.macs == node.macs:
+                return self.of_module(node.path)
         if node.operation == "attention":
             return self._of_attention(part, node)
         if node.nodes:
@@ -99,10 +104,6 @@ class MultiplyAdds:
 
     def _of_attention(self, part: Part, node: Node) -> float | None:
         """Return those of queries times keys, and of shares times values."""
-        flows = self._atlas.architecture.flows
-        whole = None if flows is None or not node.path else flows.flow(node.path)
-        if node.path and whole is not None and whole.macs == node.macs:
-            return self.of_module(node.path)
         given, keys = node.symbolic_shape, None
         for edge in self._into(part, node):
             if edge.role == "key" and edge.symbolic_shape:

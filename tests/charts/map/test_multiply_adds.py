@@ -79,6 +79,11 @@ def test_what_a_run_counted_goes_before_a_formula() -> None:
     counted = ModuleActivation(path, "Experts", None, (1,), (NOTHING, NOTHING), 600)
     counts = MultiplyAdds(Atlas(architecture), run(architecture, 5, modules=(counted,)))
     assert counts.of_module(path) == 300.0
+    mlp = Part("layers.0.mlp")
+    flow = Atlas(architecture).flow(mlp)
+    assert flow is not None
+    (experts,) = [node for node in flow.nodes if node.operation == "experts"]
+    assert counts.of_node(mlp, experts) == 300.0
     # Nothing tells how many the others need for another sentence.
     assert counts.of_module("layers.0.self_attn") is None
 
