@@ -28,6 +28,7 @@ class Walking(QObject):
         self._atlas: Atlas | None = None
         self._run: ActivationRun | None = None
         self._is_built = False
+        self._path = ""  # what was selected since the last step
         canvas.stepped.connect(self._on_stepped)
         canvas.play_wanted.connect(self._on_play)
         canvas.walk_wanted.connect(lambda: self.walk(not self.is_going_on))
@@ -55,21 +56,28 @@ class Walking(QObject):
         self._canvas.is_walking = is_wanted
         self.bar.setVisible(is_wanted)
         if is_wanted:
+            self._go_to_selected()
             self.bar.go()
         else:
             self.bar.halt()
         self.toggled.emit(is_wanted)
 
     def follow(self, path: str) -> None:
-        """Go to the step that a module is in, if it is not the one that is shown."""
+        """Go to the step that a selected module is in; a walk that begins later begins there."""
+        self._path = path
+        if self.is_going_on:
+            self._go_to_selected()
+
+    def _go_to_selected(self) -> None:
         stop, atlas = self.bar.stop, self._atlas
-        if not self.is_going_on or atlas is None or stop is None or stop.step.path == path:
+        if atlas is None or stop is None or stop.step.path == self._path:
             return
         from bertviewer.core.walk.finding import step_of
 
-        self.bar.halt()
-        step = step_of([each.step for each in self.bar.stops], atlas.architecture, path)
+        steps = [each.step for each in self.bar.stops]
+        step = step_of(steps, atlas.architecture, self._path)
         if step is not None:
+            self.bar.halt()
             self.bar.at(step.number)
 
     def keys(self, part: Part, path: str) -> tuple[str, ...] | None:
@@ -102,6 +110,7 @@ class Walking(QObject):
             self.bar.play()
 
     def _on_arrived(self, stop: "Stop") -> None:
+        self._path = ""
         if stop.part != self._canvas.part:
             self._canvas.open(stop.part)
         if stop.step.path is not None:

@@ -126,3 +126,17 @@ def test_it_follows_what_is_selected_elsewhere(
     # From there the keys go on.
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     assert workspace.selection.place.path == "pooler"
+
+
+def test_it_begins_where_one_is(tab: MapTab, workspace: Workspace, qtbot: QtBot) -> None:
+    canvas, bar = canvas_of(tab), find(tab, WalkBar, "mapWalkBar")
+    workspace.selection.select("encoder.layer.0.output.dense")
+    qtbot.keyClick(canvas, Qt.Key.Key_W)
+    assert bar.stop is not None
+    assert bar.stop.step.name == "FeedForward"
+    # What was left is gone on with.
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    stop = bar.stop
+    qtbot.keyClick(canvas, Qt.Key.Key_W)
+    qtbot.keyClick(canvas, Qt.Key.Key_W)
+    assert bar.stop == stop
