@@ -7,7 +7,8 @@ from bertviewer.core.walk.finding import step_of
 from tests.core.opened import plain
 from tests.core.walk.walked import small
 
-FAMILIES = ["bert", "gpt2", "t5", "bart", "vit", "swin", "mixtral", "qwen3_moe", "albert"]
+FAMILIES = ["bert", "gpt2", "t5", "bart", "vit", "swin", "mixtral", "albert"]
+FAMILIES += ["qwen3_moe", "big_bird"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
