@@ -21,7 +21,7 @@ CARD = 5.0
 TILE_GAP, TILES_WIDE, TILES_HIGH, MARGIN, CAPTION = 4.0, 180.0, 114.0, 9.0, 24.0
 MOST_TILES = 160
 _LAYERS = ("linear", "embedding", "convolution", POSITION_BIAS)
-ABOVE_LINE = 22.0
+ABOVE_LINE = 24.0
 """How far above its line a text of an input or an output reaches."""
 
 
