@@ -26,9 +26,28 @@ def draw_hatch(painter: QPainter, bounds: QRectF, masked: Masked, theme: Theme) 
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setClipPath(_area(bounds, hidden))
+    _draw_lines(painter, bounds, theme)
+    painter.restore()
+
+
+def draw_hatched_ground(painter: QPainter, bounds: QRectF, theme: Theme) -> None:
+    """Hatch a whole rectangle, over which a picture goes that lets it be seen where it is masked.
+
+    The painter may be scaled; lines are as far apart as everywhere.
+    """
+    seen = painter.worldTransform().mapRect(bounds)
+    painter.save()
+    painter.resetTransform()
+    painter.setClipRect(seen)
+    painter.fillRect(seen, QColor(theme.surface))
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    _draw_lines(painter, seen, theme)
+    painter.restore()
+
+
+def _draw_lines(painter: QPainter, bounds: QRectF, theme: Theme) -> None:
     painter.setPen(QPen(QColor(theme.faint), 0.6))
     painter.drawLines(_lines(bounds))
-    painter.restore()
 
 
 def _area(bounds: QRectF, hidden: Masked) -> QPainterPath:

@@ -78,8 +78,15 @@ PANE_KEYS = (
     ),
     PaneKeys(_MAP, ("Return",), QT_TRANSLATE_NOOP("keys", "Open the part")),
     PaneKeys(_MAP, ("Backspace",), QT_TRANSLATE_NOOP("keys", "Up to what is around it")),
-    PaneKeys(_MAP, ("+", "-"), QT_TRANSLATE_NOOP("keys", "Zoom")),
-    PaneKeys(_MAP, ("0", "F"), QT_TRANSLATE_NOOP("keys", "Fit all of it")),
+    PaneKeys(_MAP, ("Home", "End"), QT_TRANSLATE_NOOP("keys", "To where it begins, or ends")),
+    PaneKeys(
+        _MAP, ("+", "-", "Shift+Up", "Shift+Down"), QT_TRANSLATE_NOOP("keys", "Zoom in, or out")
+    ),
+    PaneKeys(_MAP, ("0", "F", "Shift+Backspace"), QT_TRANSLATE_NOOP("keys", "Fit all of it")),
+    PaneKeys(_MAP, ("Shift+Left", "Shift+Right"), QT_TRANSLATE_NOOP("keys", "From head to head")),
+    PaneKeys(_MAP, ("W", "Esc"), QT_TRANSLATE_NOOP("keys", "Walk step by step, or end it")),
+    PaneKeys(_MAP, ("Space",), QT_TRANSLATE_NOOP("keys", "Play the walk, or rest")),
+    PaneKeys(_MAP, ("T",), QT_TRANSLATE_NOOP("keys", "The treemap, or the flow")),
     PaneKeys(
         _STRIP, ("Left", "Right", "Home", "End"), QT_TRANSLATE_NOOP("keys", "From block to block")
     ),

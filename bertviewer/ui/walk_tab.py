@@ -15,15 +15,13 @@ from bertviewer.core.activations.activation_run import ActivationRun
 from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.expressions.grouping import Relation
 from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.finding import step_of
 from bertviewer.core.walk.groups import group_counts, relations_text, teacher_relations
+from bertviewer.core.walk.walk import Walk
 from bertviewer.ui.labels import plain_label
 from bertviewer.ui.tables import make_table
-from bertviewer.ui.walk_table import (
-    ElasticColumns,
-    GroupTableModel,
-    WalkTableModel,
-    WrappingDelegate,
-)
+from bertviewer.ui.walk_columns import ElasticColumns, WrappingDelegate
+from bertviewer.ui.walk_table import GroupTableModel, WalkTableModel
 from bertviewer.ui.workspace import Workspace
 
 
@@ -39,6 +37,8 @@ class WalkTab(QWidget):
         self._workspace = workspace
         self._relations: tuple[Relation, ...] = ()
         self._shown: tuple[Architecture | None, ActivationRun | None] = (None, None)
+        self._walk = Walk((), 0)
+        self._is_following = False
         self._steps = WalkTableModel(self)
         self._groups = GroupTableModel(self)
         self._table = make_table(self._steps, "walkTable", self.tr("Walk through the model"))
@@ -82,7 +82,7 @@ class WalkTab(QWidget):
         self._mark_row()
 
     def _fill(self, architecture: Architecture, run: ActivationRun | None) -> None:
-        walk = build_walk(architecture, run)
+        self._walk = walk = build_walk(architecture, run)
         groups = group_counts(walk, architecture, teacher_relations(architecture.symbols))
         self._relations = groups.relations
         self._steps.set_walk(walk)
@@ -112,16 +112,21 @@ class WalkTab(QWidget):
         self._caption.setText(text)
 
     def _mark_row(self) -> None:
-        path = self._workspace.selection.place.path or ""
-        current, number = self._table.currentIndex(), self._steps.row_of(path)
+        path, architecture = self._workspace.selection.place.path or "", self._shown[0]
+        assert architecture is not None
+        current = self._table.currentIndex()
         if current.isValid() and self._steps.path(current.row()) == path:
             return  # of several steps of one module, the one that was clicked stays
-        if number is None:
+        step = step_of(self._walk.steps, architecture, path)
+        self._is_following = True
+        if step is None:
             self._table.setCurrentIndex(QModelIndex())
         else:
-            self._table.selectRow(number)
+            self._table.selectRow(self._steps.row_of(step))
+        self._is_following = False
 
     def _select_module(self, current: QModelIndex) -> None:
         path = self._steps.path(current.row()) if current.isValid() else None
-        if path is not None:
+        # A row that is marked for a module in it selects no other one.
+        if path is not None and not self._is_following:
             self._workspace.selection.select(path)

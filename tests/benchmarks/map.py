@@ -28,6 +28,7 @@ from tests.ui.finding import find
 SIZE = 1100, 700
 ROUNDS, FRAMES = 9, 60
 LAYER = Part("encoder.layer.3")
+FRAME_NAMES = ("a frame while moving", "a frame while zooming")
 CONFIG = {
     "model_type": "bert",
     "num_hidden_layers": 100,
@@ -60,6 +61,8 @@ def map_(rounds: int = ROUNDS, frames: int = FRAMES) -> dict[str, float]:
         figures = {"layer: layout and first paint": first}
         canvas = _canvas(bert)
         figures |= _frames(canvas, frames)
+        after_run = _frames(_with_heads(_canvas(_opened("bert-large-uncased"))), frames)
+        figures |= {f"{name}, 16 heads after a run": after_run[name] for name in FRAME_NAMES}
         large = _hundred_layers()
         figures["100 layers: opened"] = statistics.median(_page(large)[1] for _ in range(rounds))
         tab, _ = _page(large)
@@ -101,6 +104,24 @@ def _canvas(architecture: Architecture, part: Part = LAYER) -> FlowCanvas:
     _show(canvas)
     canvas.set_atlas(Atlas(architecture), part)
     canvas.repaint()
+    return canvas
+
+
+def _with_heads(canvas: FlowCanvas) -> FlowCanvas:
+    """Return a canvas whose heads show what 128 tokens look at, with what a mask hides."""
+    import numpy as np
+
+    from bertviewer.plots.color_scale import ColorScale, color_table
+    from bertviewer.ui.map.jobs import MOST_CELLS
+
+    assert canvas.sight is not None
+    drawing = canvas.sight.sheets.drawing(LAYER)
+    assert drawing is not None
+    (attention,) = [each for each in drawing.nodes if each.form == "attention"]
+    shares = np.random.default_rng(0).random((len(attention.tiles), MOST_CELLS, MOST_CELLS))
+    shares[:, ~np.tri(MOST_CELLS, dtype=bool)] = np.nan
+    scale = ColorScale((0.0, 1.0), color_table(canvas.sight.sheets.theme, False), is_root=True)
+    canvas.show_heads({(LAYER, attention.node.id): tuple(map(scale.picture, shares))}, 3)
     return canvas
 
 

@@ -105,6 +105,15 @@ def test_a_click_selects_the_module_and_back(
     assert view.currentIndex().row() == row_of(tab, "Embedding-Norm")
     workspace.selection.select("")
     assert not view.currentIndex().isValid()
+    # What is inside of a step marks it, and stays selected.
+    for path, name in (
+        ("encoder.layer.0.attention.self.query", "MultiHeadSelfAttention"),
+        ("encoder.layer.0.output.dense", "FeedForward"),
+        ("encoder.layer.3.attention.self", "the other 5 layers"),
+    ):
+        workspace.selection.select(path)
+        assert view.currentIndex().row() == row_of(tab, name)
+        assert workspace.selection.row.key == path
     # The same step once more, after the tree has been elsewhere.
     click(view, row_of(tab, "Embedding-Norm"), qtbot)
     assert workspace.selection.row.key == "embeddings.LayerNorm"

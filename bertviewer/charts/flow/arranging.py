@@ -12,7 +12,7 @@ from itertools import pairwise
 from bertviewer.charts.flow.evening import evened
 from bertviewer.charts.flow.skeleton import Item
 
-LANE_GAP, HANGING, _ALIKE = 18.0, 34.0, 70.0
+LANE_GAP, HANGING, _ALIKE = 12.0, 26.0, 70.0
 """Between two lanes, and between a straight line and the lane below it."""
 
 

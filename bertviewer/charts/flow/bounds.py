@@ -3,7 +3,7 @@
 from bertviewer.charts.flow.drawing import Drawing, Placed, Rect
 from bertviewer.charts.flow.glyphs import CARD
 
-_AROUND = 14.0
+_AROUND = 9.0
 _INSET = 0.05
 
 

@@ -11,7 +11,7 @@ from bertviewer.core.architecture.flow import Node
 NARROW, WIDE, GATED_WIDE = 56.0, 128.0, 148.0
 """How high the shape is at its ends and in the middle."""
 
-LEAST_WIDTH, BAR, GATE_ROOM, BETWEEN = 76.0, 20.0, 32.0, 2.0
+LEAST_WIDTH, BAR, GATE_ROOM, BETWEEN = 70.0, 20.0, 32.0, 2.0
 HALF_GAP = 3.0
 _MOST_NAME = 120.0
 
@@ -86,7 +86,7 @@ def _gated(node: Node, words: Words, layers: Sequence[Node], name: str, measure:
 def _width(layer: Node, measure: Measure) -> float:
     name = cut_in_middle(layer.name, _MOST_NAME, measure, "strong", NORMAL)
     sizes = measure(widths_text(layer, ARROW), "mono", SMALL)
-    return max(LEAST_WIDTH, measure(name, "strong", NORMAL) + 30, sizes + 28)
+    return max(LEAST_WIDTH, measure(name, "strong", NORMAL) + 22, sizes + 20)
 
 
 def _named(

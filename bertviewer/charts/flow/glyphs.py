@@ -13,15 +13,16 @@ from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.architecture.flow import Node
 
 DOT, SIGN, ARROW_ROOM = 10.0, 22.0, 28.0
-SIDE_PILL, PILL_HEIGHT, NORM_HEIGHT, BOX_HEIGHT, LOW_BOX = 22.0, 28.0, 30.0, 46.0, 34.0
-LEAST_BOX, MOST_TEXT, LINE = 66.0, 170.0, 16.0
+SIDE_PILL, PILL_HEIGHT, NORM_HEIGHT, BOX_HEIGHT, LOW_BOX = 22.0, 28.0, 30.0, 42.0, 34.0
+LEAST_BOX, MOST_TEXT, LINE = 58.0, 170.0, 15.0
 CARD = 5.0
 """How far a card of a deck stands out behind the one before it."""
 
-TILE_GAP, TILES_WIDE, TILES_HIGH, MARGIN, CAPTION = 4.0, 196.0, 122.0, 9.0, 24.0
+TILE_GAP, TILES_WIDE, TILES_HIGH, MARGIN, CAPTION = 4.0, 180.0, 114.0, 9.0, 24.0
 MOST_TILES = 160
 _LAYERS = ("linear", "embedding", "convolution", POSITION_BIAS)
-ABOVE_LINE = 22.0
+ABOVE_LINE = 24.0
+"""How far above its line a text of an input or an output reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Glyph:
     """How a node is drawn, with its upper left corner at 0, and the room that it takes.
 
     ``line`` is where the tensors' line meets it; ``above`` and ``below`` are counted from there,
-    texts beside the shape included.
+    texts beside the shape included. ``text`` is how wide the text above an input or an output is.
     """
 
     placed: Placed
@@ -37,6 +38,7 @@ class Glyph:
     line: float
     above: float
     below: float
+    text: float = 0.0
 
     @classmethod
     def of(cls, placed: Placed) -> "Glyph":
@@ -96,8 +98,8 @@ def _end(node: Node, words: Words, measure: Measure) -> Glyph:
     placed = Placed(
         node, "input" if is_input else "output", words.part, Rect(0, 0, room, DOT), (label,)
     )
-    width = max(room, measure(text, "caption", SMALL + 0.5))
-    return Glyph(placed, width, DOT / 2, ABOVE_LINE, DOT)
+    width = measure(text, "caption", SMALL + 0.5)
+    return Glyph(placed, room, DOT / 2, ABOVE_LINE, DOT, width)
 
 
 def _sign(node: Node, words: Words) -> Glyph:
@@ -131,13 +133,13 @@ def _box(node: Node, words: Words, measure: Measure, form: Form = "box") -> Plac
     name = named(title, words.subscript, 0, 0, measure)
     width = sum(measure(label.text, "strong", label.size) for label in name)
     if not words.remark:
-        rect = Rect(0, 0, max(LEAST_BOX, width + 18), LOW_BOX)
+        rect = Rect(0, 0, max(LEAST_BOX, width + 16), LOW_BOX)
         labels = tuple(label.moved(rect.width / 2, rect.height / 2) for label in name)
         return Placed(node, form, words.part, rect, labels)
     style: Style = "mono" if words.remark[:1].isdigit() else "caption"
     remark = cut_in_middle(words.remark, MOST_TEXT, measure, style, SMALL)
     width = max(width, measure(remark, style, SMALL))
-    rect = Rect(0, 0, max(LEAST_BOX, width + 18), BOX_HEIGHT)
+    rect = Rect(0, 0, max(LEAST_BOX, width + 16), BOX_HEIGHT)
     x, y = rect.width / 2, rect.height / 2
     labels = tuple(label.moved(x, y - LINE / 2) for label in name)
     below = Label(remark, x, y + LINE / 2, style, SMALL, ink="muted")

@@ -9,6 +9,7 @@ from bertviewer.charts.flow.hangers import Hanger, Split, split
 from bertviewer.charts.flow.lettering import title_of
 from bertviewer.charts.flow.listing import listed
 from bertviewer.charts.flow.places import TURN
+from bertviewer.charts.flow.projections import with_projections
 from bertviewer.charts.flow.reaching import CycleError
 from bertviewer.charts.flow.strip import Parts, Strip, strip_of
 from bertviewer.charts.flow.towers import Tower, tower_of
@@ -42,6 +43,7 @@ def draw(
         parameters: how many elements the module has, for the title.
         canvas: how wide it may be before it goes on in another row.
     """
+    flow = with_projections(flow)
     operations = sum(node.kind == "operation" for node in flow.nodes)
     room = canvas - 2 * MARGIN
     if operations > MOST_OPERATIONS or not flow.nodes:

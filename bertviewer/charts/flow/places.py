@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bertviewer.charts.flow.skeleton import Item
+from bertviewer.charts.flow.texts import Text
 
-COLUMN_GAP, TRACK_GAP = 24.0, 11.0
+NEAR, COLUMN_GAP, TRACK_GAP = 14.0, 24.0, 11.0
+"""Between two columns with nothing but straight lines, and with uprights."""
+
 TURN = 22.0
 """How far a line goes on past a row's last node before it turns down."""
 
@@ -65,6 +68,7 @@ def places_of(
     items: Sequence[Item],
     heights: Mapping[int, float],
     counts: Mapping[int, int],
+    texts: Sequence[Text],
     canvas: float,
 ) -> Places:
     """Return where columns stand; ``counts`` are the uprights before each of them."""
@@ -74,7 +78,7 @@ def places_of(
     last = max(columns)
     widths = [max(item.room.width for item in columns[number]) for number in range(last + 1)]
     gaps = [0.0] + [
-        COLUMN_GAP + TRACK_GAP * (max(1, counts.get(number, 1)) - 1)
+        COLUMN_GAP + TRACK_GAP * (counts[number] - 1) if counts.get(number) else NEAR
         for number in range(1, last + 1)
     ]
     ends = [number for number in range(1, last - 2) if _may_end(number, columns, heights)]
@@ -87,9 +91,13 @@ def places_of(
         x = 0.0 if not rows else gaps[first] + TURN
         for number in range(first, after):
             x += gaps[number] if number > first else 0.0
+            begins = [text.begin(number, first, left, widths, gaps=gaps) for text in texts]
+            x = max(x, *begins, 0.0)
             left[number] = x
             x += widths[number]
-        right = max(right, x + (TURN if after <= last else 0.0))
+        inner = [text for text in texts if first <= text.column < after]
+        reached = [left[text.column] + text.width for text in inner]
+        right = max(right, x + (TURN if after <= last else 0.0), *reached)
         inside = [item for number in range(first, after) for item in columns[number]]
         above = max(item.room.above - heights[item.number] for item in inside)
         below = max(item.room.below + heights[item.number] for item in inside)

@@ -16,11 +16,15 @@ PASSING = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The room that a node takes: ``above`` and ``below`` from where its line meets it."""
+    """The room that a node takes: ``above`` and ``below`` from where its line meets it.
+
+    ``text`` is how wide the text above an input or an output is, which other columns may be under.
+    """
 
     width: float
     above: float
     below: float
+    text: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

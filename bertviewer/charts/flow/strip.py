@@ -13,6 +13,7 @@ from bertviewer.charts.flow.hanging import hanging_size, hung
 from bertviewer.charts.flow.places import Places, places_of
 from bertviewer.charts.flow.ports import Arrival, arrivals
 from bertviewer.charts.flow.skeleton import Item, Room, Skeleton, skeleton_of
+from bertviewer.charts.flow.texts import texts_of
 from bertviewer.charts.flow.ways import Ways
 from bertviewer.core.architecture.flow import Edge, Node
 
@@ -61,8 +62,9 @@ def strip_of(parts: Parts, canvas: float) -> Strip:
     arriving = arrivals(skeleton, heights, parts.glyphs)
     nets = _nets(skeleton, heights, arriving)
     tracks = {column: tracks_of(found) for column, found in nets.items()}
-    counts = {column: max(found.values(), default=0) + 1 for column, found in tracks.items()}
-    places = places_of(skeleton.items, heights, counts, canvas)
+    counts = {column: max(found.values(), default=-1) + 1 for column, found in tracks.items()}
+    texts = texts_of(skeleton, heights, nets, arriving)
+    places = places_of(skeleton.items, heights, counts, texts, canvas)
     placed = {
         item.key: _placed(item, heights, places, parts.glyphs[item.key])
         for item in skeleton.items
@@ -177,4 +179,4 @@ def _room(key: str, parts: Parts) -> Room:
         for pair in parts.pairs
         if key in (pair.upper, pair.lower)
     )
-    return Room(max(glyph.width, width, *beside), glyph.above, glyph.below + depth)
+    return Room(max(glyph.width, width, *beside), glyph.above, glyph.below + depth, glyph.text)

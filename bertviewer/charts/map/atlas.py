@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from bertviewer.charts.flow.projections import with_projections
 from bertviewer.charts.map.inner_flows import inner_flow
 from bertviewer.charts.map.part import Part
 from bertviewer.core.architecture.architecture import Architecture
@@ -123,7 +124,8 @@ class Atlas:
         if flows is None:
             return None
         if not part.groups:
-            return flows.flow(part.path)
+            flow = flows.flow(part.path)
+            return None if flow is None else with_projections(flow)
         around = self.flow(Part(part.path, part.groups[:-1], part.call))
         for node in () if around is None else around.nodes:
             if around is not None and node.id == part.groups[-1]:

@@ -48,6 +48,7 @@ class _Steps:
         self._last = ""
         self._shape: Shape = ()
         self._letters: Letters | None = None
+        self._given: tuple[Shape, Letters | None] = (), None
 
     def add_scores(self, query: Edge, key: Edge) -> None:
         """Add the product of queries and keys, and its scale."""
@@ -105,7 +106,8 @@ class _Steps:
             Node(key, "operation", title, None, None, operation, self._shape, self._letters, macs)
         )
         if before:
-            self.edges.append(Edge(before, key, self._shape, self._letters))
+            self.edges.append(Edge(before, key, *self._given))
+        self._given = self._shape, self._letters
         for edge in brought:
             self.edges.append(
                 Edge(edge.source, key, edge.shape, edge.symbolic_shape, edge.role, edge.movement)

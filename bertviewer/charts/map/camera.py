@@ -75,6 +75,13 @@ def fitted(rect: Rect, width: float, height: float, most: float = MOST_FITTED) -
     return Camera(scale, x, y)
 
 
+def read(rect: Rect, width: float, height: float) -> Camera:
+    """Return the sight that has a list as wide as the window, from its beginning on."""
+    scale = min(width / max(rect.width, 1.0), 1.0)
+    y = max((height - rect.height * scale) / 2, 0.0) - rect.y * scale
+    return Camera(scale, (width - rect.width * scale) / 2 - rect.x * scale, y)
+
+
 def placed_in(inner: Rect, box: Rect) -> Camera:
     """Return how a drawing is set into a box of another one."""
     inset = fitted(inner, box.width, box.height, most=float("inf"))

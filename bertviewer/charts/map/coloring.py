@@ -111,9 +111,8 @@ class Coloring:
             return Legend(keys=keys)
         translate = self._translate
         title = measure_title(self.measure, translate)
-        tokens = self._atlas.lengths.get("S")
-        if self.measure.kind == "macs" and tokens:
-            title = self._translate("map", "{0} for {1} tokens").format(title, tokens)
+        if self.measure.kind == "macs":
+            title = self._values.macs.sentence(title, translate)
         if self._range is None:
             return Legend(title)
         least, most = self._bounds()

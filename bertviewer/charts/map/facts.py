@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from bertviewer.charts.map.atlas import Atlas
+from bertviewer.charts.map.measures import MACS, PARAMETERS
 from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.values import Values
 from bertviewer.charts.naming import shortened
 from bertviewer.charts.translation import Translate, english
-from bertviewer.core.activations.activation_run import ActivationRun
-from bertviewer.core.activations.letter_values import letter_values
 from bertviewer.core.architecture.flow import Flow, Letters, Node, Shape
 from bertviewer.core.expressions.evaluation import FormulaError, evaluate
 from bertviewer.core.expressions.shape_text import shape_text
@@ -21,17 +21,9 @@ _MOST_NAME = 40
 class PartFacts:
     """Tells of the parts of a model; shapes are those of a run where there is one."""
 
-    def __init__(
-        self, atlas: Atlas, run: ActivationRun | None, translate: Translate = english
-    ) -> None:
-        self._atlas = atlas
+    def __init__(self, atlas: Atlas, values: Values, translate: Translate = english) -> None:
+        self._atlas, self._values = atlas, values
         self._translate = translate
-        self._has_run = run is not None
-        self._values = letter_values(atlas.architecture, run)
-        flows = atlas.architecture.flows
-        if run is None and flows is not None:
-            # Without a run the shapes are of the sentence that the flow was read off with.
-            self._values |= flows.lengths
 
     def name(self, part: Part) -> str:
         """Return what a part is called: ``layer 3``, ``attention``, the class of the whole."""
@@ -68,7 +60,7 @@ class PartFacts:
             facts.append(" → ".join(shapes))
         return " · ".join(facts)
 
-    def tip(self, part: Part, node: Node, parameters: int | None = None) -> str:
+    def tip(self, part: Part, node: Node) -> str:
         """Return what is told of a node: names, class, shapes in letters and numbers, costs."""
         name = node.path or node.name
         if node.path and node.path == part.path and node.name not in name:
@@ -80,19 +72,19 @@ class PartFacts:
         facts += dict.fromkeys(text for text in (node.class_name, node.operation) if text)
         letters, numbers = self.shapes(node.shape, node.symbolic_shape)
         facts.append(" = ".join(text for text in (letters, numbers) if text))
+        parameters = self._values.of_node(PARAMETERS, part, node)
         if parameters:
             facts.append(
                 count_text(
-                    parameters,
+                    round(parameters),
                     self._translate("map", "{0} parameter"),
                     self._translate("map", "{0} parameters"),
                 )
             )
-        if node.macs:
-            tokens = self._atlas.lengths.get("S")
-            text = self._translate("map", "{0} multiply-adds for {1} tokens")
-            plain = self._translate("map", "{0} multiply-adds")
-            facts.append((text if tokens else plain).format(f"{node.macs:,}", tokens))
+        macs = self._values.of_node(MACS, part, node)
+        if macs:
+            text = self._translate("map", "{0} multiply-adds").format(f"{macs:,.0f}")
+            facts.append(self._values.macs.sentence(text, self._translate))
         return "\n".join(fact for fact in facts if fact)
 
     def shapes(self, shape: Shape, letters: Letters | None) -> tuple[str, str]:
@@ -104,7 +96,7 @@ class PartFacts:
 
     def _size(self, letter: str) -> str:
         try:
-            return str(evaluate(letter, self._values))
+            return str(evaluate(letter, self._values.macs.values))
         except FormulaError:
             return letter
 
@@ -114,6 +106,10 @@ class PartFacts:
             end = next((node for node in flow.nodes if node.kind == kind), None)
             if end is None or not end.shape:
                 return ()
-            letters, numbers = self.shapes(end.shape, end.symbolic_shape)
-            found.append(numbers if self._has_run or not letters else letters)
+            letters = end.symbolic_shape
+            has_run = self._values.known.run is not None
+            if has_run and letters and len(letters) > 1 and letters[0] == "B":
+                letters = letters[1:]  # a run is of one sentence
+            named, numbers = self.shapes(end.shape, letters)
+            found.append(numbers if has_run or not named else named)
         return found

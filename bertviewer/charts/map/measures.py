@@ -42,7 +42,8 @@ def figure_text(measure: Measure, value: float | None) -> str:
     if value is None:
         return ""
     if measure.kind in COUNTED:
-        return short_count(round(value))
+        # In a box nothing is broken into lines, and only plain signs are printed.
+        return short_count(round(value)).replace("\N{NO-BREAK SPACE}", " ")
     if measure.kind == "check":
         return "✓" if value >= 1 else "✗"
     text = number_text(value, 3)

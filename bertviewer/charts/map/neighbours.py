@@ -15,6 +15,15 @@ def first_node(drawing: Drawing) -> Placed | None:
     return min(inputs or nodes, key=lambda each: (each.rect.x, each.rect.y), default=None)
 
 
+def last_node(drawing: Drawing) -> Placed | None:
+    """Return the node at which all ends: the first output, or what is furthest to the right."""
+    nodes = list(_nodes(drawing))
+    outputs = [placed for placed in nodes if placed.form == "output"]
+    if outputs:
+        return outputs[0]
+    return max(nodes, key=lambda each: (each.rect.right, each.rect.y), default=None)
+
+
 def neighbour(drawing: Drawing, key: str, way: Way) -> Placed | None:
     """Return the node in that direction from another, ``None`` if there is none.
 

@@ -7,6 +7,7 @@ from math import isfinite
 from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.measures import Measure
+from bertviewer.charts.map.multiply_adds import MultiplyAdds
 from bertviewer.charts.map.part import Part
 from bertviewer.core.activations.activation_run import ActivationRun, ModuleActivation
 from bertviewer.core.activations.check_step import Check
@@ -35,6 +36,7 @@ class Values:
     def __init__(self, atlas: Atlas, known: Known) -> None:
         self._atlas = atlas
         self.known = known
+        self.macs = MultiplyAdds(atlas, known.run)
         self._b = _by_path(known.run)
         self._a = _by_path(known.run_a)
         self._sizes = {tensor.name: tensor.numel for tensor in atlas.architecture.parameters}
@@ -49,7 +51,7 @@ class Values:
             case "parameters":
                 return self._parameters(part, node)
             case "macs":
-                return float(node.macs) if node.macs else None
+                return self.macs.of_node(part, node)
             case "statistic" | "difference":
                 found = [
                     self.of_path(measure, path, part.call if path == part.path else None)
@@ -74,7 +76,7 @@ class Values:
             case "parameters":
                 return None if module is None else float(module.parameters)
             case "macs":
-                return self._macs_of(block.path)
+                return self.macs.of_module(block.path)
             case "check":
                 return self._checked([block.path])
             case "change":
@@ -110,11 +112,7 @@ class Values:
         if measure.kind == "parameters":
             return [float(node.parameters) for node in modules if node.parameters]
         if measure.kind == "macs":
-            flows = self._atlas.architecture.flows
-            distinct = {} if flows is None else flows.distinct
-            return [
-                float(node.macs) for flow in distinct.values() for node in flow.nodes if node.macs
-            ]
+            return self.macs.all()
         if measure.kind == "change":
             # What did not move at all has no power of ten.
             return [self.known.changes.get(node.path) or None for node in modules]
@@ -124,15 +122,12 @@ class Values:
         if node.kind == "module":
             modules = [self._atlas.module(path) for path in layers_of(node)]
             return float(sum(each.parameters for each in modules if each is not None)) or None
+        held = node.details.get("parameters")
+        if isinstance(held, int) and not node.reads:
+            return float(held) or None
         reads = node.reads or tuple(name for each in node.nodes or () for name in each.reads)
         del part
         return float(sum(self._sizes.get(name, 0) for name in dict.fromkeys(reads))) or None
-
-    def _macs_of(self, path: str) -> float | None:
-        """Return a module's multiply-adds in one call: those of the one that does the same."""
-        flows = self._atlas.architecture.flows
-        flow = None if flows is None else flows.distinct.get(flows.like.get(path, path))
-        return float(flow.macs) if flow is not None and flow.macs else None
 
     def _measured(self, part: Part, node: Node) -> Sequence[str]:
         """Return the modules whose output is what a node gives."""

@@ -13,7 +13,15 @@ from bertviewer.core.walk.blocks import BlockReader
 from bertviewer.core.walk.forms import innermost
 from bertviewer.core.walk.ledger import Ledger
 from bertviewer.core.walk.naming import EMBEDDING, Section
-from bertviewer.core.walk.parts import Part, again_of, done, letters_of_stack, others_of
+from bertviewer.core.walk.parts import (
+    Part,
+    again_of,
+    done,
+    letters_of_stack,
+    others_of,
+    others_part,
+    rest_part,
+)
 from bertviewer.core.walk.shapes import Shapes
 from bertviewer.core.walk.stacks import (
     EqualLayers,
@@ -204,8 +212,7 @@ class _Walker:
 
     def _others(self, side: str) -> None:
         """Take the layers that are like those that were opened, equal ones in one step."""
-        if self.parts[-1].kind == "layer":
-            self.parts.append(Part("rest", f"The rest of the {side}" if side else "The rest"))
+        found = others_part(side)
         for part, layers in tuple(self._waiting):
             if not self._passed.issuperset(layers.paths):
                 continue
@@ -215,11 +222,13 @@ class _Walker:
                 step = others_of(part, others, self._ledger, self._hidden, notes.EACH_ITS_OWN)
                 if not layers.is_alone:
                     step = replace(step, name=f"{step.name} like layer {layers.number}")
-                self.parts[-1].add(step)
+                found.add(step)
             if layers.applied > len(layers.paths):
                 flow = self._flows.flow(layers.paths[0])
                 path = layers.paths[0] if flow is None else innermost(flow)
-                self.parts[-1].add(again_of(layers, path, self._hidden))
+                found.add(again_of(layers, path, self._hidden))
+        if found.steps or self.parts[-1].kind == "layer":
+            self.parts += found, rest_part(side)
         if self._last_layer is not None:
             for block in self._reader.after(self._wires, self._last_layer, "rest"):
                 self._add(block)
@@ -237,5 +246,5 @@ class _Walker:
         if not self._ledger.left():
             return
         if self.parts[-1].kind == "layer":
-            self.parts.append(Part("rest", "The rest"))
+            self.parts.append(rest_part())
         self._unused("")

@@ -89,14 +89,9 @@ def group_counts(
         declared: letters to write by others; those that no count holds are left out.
     """
     values = {symbol.letter: symbol.value for symbol in architecture.symbols}
-    rest = tuple(
-        step
-        for part in walk.parts
-        if part.kind == "rest"
-        for step in part.steps
-        if not step.stands_for_others
-    )
-    parts = [part for part in walk.parts if part.kind != "rest"]
+    # The other layers are counted with the one that is opened.
+    rest = tuple(step for part in walk.parts if part.kind == "rest" for step in part.steps)
+    parts = [part for part in walk.parts if part.kind not in ("others", "rest")]
     parts.append(WalkPart("rest", _title_of_rest(rest, architecture), rest, 0))
     letters = {
         letter

@@ -43,6 +43,18 @@ class Part:
         self.outside += sum(t.numel for t in tensors if not t.name.startswith(within))
 
 
+def others_part(side: str = "", *, is_planned: bool = True) -> Part:
+    """Return the part of the layers that are like one that was opened, without any yet."""
+    title = f"The other {side} layers".replace("  ", " ")
+    return Part("others", title, is_planned=is_planned)
+
+
+def rest_part(side: str = "", *, is_planned: bool = True) -> Part:
+    """Return the part of what comes after layers, without anything yet."""
+    title = f"After the {side} layers".replace("  ", " ")
+    return Part("rest", title, is_planned=is_planned)
+
+
 def done(parts: list[Part]) -> Iterator[WalkPart]:
     """Yield the parts that have steps, with their steps numbered."""
     number = 0
@@ -81,7 +93,8 @@ def others_of(
     numbers = f"{len(others)}*{others[0].parameters:,}" if taken.parameters else ""
     name = f"the other {len(others)} layers" if len(others) > 1 else "the other layer"
     count = StepCount(taken.parameters, taken.trainable, symbols, numbers)
-    return WalkStep(name, others[0].path, *hidden, count, note, stands_for_others=True)
+    paths = tuple(other.path for other in others)
+    return WalkStep(name, paths[0], *hidden, count, note, others=paths)
 
 
 def again_of(
@@ -93,7 +106,9 @@ def again_of(
     which = "layer" if stored == 1 else f"{stored} layers"
     often = "once more" if times == 1 else f"{times} more times"
     note = notes.applied(stored, layers.applied)
-    return WalkStep(f"the same {which}, {often}", path, *hidden, note=note)
+    return WalkStep(
+        f"the same {which}, {often}", path, *hidden, note=note, others=tuple(layers.paths)
+    )
 
 
 def letters_of_stack(architecture: Architecture, layer: ModuleNode, count: int) -> str:

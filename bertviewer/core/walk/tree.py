@@ -6,7 +6,7 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.core.architecture.module_node import ModuleNode
 from bertviewer.core.walk import notes
 from bertviewer.core.walk.ledger import Ledger
-from bertviewer.core.walk.parts import Part, letters_of_stack, others_of
+from bertviewer.core.walk.parts import Part, letters_of_stack, others_of, others_part, rest_part
 from bertviewer.core.walk.walk import WalkStep
 
 
@@ -55,11 +55,12 @@ class TreeWalker:
         for child in self._architecture.children(template.path):
             self._row(child.path)
         part.expected = template.parameters
-        self.parts.append(Part("rest", "The rest", is_planned=False))
         if others:
             nothing = (None, None)
+            self.parts.append(others_part(is_planned=False))
             step = others_of(part, others, self._ledger, nothing, notes.EACH_ITS_OWN)
             self.parts[-1].add(step)
+        self.parts.append(rest_part(is_planned=False))
 
     def _row(self, path: str, *, own: bool = False) -> None:
         """Take a module in one step; there is none for a module without tensors."""
@@ -69,7 +70,7 @@ class TreeWalker:
             tied = next((t.tied_to for t in below if t.tied_to is not None), None) or ""
         count = self._ledger.take_own(path) if own else self._ledger.take([path])
         if count.parameters or tied:
-            name = path.rpartition(".")[2] or self._architecture.source.name
+            name = path.rpartition(".")[2] or self._architecture.root.class_name
             note = notes.tied_to(tied) if tied else ""
             self.parts[-1].add(WalkStep(name, path, None, None, count, note))
 

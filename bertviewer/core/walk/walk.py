@@ -9,7 +9,7 @@ from typing import Literal
 
 from bertviewer.core.walk.terms import Piece
 
-PartKind = Literal["embeddings", "layer", "rest"]
+PartKind = Literal["embeddings", "layer", "others", "rest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class WalkStep:
         count: what it holds.
         note: a line of explanation.
         values: an input's ids in the last run, shortened.
-        stands_for_others: whether the step is all the layers that are like the one before.
+        others: the layers that are like the one before, where the step is all of them.
         number: its place in the walk, from 1 on.
         flow: the module whose flow it was read off, ``None`` for none.
         nodes: the nodes of that flow that it is, by their ids.
@@ -74,7 +74,7 @@ class WalkStep:
     count: StepCount = StepCount()
     note: str = ""
     values: str = ""
-    stands_for_others: bool = False
+    others: tuple[str, ...] = ()
     number: int = 0
     flow: str | None = None
     nodes: tuple[str, ...] = ()

@@ -1,32 +1,25 @@
 """The picture of the opened part, in which one moves, zooms and selects."""
 
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from PySide6.QtCore import QPointF, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
-    QHelpEvent,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.charts.flow.drawing import Placed
-from bertviewer.charts.map.neighbours import Way, first_node, neighbour
+from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
 from bertviewer.ui.map.gestures import Gestures
 from bertviewer.ui.map.painting import Marked
 from bertviewer.ui.map.picture import FlowPicture
 from bertviewer.ui.map.pointing import Hit, hit
-from bertviewer.ui.tips import plain_tip
 
 _STEP = 1.25
 """How much closer one press of a key goes."""
-_WAYS: dict[int, Way] = {
-    Qt.Key.Key_Left: "left",
-    Qt.Key.Key_Right: "right",
-    Qt.Key.Key_Up: "up",
-    Qt.Key.Key_Down: "down",
-}
-
-
-_SIDES: dict[int, int] = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 
 
 class FlowCanvas(FlowPicture):
@@ -49,49 +42,64 @@ class FlowCanvas(FlowPicture):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.is_walking = False
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._keys = self._make_keys()
+        self._walking_keys: dict[Qt.Key, Callable[[], object]] = {
+            Qt.Key.Key_Left: partial(self.stepped.emit, -1),
+            Qt.Key.Key_Right: partial(self.stepped.emit, 1),
+            Qt.Key.Key_Escape: self.walk_wanted.emit,
+        }
         gestures = Gestures(self)
         gestures.zoomed.connect(self.zoom)
         gestures.moved.connect(self.move_by)
         gestures.clicked.connect(self._on_click)
         gestures.opened.connect(self._on_open)
         gestures.hovered.connect(self._on_hover)
-        gestures.left.connect(lambda: self._hover(None))
-
-    def event(self, event: QEvent) -> bool:
-        """Tell of what is pointed at; Qt calls it."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), plain_tip(self.tip_at(QPointF(event.pos()))), self)
-            return True
-        return super().event(event)
+        gestures.left.connect(lambda: self.hover(None))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Walk, open, leave and zoom by keys; Qt calls it."""
-        key = event.key()
-        if key in _SIDES and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self._next_head(_SIDES[key])
-        elif self.is_walking and key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self.stepped.emit(1 if key == Qt.Key.Key_Right else -1)
-        elif key == Qt.Key.Key_Space:
-            self.play_wanted.emit()
-        elif key == Qt.Key.Key_W or (key == Qt.Key.Key_Escape and self.is_walking):
-            self.walk_wanted.emit()
-        elif key in _WAYS and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
-            self._walk(_WAYS[key])
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self._open_marked()
-        elif key == Qt.Key.Key_Backspace:
-            self.up()
-        elif key == Qt.Key.Key_T:
-            self.treemap_wanted.emit()
-        elif key in (Qt.Key.Key_0, Qt.Key.Key_F) and not event.modifiers():
-            self.fit()
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom(_STEP)
-        elif key == Qt.Key.Key_Minus:
-            self.zoom(1 / _STEP)
-        else:
+        shift, keypad = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.KeypadModifier
+        key, has_shift = Qt.Key(event.key()), bool(event.modifiers() & shift)
+        call = None
+        if not event.modifiers() & ~(shift | keypad):
+            walking = self._walking_keys if self.is_walking and not has_shift else {}
+            call = walking.get(key) or self._keys.get((key, has_shift))
+        if call is None:
             super().keyPressEvent(event)
+        else:
+            call()
+
+    def _make_keys(self) -> dict[tuple[Qt.Key, bool], Callable[[], object]]:
+        """Return what keys do, alone or with Shift; those for zooming are Netron's too."""
+        closer, farther = partial(self.zoom, _STEP), partial(self.zoom, 1 / _STEP)
+        calls: dict[tuple[Qt.Key, bool], Callable[[], object]] = {
+            (Qt.Key.Key_Left, True): partial(self._next_head, -1),
+            (Qt.Key.Key_Right, True): partial(self._next_head, 1),
+            (Qt.Key.Key_Up, True): closer,
+            (Qt.Key.Key_Down, True): farther,
+            (Qt.Key.Key_Backspace, True): self.fit,
+            (Qt.Key.Key_Plus, True): closer,
+        }
+        alone: dict[Qt.Key, Callable[[], object]] = {
+            Qt.Key.Key_Left: partial(self._walk, "left"),
+            Qt.Key.Key_Right: partial(self._walk, "right"),
+            Qt.Key.Key_Up: partial(self._walk, "up"),
+            Qt.Key.Key_Down: partial(self._walk, "down"),
+            Qt.Key.Key_Home: partial(self._walk, "first"),
+            Qt.Key.Key_End: partial(self._walk, "last"),
+            Qt.Key.Key_Return: self._open_marked,
+            Qt.Key.Key_Enter: self._open_marked,
+            Qt.Key.Key_Backspace: self.up,
+            Qt.Key.Key_Space: self.play_wanted.emit,
+            Qt.Key.Key_W: self.walk_wanted.emit,
+            Qt.Key.Key_T: self.treemap_wanted.emit,
+            Qt.Key.Key_0: self.fit,
+            Qt.Key.Key_F: self.fit,
+            Qt.Key.Key_Plus: closer,
+            Qt.Key.Key_Equal: closer,
+            Qt.Key.Key_Minus: farther,
+        }
+        return calls | {(key, False): call for key, call in alone.items()}
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Offer what can be done with what is pointed at or marked; Qt calls it."""
@@ -124,12 +132,7 @@ class FlowCanvas(FlowPicture):
 
     def _on_hover(self, place: QPointF) -> None:
         found = self._hit(place)
-        self._hover(None if found is None else Marked(found.part, found.placed.node.id))
-
-    def _hover(self, marked: Marked | None) -> None:
-        if marked != self._hovered:
-            self._hovered = marked
-            self.update()
+        self.hover(None if found is None else Marked(found.part, found.placed.node.id))
 
     def _pick(self, found: Hit) -> None:
         self.cursor_at = Marked(found.part, found.placed.node.id)
@@ -154,11 +157,13 @@ class FlowCanvas(FlowPicture):
         elif self.marked:
             self.selection_wanted.emit()
 
-    def _walk(self, way: Way) -> None:
+    def _walk(self, way: Way | Literal["first", "last"]) -> None:
         if self.sight is None or (drawing := self.sight.sheets.drawing(self.part)) is None:
             return
         at = self.cursor_at
-        if at is None or at.part != self.part:
+        if way == "last":
+            found = last_node(drawing)
+        elif way == "first" or at is None or at.part != self.part:
             found = first_node(drawing)
         else:
             found = neighbour(drawing, at.key, way)

@@ -2,8 +2,19 @@
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
+from bertviewer.charts.map.atlas import WHOLE, Atlas
+from bertviewer.charts.map.facts import PartFacts
+from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LARGE, NORMAL, ROUND
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
@@ -40,9 +51,12 @@ class MapCard(QWidget):
         self._message.setObjectName("mapMessage")
         self._message.setWordWrap(True)
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.areas = QPushButton(self.tr("Show the treemap"))
+        self.areas.setObjectName("mapShowAreas")
+        self.areas.setToolTip(self.tr("How large the parts of the model are"))
         self._pages = QStackedWidget()
         self._pages.addWidget(canvas)
-        self._pages.addWidget(self._message)
+        self._pages.addWidget(self._make_message())
         self.walk = flat_button("mapWalk", self.tr("Walk"), self.tr("Walk through the model (W)"))
         self.walk.setCheckable(True)
         self.check = flat_button("mapCheck", "", self.tr("Compute it again in float64"))
@@ -56,17 +70,34 @@ class MapCard(QWidget):
         layout.addWidget(self._pages, 1)
         layout.addWidget(self.legend)
 
-    def show_part(self, name: str, facts: str, has_above: bool) -> None:
-        """Say what the opened part is."""
+    def show_flow(self, atlas: Atlas, facts: PartFacts, part: Part) -> None:
+        """Say which part is opened, and why it may not be seen."""
+        self._show_title(facts.name(part), facts.line(part), atlas.above(part) is not None)
+        why = self._why_no_flow(atlas)
+        self._message.setText(why)
+        hint = "" if why else self.tr("double-click opens · drag moves · wheel zooms")
+        self.legend.show_hint(hint)
+        self._show_page()
+
+    def show_areas(self, name: str, facts: str, has_above: bool) -> None:
+        """Say which module the treemap is of."""
+        self._show_title(name, facts, has_above)
+        self.legend.show_hint(self.tr("double-click opens"))
+
+    def _show_title(self, name: str, facts: str, has_above: bool) -> None:
         self.name.setText(name)
         self.facts.setText(facts)
         self.facts.setToolTip("")
         self._up.setEnabled(has_above)
 
-    def show_message(self, text: str) -> None:
-        """Say why there is no flow; an empty text shows it."""
-        self._message.setText(text)
-        self._show_page()
+    def _why_no_flow(self, atlas: Atlas) -> str:
+        """Return why a model has no flow to be seen, in a line; empty if it has one."""
+        if atlas.flow(WHOLE) is not None:
+            return ""
+        if atlas.architecture.flows is None:
+            return self.tr("The map is read off the model's code as it runs: it comes in a moment.")
+        text = self.tr("This model has no flow: {0}.")
+        return text.format(atlas.reason(WHOLE).rstrip("."))
 
     def _show_page(self) -> None:
         has_flow = not self._message.text() and not self._is_treemap
@@ -108,10 +139,21 @@ class MapCard(QWidget):
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), ROUND, ROUND)
         painter.end()
 
+    def _make_message(self) -> QWidget:
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setSpacing(12)
+        layout.addStretch(1)
+        layout.addWidget(self._message)
+        layout.addWidget(self.areas, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addStretch(1)
+        return page
+
     def _make_buttons(self) -> tuple[QToolButton, tuple[QToolButton, ...]]:
-        up = flat_button("mapUp", "↑", self.tr("Up to what is around this part (Backspace)"))
-        farther = flat_button("mapZoomOut", "−", self.tr("Zoom out (−)"))
-        closer = flat_button("mapZoomIn", "+", self.tr("Zoom in (+)"))
+        up_tip = self.tr("Up to what is around this part (Backspace)")
+        up = flat_button("mapUp", "", up_tip, "up")
+        farther = flat_button("mapZoomOut", "", self.tr("Zoom out (−)"), "minus")
+        closer = flat_button("mapZoomIn", "", self.tr("Zoom in (+)"), "plus")
         fit = flat_button("mapFit", self.tr("Fit"), self.tr("Show all of this part (0)"))
         up.clicked.connect(self.up_wanted)
         farther.clicked.connect(lambda: self.canvas.zoom(1 / 1.25))

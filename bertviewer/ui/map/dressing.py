@@ -8,13 +8,12 @@ from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.map.coloring import Coloring
 from bertviewer.charts.map.facts import PartFacts
-from bertviewer.charts.map.measures import PARAMETERS, Measure
-from bertviewer.charts.map.part import Part
+from bertviewer.charts.map.measures import Measure
 from bertviewer.charts.map.values import Known, Values
 from bertviewer.charts.theme import Theme
-from bertviewer.core.architecture.flow import Node
 from bertviewer.ui.map.dress import Dress
 from bertviewer.ui.translation import translate
+from bertviewer.ui.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +35,29 @@ class Dressing:
     tip: Callable[[Block], str]
 
 
+def known_of(workspace: Workspace) -> Known:
+    """Return what is known of the open model."""
+    runs, kept = workspace.runs, workspace.comparison
+    run_a = None if runs.watched_a is None else runs.watched_a.run
+    other = kept.title if kept.changes else ""
+    return Known(runs.run, run_a, dict(runs.checks), kept.changes, other)
+
+
 def dressing(
     atlas: Atlas, known: Known, measure: Measure, theme: Theme, blocks: Sequence[Block]
 ) -> Dressing:
     """Return how a model is shown by a measure."""
     values = Values(atlas, known)
     coloring = Coloring(atlas, values, measure, theme, translate)
-    facts = PartFacts(atlas, known.run, translate)
+    facts = PartFacts(atlas, values, translate)
     calls: dict[str, int] = {}
     for block in blocks:
         calls[block.path] = max(calls.get(block.path, 0), block.part.call + 1)
     tints = {block: coloring.block(block, calls[block.path]) for block in blocks}
-
-    def node_tip(part: Part, node: Node) -> str:
-        held = values.of_node(PARAMETERS, part, node)
-        return facts.tip(part, node, None if held is None else round(held))
 
     def tip(block: Block) -> str:
         figure = tints[block].figure if block in tints else ""
         lines = (block.name, block.path, facts.line(block.part), figure)
         return "\n".join(dict.fromkeys(line for line in lines if line))
 
-    return Dressing(coloring, facts, Dress(coloring.tints, facts.name, node_tip), tints, tip)
+    return Dressing(coloring, facts, Dress(coloring.tints, facts.name, facts.tip), tints, tip)

@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QButtonGroup, QGridLayout, QHBoxLayout, QToolButto
 from bertviewer.charts.theme import NORMAL
 from bertviewer.plots.fonts import sized
 from bertviewer.ui.flat_button import flat_button
-from bertviewer.ui.map.measure_choice import HEIGHT, MeasureChoice
+from bertviewer.ui.map.choice import HEIGHT
+from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.strip import ModelStrip
 
 

@@ -18,6 +18,7 @@ from bertviewer.ui.workspace import Workspace
 if TYPE_CHECKING:
     from bertviewer.charts.levels import Levels, Values
     from bertviewer.core.analysis.attention_layers import AttentionLayer
+    from bertviewer.plots.color_scale import ColorScale
 
 _MOST_KEPT = 40
 """Pictures of so many parts are kept: one may go from layer to layer."""
@@ -83,7 +84,7 @@ class HeadPictures(QObject):
         table = color_table(self._theme, False)
         self.images = {
             (part, key): tuple(
-                ColorScale(levels, table, is_root=True).picture(head) for head in values
+                _image(ColorScale(levels, table, is_root=True), head) for head in values
             )
             for part, heads in self._values.items()
             for key, (values, levels) in heads.items()
@@ -109,3 +110,11 @@ class HeadPictures(QObject):
                 call = part.call if part.call < len(inside) else 0
                 found[node.id] = inside[call]
         return found
+
+
+def _image(scale: "ColorScale", values: "Values") -> QImage:
+    """Return a head's picture; one that lets nothing be seen behind it says so by its format."""
+    from numpy import isnan
+
+    image = scale.picture(values)
+    return image if isnan(values).any() else image.convertToFormat(QImage.Format.Format_RGB32)

@@ -30,6 +30,8 @@ def heads_job(
 
     An attention that does not show it is left out.
     """
+    import numpy as np
+
     from bertviewer.charts.levels import levels_of
     from bertviewer.core.closer_look.attention import attention_of
     from bertviewer.core.errors import UserError
@@ -44,6 +46,10 @@ def heads_job(
         except UserError:
             # The view of the attention says why; here the tiles stay as they are.
             continue
-        values = reduced(maps.probabilities, MOST_CELLS, MOST_CELLS)
+        shares = maps.probabilities
+        if maps.masked is not None:
+            # Nothing measured the 0 of what a mask hides.
+            shares = np.where(maps.masked, np.nan, shares)
+        values = reduced(shares, MOST_CELLS, MOST_CELLS)
         found[key] = values, (0.0, levels_of(values)[1])
     return found

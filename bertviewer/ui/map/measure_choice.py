@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QWidget
 
 from bertviewer.charts.map.coloring import measure_title
 from bertviewer.charts.map.measures import (
@@ -16,31 +15,22 @@ from bertviewer.charts.map.measures import (
     STATISTICS,
     Measure,
 )
-from bertviewer.charts.theme import NORMAL
-from bertviewer.plots.fonts import sized
+from bertviewer.charts.map.values import Known
+from bertviewer.ui.map.choice import Choice, capitalised
 from bertviewer.ui.translation import translate
 
-HEIGHT = 22
 _ALWAYS = (PART, PARAMETERS, MACS)
 
 
-class MeasureChoice(QToolButton):
+class MeasureChoice(Choice):
     """``chosen`` brings what a person wants to see; what there is not yet, cannot be chosen."""
 
-    chosen = Signal(object)
-
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("mapMeasure")
-        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.setFont(sized(self.font(), NORMAL))
-        self.setMaximumHeight(HEIGHT)
-        self.setToolTip(self.tr("What the colours and figures of the map are of"))
+        tip = translate("map", "What the colours and figures of the map are of")
+        super().__init__("mapMeasure", tip, parent)
         self.measure = PART
-        self._group = QActionGroup(self)
         self._actions: dict[Measure, QAction] = {}
-        menu = QMenu(self)
+        menu = self.menu()
         self._add(menu, _ALWAYS)
         menu.addSeparator()
         self._statistics = menu.addMenu(self.tr("Statistic of the run"))
@@ -48,21 +38,18 @@ class MeasureChoice(QToolButton):
         self._differences = menu.addMenu(self.tr("Difference to run A"))
         self._add(self._differences, DIFFERENCES)
         self._add(menu, (CHECK,))
-        self._change = menu.addAction("")
+        self._change = self.add(None, "")
         self._change.setObjectName("measure-change")
-        self._change.setCheckable(True)
         self._change.setVisible(False)
-        self._group.addAction(self._change)
         self._other = ""  # the model that changes lead to
-        self.setMenu(menu)
-        self._group.triggered.connect(self._on_action)
         self.choose(PART)
 
-    def offer(self, *, has_run: bool, has_run_a: bool, other: str = "") -> None:
-        """Offer what there is; what is gone is no longer chosen. ``other`` is a compared model."""
-        self._other = other
+    def offer(self, known: Known) -> None:
+        """Offer what there is; what is gone is no longer chosen."""
+        has_run, has_run_a = known.run is not None, known.run_a is not None
+        self._other = other = known.other
         title = measure_title(Measure("change", other=other), translate)
-        self._change.setText((title[:1].upper() + title[1:]).replace("&", "&&"))
+        self._change.setText(capitalised(title).replace("&", "&&"))
         self._change.setVisible(bool(other))
         self._statistics.setEnabled(has_run)
         self._differences.setEnabled(has_run and has_run_a)
@@ -79,24 +66,15 @@ class MeasureChoice(QToolButton):
     def choose(self, measure: Measure) -> None:
         """Show another measure as the chosen one."""
         self.measure = measure
-        self._actions.get(measure, self._change).setChecked(True)
-        title = measure_title(measure, translate)
-        text = self.tr("Colour by {0}").format(title)
-        self.setText(f"{text} ▾")
-        self.setAccessibleName(text)
+        text = self.tr("Colour by {0}").format(measure_title(measure, translate))
+        self.show_choice(self._actions.get(measure, self._change), text)
 
     def _add(self, menu: QMenu, measures: Sequence[Measure]) -> None:
         for measure in measures:
             title = measure_title(measure, translate)
-            if not measure.statistic:
-                title = title[:1].upper() + title[1:]
-            action = menu.addAction(title)
-            action.setCheckable(True)
-            self._group.addAction(action)
-            self._actions[measure] = action
+            title = title if measure.statistic else capitalised(title)
+            self._actions[measure] = self.add(measure, title, menu)
 
-    def _on_action(self, action: QAction) -> None:
-        found = (each for each, known in self._actions.items() if known is action)
-        measure = next(found, Measure("change", other=self._other))
-        self.choose(measure)
-        self.chosen.emit(measure)
+    def _on_chosen(self, key: object) -> None:
+        self.choose(key if isinstance(key, Measure) else Measure("change", other=self._other))
+        super()._on_chosen(self.measure)

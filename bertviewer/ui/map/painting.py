@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from bertviewer.charts.flow.bounds import box_of
-from bertviewer.charts.flow.drawing import MIDDLE, Placed, Rect
+from bertviewer.charts.flow.drawing import MIDDLE, Placed
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import SMALL, Theme
 from bertviewer.plots.fonts import weighted, window_font
+from bertviewer.ui.map.pointed import as_qt
 from bertviewer.ui.map.sheets import Sheets
 from bertviewer.ui.map.sight import Level
 
@@ -97,7 +98,7 @@ def paint_ring(
     painter.setOpacity(level.opacity)
     painter.setPen(QPen(QColor(color), width))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    rect = _rect(seen).adjusted(-_AWAY, -_AWAY, _AWAY, _AWAY)
+    rect = as_qt(seen).adjusted(-_AWAY, -_AWAY, _AWAY, _AWAY)
     painter.drawRoundedRect(rect, radius, radius)
     painter.restore()
 
@@ -113,7 +114,7 @@ def _paint_cover(painter: QPainter, level: Level, theme: Theme) -> None:
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QPen(QColor(theme.border(owner.part)), max(scale, 1.0)))
     painter.setBrush(QColor(theme.surface))
-    painter.drawRoundedRect(_rect(box), radius, radius)
+    painter.drawRoundedRect(as_qt(box), radius, radius)
     painter.restore()
 
 
@@ -131,7 +132,11 @@ def _paint_tiles(
         painter.save()
         painter.setOpacity(painter.opacity() * seen)
         for tile, image in zip(placed.tiles, images, strict=False):
-            painter.drawImage(_rect(tile), image)
+            if image.hasAlphaChannel():
+                from bertviewer.plots.hatch import draw_hatched_ground  # and with it numpy
+
+                draw_hatched_ground(painter, as_qt(tile), sheets.theme)
+            painter.drawImage(as_qt(tile), image)
         if head is not None and head < min(len(placed.tiles), len(images)):
             _paint_head(painter, placed, head, sheets.theme)
         painter.restore()
@@ -143,7 +148,7 @@ def _paint_head(painter: QPainter, placed: Placed, head: int, theme: Theme) -> N
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for color, away, line in ((theme.surface, 0.5, 1.0), (theme.text, 1.5, width)):
         painter.setPen(QPen(QColor(color), line))
-        rect = _rect(placed.tiles[head]).adjusted(-away, -away, away, away)
+        rect = as_qt(placed.tiles[head]).adjusted(-away, -away, away, away)
         painter.drawRoundedRect(rect, 2.0, 2.0)
     font = weighted(window_font())
     font.setPixelSize(_NAME_UNITS)
@@ -166,7 +171,3 @@ def _radius(placed: Placed) -> float:
             return placed.rect.height / 2
         case _:
             return 8.0
-
-
-def _rect(rect: Rect) -> QRectF:
-    return QRectF(rect.x, rect.y, rect.width, rect.height)

@@ -1,30 +1,29 @@
 """The picture of the opened part: what is seen of it, and what is marked in it."""
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Signal
+from PySide6.QtCore import QEvent, QPointF, QSize, Signal
 from PySide6.QtGui import (
-    QColor,
     QPainter,
     QPaintEvent,
-    QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.flow.drawing import Placed
 from bertviewer.charts.map.atlas import WHOLE, Atlas
 from bertviewer.charts.map.part import Part
-from bertviewer.charts.theme import RADIUS, SMALL
+from bertviewer.charts.theme import SMALL
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.describing import describe
 from bertviewer.ui.map.dress import Dress
 from bertviewer.ui.map.motion import Motion
 from bertviewer.ui.map.painting import Marked, Tiles, paint_levels, paint_names, paint_ring
+from bertviewer.ui.map.pointed import Pointed
 from bertviewer.ui.map.sheets import Sheets
 from bertviewer.ui.map.sight import Sight
+from bertviewer.ui.translation import translate
 
 
-class FlowPicture(QWidget):
+class FlowPicture(Pointed):
     """Shows a part of a model, and in large boxes what is in them.
 
     The signals: ``opened`` that another part is; ``moved`` that it is seen otherwise.
@@ -34,17 +33,13 @@ class FlowPicture(QWidget):
     moved = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("mapCanvas")
-        self.setAccessibleName(self.tr("Map of the model"))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        super().__init__("mapCanvas", translate("map", "Map of the model"), parent)
         self.setMinimumSize(200, 120)
         self.sight: Sight | None = None
         self.tiles: Tiles = {}
         self.head: int | None = None
         self.cursor_at: Marked | None = None  # where the keys are
         self.marked: tuple[Marked, ...] = ()  # what is selected
-        self._hovered: Marked | None = None
         self._dress = Dress()
         self._told: Part | None = None
         self._motion = Motion(self)
@@ -178,10 +173,7 @@ class FlowPicture(QWidget):
         painter = QPainter(self)
         if self.sight is not None:
             self._paint(painter)
-        if self.hasFocus():
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(QColor(theme_of(self).accent), 1.5))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+        self.paint_focus(painter)
         painter.end()
 
     def _paint(self, painter: QPainter) -> None:
@@ -194,7 +186,7 @@ class FlowPicture(QWidget):
         rings = [(each, theme.accent, 2.0) for each in self.marked]
         if self.cursor_at is not None and self.cursor_at not in self.marked:
             rings.append((self.cursor_at, theme.accent, 2.0))
-        if self._hovered is not None:
+        if isinstance(self._hovered, Marked):
             rings.insert(0, (self._hovered, theme.muted, 1.0))
         for level in levels:
             for each, color, width in rings:
@@ -212,7 +204,7 @@ class FlowPicture(QWidget):
         placed = self._placed(self.cursor_at)
         at = self.cursor_at
         text = "" if placed is None or at is None else self._dress.tip(at.part, placed.node)
-        describe(self, text)
+        self.describe(text)
 
     def _tell(self) -> None:
         """Say what is seen now."""

@@ -4,17 +4,20 @@ from dataclasses import dataclass
 
 from bertviewer.charts.flow.bounds import bounds_of, box_of, room_in
 from bertviewer.charts.flow.drawing import Drawing, Placed, Rect
-from bertviewer.charts.flow.layout import CANVAS, draw
+from bertviewer.charts.flow.layout import draw
 from bertviewer.charts.map.atlas import Atlas
-from bertviewer.charts.map.camera import Camera, fitted, placed_in
+from bertviewer.charts.map.camera import Camera, fitted, placed_in, read
 from bertviewer.charts.map.part import Part
 from bertviewer.charts.theme import LIGHT, Theme
+from bertviewer.core.architecture.flow import Flow
 from bertviewer.plots.flow_painting import Sheet, text_width
 from bertviewer.ui.map.dress import Dress
 
 _LEAST_FIT = 0.8
 """A drawing that would be shown smaller than so is tried in more rows."""
 _NARROWEST, _WIDEST = 520.0, 2600.0
+_SHARES, _BETTER = (0.65, 0.8), 1.15
+"""So much of a drawing's width the window may have when it goes on in another row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,11 @@ class _Laid:
     drawing: Drawing
     bounds: Rect
     nodes: dict[str, Placed]
+
+    @property
+    def is_list(self) -> bool:
+        """Whether its operations are listed: they are too many for a picture."""
+        return bool(self.drawing.nodes) and self.drawing.nodes[0].form == "list"
 
 
 class Sheets:
@@ -125,7 +133,10 @@ class Sheets:
         return Inset(inner, box_of(placed), placed_in(self.bounds(inner), room_in(placed)))
 
     def fit(self, part: Part) -> Camera:
-        """Return the sight that has all of a part."""
+        """Return the sight that has all of a part; of a long list its beginning, to be read."""
+        laid = self._lay(part)
+        if laid is not None and laid.is_list:
+            return read(laid.bounds, *self._size)
         return fitted(self.bounds(part), *self._size)
 
     def _lay(self, part: Part) -> _Laid | None:
@@ -133,18 +144,28 @@ class Sheets:
             flow = self.atlas.flow(part)
             self._laid[part] = None
             if flow is not None and flow.nodes:
-                laid = _laid(draw(flow, text_width))
-                width, height = self._size
-                scale = fitted(laid.bounds, width, height).scale
-                if scale < _LEAST_FIT:
-                    # Fewer or more rows may use the window better, and have larger letters.
-                    is_wide = laid.bounds.width * scale > 0.95 * width
-                    canvas = max(_NARROWEST, min(CANVAS, width / _LEAST_FIT))
-                    other = _laid(draw(flow, text_width, canvas=canvas if is_wide else _WIDEST))
-                    if fitted(other.bounds, width, height).scale > 1.2 * scale:
-                        laid = other
-                self._laid[part] = laid
+                self._laid[part] = self._best(flow)
         return self._laid[part]
+
+    def _best(self, flow: Flow) -> _Laid:
+        """Return a drawing with as many rows as have the largest letters in the window."""
+        width, height = self._size
+        laid = _laid(draw(flow, text_width))
+        if laid.is_list:
+            laid = _laid(draw(flow, text_width, canvas=width))
+            # What is too long for the window is read downwards, in one column.
+            is_long = laid.bounds.height > height
+            return _laid(draw(flow, text_width, canvas=0.0)) if is_long else laid
+        scale = fitted(laid.bounds, width, height).scale
+        if scale >= _LEAST_FIT:
+            return laid
+        is_wide = laid.bounds.width * scale > 0.95 * width
+        for canvas in [width / share for share in _SHARES] if is_wide else [_WIDEST]:
+            other = _laid(draw(flow, text_width, canvas=max(canvas, _NARROWEST)))
+            found = fitted(other.bounds, width, height).scale
+            if found > _BETTER * scale:
+                laid, scale = other, found
+        return laid
 
 
 def _laid(drawing: Drawing) -> _Laid:

@@ -9,10 +9,11 @@ from bertviewer.charts.map.camera import Camera
 from bertviewer.charts.map.part import Part
 from bertviewer.ui.map.sheets import Inset, Sheets
 
-FADE_IN, IS_IN = 0.42, 0.6
-"""How close a box is when its inside begins to be seen, and when it is seen whole.
+FADE_IN, _LATEST, _FADING, _AWAY = 0.42, 0.74, 0.18, 1.1
+"""How close a box is when its inside begins to be seen, and how much closer when it is seen whole.
 
-1 is where all of the inside just fits into the window.
+1 is where all of the inside just fits into the window. What is large when all around it is seen
+begins later.
 """
 FADE_OUT, IS_ALONE = 0.64, 0.92
 """Likewise for what is around the part that fills the window: it goes."""
@@ -128,7 +129,8 @@ class Sight:
         found.append(level)
         for placed, inset in self._insets(level.part, level.camera):
             camera = level.camera.of_inner(inset.placed)
-            share = _smooth(self._closeness(inset.part, camera), FADE_IN, IS_IN)
+            begin = self._begin(level.part, inset)
+            share = _smooth(self._closeness(inset.part, camera), begin, begin + _FADING)
             if share <= 0:
                 continue
             level.fading[placed.node.id] = 1.0 - share
@@ -172,7 +174,8 @@ class Sight:
                 seen.x < self.width / 2 < seen.right and seen.y < self.height / 2 < seen.bottom
             )
             camera = self.camera.of_inner(inset.placed)
-            if has_middle and self._closeness(inset.part, camera) > _ENTER:
+            least = max(_ENTER, self._begin(self.part, inset) + _FADING)
+            if has_middle and self._closeness(inset.part, camera) > least:
                 return inset
         return None
 
@@ -215,6 +218,11 @@ class Sight:
             found.insert(0, around[0])
             part = around[1]
         return found
+
+    def _begin(self, part: Part, inset: Inset) -> float:
+        """Return how close a box is when its inside begins to be seen: not where all is seen."""
+        fitted = self._closeness(inset.part, self.sheets.fit(part).of_inner(inset.placed))
+        return min(max(FADE_IN, _AWAY * fitted), _LATEST)
 
     def _closeness(self, part: Part, camera: Camera) -> float:
         return camera.scale / self.sheets.fit(part).scale

@@ -1,19 +1,18 @@
 """The whole model as a strip of blocks; the opened one is marked."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPen,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
@@ -22,15 +21,15 @@ from bertviewer.charts.theme import NORMAL, SMALL
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import sized, weighted
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.describing import describe
+from bertviewer.ui.map.pointed import Pointed, as_qt
 from bertviewer.ui.map.strip_layout import Seat, room_for, seats_of
-from bertviewer.ui.map.strip_painting import Look, as_qt, paint_seat, paint_thread
-from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.map.strip_painting import Look, paint_seat, paint_thread
+from bertviewer.ui.translation import translate
 
 _HIGH, _LOW, _CAPTION, _APART = 44.0, 36.0, 24.0, 6.0
 
 
-class ModelStrip(QWidget):
+class ModelStrip(Pointed):
     """Blocks in the order of execution; a click, a drag or the arrow keys open one.
 
     ``opened`` brings the block that a person wants.
@@ -40,18 +39,13 @@ class ModelStrip(QWidget):
     moved = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("mapStrip")
-        self.setAccessibleName(self.tr("Blocks of the whole model"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
+        super().__init__("mapStrip", translate("map", "Blocks of the whole model"), parent)
         self.setMinimumWidth(160)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.strips: tuple[Strip, ...] = ()
         self.current: Block | None = None
         self.tints: Mapping[Block, Tint] = {}
         self._tip: Callable[[Block], str] = lambda block: block.name
-        self._hovered: Block | None = None
         self._is_scrubbing = False
 
     @property
@@ -93,7 +87,7 @@ class ModelStrip(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return what the strips need; Qt calls it."""
-        return QSize(400, round(self._top(max(len(self.strips), 1)) - _APART + 1))
+        return QSize(400, round(self._top(len(self.strips)) - _APART + 1))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint the blocks; Qt calls it."""
@@ -103,10 +97,11 @@ class ModelStrip(QWidget):
         captions = weighted(sized(self.font(), SMALL))
         painter.setPen(QColor(theme.muted))
         painter.setFont(captions)
-        painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL"))
-        if self.hasFocus() and self.current is None:
-            painter.setPen(QPen(QColor(theme.accent), 1.0))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 19, -0.5, -0.5), 6, 6)
+        painter.drawText(QPointF(1, 14), self.tr("WHOLE MODEL") if self.strips else "")
+        if self.strips and self.current is None:
+            places = [as_qt(seat.rect) for seat in self.seats()]
+            around = reduce(QRectF.united, places, QRectF())
+            self.paint_focus(painter, around.adjusted(-2.5, -2.5, 2.5, 2.5))
         for number, (strip, seats) in enumerate(zip(self.strips, self._rows(), strict=True)):
             row = QRectF(1, self._top(number), self._left() - 8, self._block_height())
             painter.setPen(QColor(theme.muted))
@@ -120,14 +115,10 @@ class ModelStrip(QWidget):
                 paint_seat(painter, seat, tint=tint, look=look, theme=theme, font=self.font())
         painter.end()
 
-    def event(self, event: QEvent) -> bool:
-        """Tell of the block that is pointed at; Qt calls it."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            block = self._at(QPointF(event.pos()))
-            tip = "" if block is None else self._tip(block)
-            QToolTip.showText(event.globalPos(), plain_tip(tip), self)
-            return True
-        return super().event(event)
+    def tip_at(self, place: QPointF) -> str:
+        """Return what is told of the block at a place."""
+        block = self._at(place)
+        return "" if block is None else self._tip(block)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Open the block that is pointed at; Qt calls it."""
@@ -141,20 +132,13 @@ class ModelStrip(QWidget):
         if self._is_scrubbing:
             if block is not None and block != self.current:
                 self._open(block)
-        elif block != self._hovered:
-            self._hovered = block
-            self.update()
+        else:
+            self.hover(block)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """End going from block to block; Qt calls it."""
         super().mouseReleaseEvent(event)
         self._is_scrubbing = False
-
-    def leaveEvent(self, event: QEvent) -> None:
-        """Point at nothing; Qt calls it."""
-        super().leaveEvent(event)
-        self._hovered = None
-        self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Go from block to block; Qt calls it."""
@@ -213,7 +197,7 @@ class ModelStrip(QWidget):
 
     def _rows(self) -> list[tuple[Seat, ...]]:
         metrics = QFontMetricsF(weighted(sized(self.font(), NORMAL)))
-        wide = [each for each in (self.current, self._hovered) if each is not None]
+        wide = [each for each in (self.current, self._hovered) if isinstance(each, Block)]
         left, height = self._left(), self._block_height()
         return [
             seats_of(
@@ -227,4 +211,4 @@ class ModelStrip(QWidget):
 
     def _describe(self) -> None:
         block = self.current
-        describe(self, "" if block is None else self._tip(block))
+        self.describe("" if block is None else self._tip(block))

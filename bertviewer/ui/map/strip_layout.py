@@ -9,7 +9,7 @@ from bertviewer.core.text.plain_text import printable
 
 GAP = 8.0
 _PADDING, _LEAST, _MOST = 20.0, 56.0, 104.0
-_LAYER, _LEAST_LAYER = 66.0, 28.0
+_LAYER, _LEAST_LAYER = 66.0, 24.0
 _OPEN = 76.0
 _CARDS_APART = 3.0
 _MOST_NAME, _AFTER_NAME = 80.0, 10.0
@@ -47,9 +47,17 @@ def seats_of(
     layers = [block for block in blocks if block.is_layer]
     others = [block for block in blocks if not block.is_layer]
     widths = {block: min(max(width_of(block.name) + _PADDING, _LEAST), _MOST) for block in others}
-    left = room.width - sum(widths.values()) - GAP * max(len(others) - 1, 0)
-    if layers and others:
-        left -= GAP
+    between = GAP * max(len(others) - 1, 0) + (GAP if layers and others else 0.0)
+    left = room.width - sum(widths.values()) - between
+    needed = (_LEAST_LAYER + GAP) * len(layers) - GAP
+    if layers and others and left < needed:
+        # A long name gives way before layers become cards.
+        spare = sum(width - _LEAST for width in widths.values())
+        share = min((needed - left) / spare, 1.0) if spare else 0.0
+        less = {block: width - (width - _LEAST) * share for block, width in widths.items()}
+        if room.width - sum(less.values()) - between >= needed:
+            widths = less
+        left = room.width - sum(widths.values()) - between
     if left < 0 or (layers and left < 2 * _OPEN):
         # A pane as narrow as this leaves no more to the others than to the layers.
         share = max((room.width - GAP * len(blocks)) / max(len(others) + len(layers), 1), 6.0)
@@ -58,7 +66,8 @@ def seats_of(
     count = len(layers)
     each = (left - GAP * (count - 1)) / count if count else 0.0
     if not count or (each >= _LEAST_LAYER and count <= 2 * MOST_SIDE_BY_SIDE):
-        widths |= dict.fromkeys(layers, min(each, _LAYER))
+        named = max((width_of(block.name) + _PADDING / 2 for block in layers), default=0.0)
+        widths |= dict.fromkeys(layers, min(each, max(named, _LAYER), _MOST))
         return tuple(_in_a_row(blocks, room, widths, frozenset()))
     wide = [block for block in layers if block in opened]
     thin = count - len(wide)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
-from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.blocks import Block
 from bertviewer.charts.theme import NORMAL, RADIUS, SMALL, Theme, mixed
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import monospaced, sized, weighted
+from bertviewer.ui.map.pointed import as_qt
 from bertviewer.ui.map.strip_layout import Seat
 
 
@@ -99,8 +99,3 @@ def _fitting(figure: str, font: QFont, room: float) -> str:
         return figure
     short = figure.rpartition(" ")[2] if not figure.endswith("%") else figure.replace(" ", "")
     return short if metrics.horizontalAdvance(short) <= room else ""
-
-
-def as_qt(rect: Rect) -> QRectF:
-    """Return Qt's rectangle of the same place."""
-    return QRectF(rect.x, rect.y, rect.width, rect.height)

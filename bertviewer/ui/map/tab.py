@@ -13,13 +13,12 @@ from bertviewer.core.architecture.architecture import Architecture
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.map.canvas import FlowCanvas
 from bertviewer.ui.map.card import MapCard
-from bertviewer.ui.map.dressing import Dressing, dressing
+from bertviewer.ui.map.dressing import Dressing, dressing, known_of
 from bertviewer.ui.map.following import followed
 from bertviewer.ui.map.head import MapHead
 from bertviewer.ui.map.heads import HeadPictures
 from bertviewer.ui.map.pointing import Hit
 from bertviewer.ui.map.strip_painting import paint_lead
-from bertviewer.ui.map.title import show_flow_title, show_treemap_title, why_no_flow
 from bertviewer.ui.map.treemap_page import TreemapPage
 from bertviewer.ui.map.walking import Walking
 from bertviewer.ui.workspace import Workspace
@@ -68,15 +67,10 @@ class MapTab(QWidget):
             return
         if architecture is not self._architecture:
             self._set_architecture(architecture)
-        runs = self._workspace.runs
-        run_a = None if runs.watched_a is None else runs.watched_a.run
-        kept = self._workspace.comparison
-        other = kept.title if kept.changes else ""
-        known = Known(runs.run, run_a, dict(runs.checks), kept.changes, other)
+        known = known_of(self._workspace)
         if known != self._known:
             self._known = known
-            has_run, has_run_a = known.run is not None, known.run_a is not None
-            self._head.measure.offer(has_run=has_run, has_run_a=has_run_a, other=other)
+            self._head.measure.offer(known)
             self._color()
         if self._atlas is not None:
             self._walking.set_model(self._atlas, known.run)
@@ -117,6 +111,7 @@ class MapTab(QWidget):
         self._canvas.treemap_wanted.connect(self._head.treemap.toggle)
         self._head.treemap_wanted.connect(self._on_treemap)
         self._head.measure.chosen.connect(lambda _measure: self._color())
+        self._card.areas.clicked.connect(lambda: self._head.treemap.setChecked(True))
         self._card.walk.clicked.connect(self._walking.walk)
         self._card.check.clicked.connect(lambda: self._workspace.check(self._path))
         self._card.up_wanted.connect(self._on_up)
@@ -150,6 +145,7 @@ class MapTab(QWidget):
             part = followed(self._atlas, self._strip.blocks, self._canvas.part, path)
             if part != self._canvas.part:
                 self._canvas.open(part)
+            self._walking.follow(path)
         self._mark(is_new=is_new)
 
     def _mark(self, *, is_new: bool) -> None:
@@ -182,11 +178,10 @@ class MapTab(QWidget):
         if self._atlas is None or self._dressing is None:
             return
         facts = self._dressing.facts
+        self._card.show_flow(self._atlas, facts, self._canvas.part)
         if self._head.treemap.isChecked():
-            show_treemap_title(self._card, facts, self._treemap)
-        else:
-            show_flow_title(self._card, self._atlas, facts, self._canvas.part)
-        self._card.show_message(why_no_flow(self._atlas))
+            path = self._treemap.path
+            self._card.show_areas(facts.name(Part(path)), self._treemap.facts, bool(path))
         is_of_checks = self._head.measure.measure.kind == "check"
         self._card.offer_check(facts.name(Part(self._path)) if is_of_checks else "")
 
@@ -227,6 +222,7 @@ class MapTab(QWidget):
         path = self._atlas.module_of(found.part, node) if self._atlas is not None else None
         if path is not None:
             self._select(path)
+            self._walking.follow(path)
 
     def _select(self, path: str) -> None:
         self._own = path

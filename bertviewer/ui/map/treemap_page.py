@@ -1,8 +1,7 @@
 """The treemap with what it is of: which module, and what its areas are."""
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QMenu, QToolButton
+from PySide6.QtGui import QAction
 
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.areas import AREA_KINDS, AreaKind, areas_of
@@ -10,11 +9,10 @@ from bertviewer.charts.map.atlas import Atlas
 from bertviewer.charts.map.coloring import Coloring
 from bertviewer.charts.map.values import Known
 from bertviewer.charts.parts import parts_of
-from bertviewer.charts.theme import NORMAL
 from bertviewer.charts.theme import Part as Hue
 from bertviewer.charts.treemap import Area
 from bertviewer.core.text.numerals import short_count
-from bertviewer.plots.fonts import sized
+from bertviewer.ui.map.choice import Choice, capitalised
 from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.translation import QT_TRANSLATE_NOOP, translate
 
@@ -35,11 +33,11 @@ class TreemapPage(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.view = TreemapView()
-        self.choice = QToolButton()
-        self.choice.setObjectName("mapArea")
-        self.choice.setFont(sized(self.choice.font(), NORMAL))
-        self.choice.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.choice.setToolTip(self.tr("What the areas of the treemap are"))
+        self.choice = Choice("mapArea", self.tr("What the areas of the treemap are"))
+        self._actions: dict[AreaKind, QAction] = {
+            kind: self.choice.add(kind, capitalised(translate("map", _TITLES[kind])))
+            for kind in AREA_KINDS
+        }
         self.path = ""
         self._kind: AreaKind = "parameters"
         self._atlas: Atlas | None = None
@@ -48,8 +46,8 @@ class TreemapPage(QObject):
         self._hues: dict[str, Hue] = {}
         self._total = 0.0
         self._figures: dict[str, float] = {}
-        self._actions: dict[AreaKind, QAction] = {}
-        self._offer()
+        self.choice.chosen.connect(self._on_chosen)
+        self._name_choice()
         self.view.opened.connect(self.open)
         self.view.left.connect(self.up)
 
@@ -123,25 +121,11 @@ class TreemapPage(QObject):
         lines.append(f"{area.value:,.0f} {unit} · {share:.2%}")
         return "\n".join(line for line in lines if line)
 
-    def _offer(self) -> None:
-        menu, group = QMenu(self.choice), QActionGroup(self)
-        for kind in AREA_KINDS:
-            title = translate("map", _TITLES[kind])
-            action = menu.addAction(title[:1].upper() + title[1:])
-            action.setCheckable(True)
-            group.addAction(action)
-            self._actions[kind] = action
-        group.triggered.connect(self._on_action)
-        self.choice.setMenu(menu)
-        self._name_choice()
-
     def _name_choice(self) -> None:
-        self._actions[self._kind].setChecked(True)
         text = self.tr("Area: {0}").format(translate("map", _TITLES[self._kind]))
-        self.choice.setText(f"{text} ▾")
-        self.choice.setAccessibleName(text)
+        self.choice.show_choice(self._actions[self._kind], text)
 
-    def _on_action(self, action: QAction) -> None:
-        self._kind = next(kind for kind, known in self._actions.items() if known is action)
+    def _on_chosen(self, kind: AreaKind) -> None:
+        self._kind = kind
         self._name_choice()
         self.show_areas()

@@ -11,6 +11,7 @@ from bertviewer.charts.theme import SMALL, Theme, mixed
 from bertviewer.charts.treemap import Cell
 from bertviewer.core.text.plain_text import printable
 from bertviewer.plots.fonts import sized, weighted
+from bertviewer.ui.map.pointed import as_qt
 
 _LEAST_HIGH, _LEAST_WIDE, _PADDING = 14.0, 18.0, 5.0
 _TWO_LINES = 32.0
@@ -30,14 +31,12 @@ def paint_cells(
         border = mixed(found.hue or theme.faint, theme.surface, min(0.25 + strength, 0.6))
         painter.setPen(QPen(QColor(border), 0.8))
         painter.setBrush(QColor(fill))
-        painter.drawRoundedRect(QRectF(rect.x, rect.y, rect.width, rect.height), 3.0, 3.0)
+        painter.drawRoundedRect(as_qt(rect), 3.0, 3.0)
         room = cell.title if cell.cells else cell.rect
         if room is None or room.height < _LEAST_HIGH or room.width < _LEAST_WIDE:
             continue
         name = printable(cell.area.name)
-        box = QRectF(room.x, room.y, room.width, room.height).adjusted(
-            0 if cell.cells else _PADDING, 0, -_PADDING, 0
-        )
+        box = as_qt(room).adjusted(0 if cell.cells else _PADDING, 0, -_PADDING, 0)
         _write(
             painter,
             box,

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -13,18 +12,17 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QWidget
 
 from bertviewer.charts.flow.drawing import Rect
 from bertviewer.charts.flow.tints import Tint
 from bertviewer.charts.map.neighbours import Way
-from bertviewer.charts.theme import RADIUS
 from bertviewer.charts.treemap import Area, Cell, treemap
 from bertviewer.plots.fonts import tabular
 from bertviewer.ui.look.theme_of import theme_of
-from bertviewer.ui.map.describing import describe
+from bertviewer.ui.map.pointed import Pointed, as_qt
 from bertviewer.ui.map.treemap_painting import cell_at, next_cell, paint_cells
-from bertviewer.ui.tips import plain_tip
+from bertviewer.ui.translation import translate
 
 _WAYS: dict[int, Way] = {
     Qt.Key.Key_Left: "left",
@@ -34,7 +32,7 @@ _WAYS: dict[int, Way] = {
 }
 
 
-class TreemapView(QWidget):
+class TreemapView(Pointed):
     """Nested rectangles. ``picked`` brings the module that a person chose, ``opened`` one to open.
 
     ``tint`` gives a module's colour and figure, ``tip`` what is told of it.
@@ -46,19 +44,13 @@ class TreemapView(QWidget):
     flow_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("mapTreemap")
-        self.setAccessibleName(self.tr("Treemap of the model"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        super().__init__("mapTreemap", translate("map", "Treemap of the model"), parent)
         self.setMinimumSize(200, 120)
         self.tint: Callable[[str], Tint] = lambda _path: Tint()
         self.tip: Callable[[Area], str] = lambda area: area.path
         self.selected = ""
         self._area: Area | None = None
         self._cell: Cell | None = None
-        self._hovered: Cell | None = None
 
     @property
     def cell(self) -> Cell | None:
@@ -98,40 +90,21 @@ class TreemapView(QWidget):
                 (self._hovered, theme.text, 1.0),
                 (self._find(self.selected), theme.accent, 2.0),
             ):
-                if cell is not None:
-                    rect = cell.rect
+                if isinstance(cell, Cell):
                     painter.setPen(QPen(QColor(color), width))
                     painter.setBrush(Qt.BrushStyle.NoBrush)
-                    painter.drawRoundedRect(
-                        QRectF(rect.x, rect.y, rect.width, rect.height), 3.0, 3.0
-                    )
-        if self.hasFocus():
-            painter.setPen(QPen(QColor(theme.accent), 1.5))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+                    painter.drawRoundedRect(as_qt(cell.rect), 3.0, 3.0)
+        self.paint_focus(painter)
         painter.end()
 
-    def event(self, event: QEvent) -> bool:
-        """Tell of what is pointed at; Qt calls it."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            cell = self.cell_at(QPointF(event.pos()))
-            tip = "" if cell is None else self.tip(cell.area)
-            QToolTip.showText(event.globalPos(), plain_tip(tip), self)
-            return True
-        return super().event(event)
+    def tip_at(self, place: QPointF) -> str:
+        """Return what is told of the module at a place."""
+        cell = self.cell_at(place)
+        return "" if cell is None else self.tip(cell.area)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Follow the pointer; Qt calls it."""
-        cell = self.cell_at(event.position())
-        if cell is not self._hovered:
-            self._hovered = cell
-            self.update()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        """Point at nothing; Qt calls it."""
-        super().leaveEvent(event)
-        self._hovered = None
-        self.update()
+        self.hover(self.cell_at(event.position()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Select the module that is pointed at; Qt calls it."""
@@ -189,4 +162,4 @@ class TreemapView(QWidget):
 
     def _describe(self) -> None:
         cell = self._find(self.selected)
-        describe(self, "" if cell is None else self.tip(cell.area))
+        self.describe("" if cell is None else self.tip(cell.area))

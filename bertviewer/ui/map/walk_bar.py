@@ -14,6 +14,7 @@ from bertviewer.plots.fonts import monospaced, sized, weighted
 from bertviewer.ui.elided_label import ElidedLabel
 from bertviewer.ui.flat_button import flat_button
 from bertviewer.ui.labels import muted
+from bertviewer.ui.look.icons import put_icon
 
 if TYPE_CHECKING:
     from bertviewer.charts.map.tour import Stop
@@ -40,11 +41,11 @@ class WalkBar(QWidget):
         self._timer = QTimer(self)
         self._timer.setInterval(PACE)
         self._timer.timeout.connect(self._on_time)
-        self._play = flat_button("mapPlay", "▶", self.tr("Play the walk (Space)"))
+        self._play = flat_button("mapPlay", "", self.tr("Play the walk (Space)"), "play")
         self._play.setCheckable(True)
         self._play.clicked.connect(self.play)
-        self._back = flat_button("mapStepBack", "‹", self.tr("Step back (Left)"))
-        self._on = flat_button("mapStepOn", "›", self.tr("Next step (Right)"))
+        self._back = flat_button("mapStepBack", "", self.tr("Step back (Left)"), "back")
+        self._on = flat_button("mapStepOn", "", self.tr("Next step (Right)"), "forward")
         self._back.clicked.connect(lambda: self.step(-1))
         self._on.clicked.connect(lambda: self.step(1))
         self._number, self._name = QLabel(), QLabel()
@@ -67,6 +68,13 @@ class WalkBar(QWidget):
         is_same = before is not None and before.root == architecture.root
         self.stops, self._architecture = tuple(stops), architecture
         self._place = min(self._place, max(len(self.stops) - 1, 0)) if is_same else 0
+
+    def at(self, number: int) -> None:
+        """Show another step, by its number; nobody is told."""
+        self._place = number - 1
+        stop = self.stop
+        if stop is not None:
+            self._write(stop)
 
     def go(self) -> None:
         """Show the step that one is at."""
@@ -93,7 +101,7 @@ class WalkBar(QWidget):
         else:
             self._timer.stop()
         self._play.setChecked(wanted)
-        self._play.setText("❚❚" if wanted else "▶")
+        put_icon(self._play, "pause" if wanted else "play")
         self.played.emit(wanted)
 
     def set_pace(self, milliseconds: int) -> None:
@@ -138,13 +146,14 @@ class WalkBar(QWidget):
     def _show_maths(self, stop: "Stop") -> None:
         """Show the formula of the step's module: the line that says what it gives."""
         if self._maths is not None:
+            self._maths.hide()
             self._maths.deleteLater()
             self._maths = None
         architecture, path = self._architecture, stop.step.path
         module = None
         if architecture is not None and path is not None:
             module = next((node for node in architecture.modules if node.path == path), None)
-        if module is None or architecture is None or stop.step.stands_for_others:
+        if module is None or architecture is None or stop.step.others:
             return
         from bertviewer.core.formulas.catalogue import formula_of
 

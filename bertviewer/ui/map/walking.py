@@ -28,6 +28,7 @@ class Walking(QObject):
         self._atlas: Atlas | None = None
         self._run: ActivationRun | None = None
         self._is_built = False
+        self._path = ""  # what was selected since the last step
         canvas.stepped.connect(self._on_stepped)
         canvas.play_wanted.connect(self._on_play)
         canvas.walk_wanted.connect(lambda: self.walk(not self.is_going_on))
@@ -55,10 +56,29 @@ class Walking(QObject):
         self._canvas.is_walking = is_wanted
         self.bar.setVisible(is_wanted)
         if is_wanted:
+            self._go_to_selected()
             self.bar.go()
         else:
             self.bar.halt()
         self.toggled.emit(is_wanted)
+
+    def follow(self, path: str) -> None:
+        """Go to the step that a selected module is in; a walk that begins later begins there."""
+        self._path = path
+        if self.is_going_on:
+            self._go_to_selected()
+
+    def _go_to_selected(self) -> None:
+        stop, atlas = self.bar.stop, self._atlas
+        if atlas is None or stop is None or stop.step.path == self._path:
+            return
+        from bertviewer.core.walk.finding import step_of
+
+        steps = [each.step for each in self.bar.stops]
+        step = step_of(steps, atlas.architecture, self._path)
+        if step is not None:
+            self.bar.halt()
+            self.bar.at(step.number)
 
     def keys(self, part: Part, path: str) -> tuple[str, ...] | None:
         """Return the nodes of the step that one is at, ``None`` where something else is shown."""
@@ -90,6 +110,7 @@ class Walking(QObject):
             self.bar.play()
 
     def _on_arrived(self, stop: "Stop") -> None:
+        self._path = ""
         if stop.part != self._canvas.part:
             self._canvas.open(stop.part)
         if stop.step.path is not None:

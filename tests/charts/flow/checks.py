@@ -2,7 +2,7 @@
 
 from itertools import combinations, pairwise
 
-from bertviewer.charts.flow.drawing import Drawing, Line, Placed, Rect, Style
+from bertviewer.charts.flow.drawing import Drawing, Label, Line, Placed, Rect, Style
 from bertviewer.core.architecture.flow import Flow
 
 SLACK = 0.02
@@ -33,11 +33,17 @@ def touches(point: tuple[float, float], rect: Rect) -> bool:
     return inside and (on_side or on_end)
 
 
-def passes(line: Line, placed: Placed) -> bool:
-    """Tell whether a line goes through a node."""
+def room_of(label: Label) -> Rect:
+    """Return the room that the letters of an input's or an output's text take."""
+    width = measure(label.text, label.style, label.size)
+    x = label.x - (width if label.anchor == "end" else 0.0)
+    return Rect(x, label.y - label.size / 2, width, label.size)
+
+
+def passes(line: Line, rect: Rect) -> bool:
+    """Tell whether a line goes through a rectangle."""
     for (x, y), (a, b) in pairwise(line.points):
         way = Rect(min(x, a), min(y, b), abs(a - x), abs(b - y))
-        rect = placed.rect
         if (
             way.x < rect.right - SLACK
             and rect.x < way.right - SLACK
@@ -92,4 +98,13 @@ def check(drawing: Drawing, flow: Flow) -> None:
         for each in drawing.nodes:
             ends = (line.edge.source, line.edge.target)
             if each.node.id not in ends or each.is_again:
-                assert not passes(line, each), (line, each)
+                assert not passes(line, each.rect), (line, each)
+    named = [each for each in drawing.nodes if each.form in ("input", "output")]
+    texts = [(each, room_of(label)) for each in named for label in each.labels]
+    for each, room in texts:
+        for other in drawing.nodes:
+            assert not overlap(room, other.rect), (each.node.id, other.node.id)
+        for line in drawing.lines:
+            assert not passes(line, room), (each.node.id, line)
+    for (_, one_room), (_, other_room) in combinations(texts, 2):
+        assert not overlap(one_room, other_room)

@@ -1,13 +1,19 @@
 """Arrow keys along a flow."""
 
+import pytest
+
 from bertviewer.charts.flow.drawing import Drawing
 from bertviewer.charts.flow.layout import draw
-from bertviewer.charts.map.neighbours import first_node, neighbour
+from bertviewer.charts.map.neighbours import Way, first_node, last_node, neighbour
 from tests.charts.flow import flows
+from tests.charts.flow.checks import measure
+from tests.core.walk.walked import small
+
+WAYS: tuple[Way, ...] = ("left", "right", "up", "down")
 
 
 def drawing() -> Drawing:
-    return draw(flows.bert_layer(), lambda text, _style, size: 0.55 * size * len(text))
+    return draw(flows.bert_layer(), measure)
 
 
 def test_to_the_right_and_back_again_along_edges() -> None:
@@ -42,3 +48,25 @@ def test_upwards_and_downwards_between_branches() -> None:
 
 def test_an_unknown_node_leads_nowhere() -> None:
     assert neighbour(drawing(), "no such", "right") is None
+
+
+def test_it_begins_at_an_input_and_ends_at_the_first_output() -> None:
+    drawn = drawing()
+    ends = first_node(drawn), last_node(drawn)
+    assert [end.form for end in ends if end is not None] == ["input", "output"]
+
+
+@pytest.mark.parametrize("family", ["bert", "t5", "llama", "mixtral", "clip", "swin", "mamba"])
+def test_every_node_is_reached(family: str) -> None:
+    flows_of = small(family).flows
+    assert flows_of is not None
+    for flow in flows_of.distinct.values():
+        drawn = draw(flow, measure)
+        first = first_node(drawn)
+        if first is None:
+            continue
+        reached = [first.node.id]
+        for key in reached:
+            near = (neighbour(drawn, key, way) for way in WAYS)
+            reached += [n.node.id for n in near if n is not None and n.node.id not in reached]
+        assert set(reached) == {placed.node.id for placed in drawn.nodes}, flow.path

@@ -23,6 +23,7 @@ from bertviewer.core.activations.activation_run import ActivationRun, ModuleActi
 from bertviewer.core.activations.check_step import Check, CheckStep
 from bertviewer.core.activations.statistics import Statistics
 from bertviewer.core.architecture.flow import Node
+from bertviewer.core.text.plain_text import printable
 from tests.charts.colors import contrast
 from tests.core.walk.walked import flowing, small
 
@@ -181,3 +182,5 @@ def test_figures_are_short_and_right() -> None:
     assert figure_text(B_MINUS_A, 0.25) == "+0.25"
     assert figure_text(B_MINUS_A, -0.25) == "\N{MINUS SIGN}0.25"
     assert figure_text(PART, None) == ""
+    for count in (12, 147_456, 11_720_448, 1_430_000_000):
+        assert printable(figure_text(MACS, count)) == figure_text(MACS, count)

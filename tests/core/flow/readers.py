@@ -40,6 +40,14 @@ _SMALL: dict[str, dict[str, Any]] = {
         "bos_token_id": 1,
         "eos_token_id": 2,
     },
+    "swin": {
+        "embed_dim": 12,
+        "depths": [1, 1],
+        "num_heads": [2, 3],
+        "window_size": 2,
+        "image_size": 32,
+        "patch_size": 4,
+    },
     "gemma2": {
         "vocab_size": 97,
         "hidden_size": 24,

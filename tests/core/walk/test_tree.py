@@ -14,7 +14,8 @@ def test_modules_stand_in_the_trees_order_under_their_own_names() -> None:
     assert [(part.title, [step.name for step in part.steps]) for part in walk.parts] == [
         ("Embeddings", ["embeddings"]),
         ("One layer", ["attention", "intermediate", "output"]),
-        ("The rest", ["the other 11 layers", "pooler"]),
+        ("The other layers", ["the other 11 layers"]),
+        ("After the layers", ["pooler"]),
     ]
     assert not any(part.is_planned for part in walk.parts)
     assert walk.reconciles

@@ -50,7 +50,8 @@ class TestBertLargeChinese:
         assert [(part.title, part.parameters) for part in walk.parts] == [
             ("Embeddings", 22_163_456),
             ("One layer", 12_596_224),
-            ("The rest", 290_762_752),
+            ("The other layers", 289_713_152),
+            ("After the layers", 1_049_600),
         ]
         assert sum(s.count.parameters for s in walk.steps[:17]) == 324_472_832
         assert walk.parameters == walk.expected == 325_522_432

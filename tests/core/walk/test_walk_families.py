@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -127,7 +128,10 @@ def test_steps_in_the_order_of_execution(
     walk = build_walk(small(family))
     assert walk.reconciles
     assert all(part.is_planned for part in walk.parts)
-    assert [[at.name for at in part.steps] for part in walk.parts] == [embeddings, layer, rest]
+    first, second, *others = [[at.name for at in part.steps] for part in walk.parts]
+    assert [first, second, [*chain.from_iterable(others)]] == [embeddings, layer, rest]
+    for part in walk.parts:
+        assert part.kind == "others" or not any(at.others for at in part.steps)
 
 
 def decoder_of(encoder: list[str]) -> list[str]:
@@ -210,7 +214,7 @@ def test_modules_stand_in_the_order_of_their_calls(family: str) -> None:
         if part.title == TARGET:
             position = 0  # some look the target's words up before the source's layers
         for at in part.steps:
-            if at.path is None or at.stands_for_others or "more" in at.name:
+            if at.path is None or at.others:
                 continue
             if at.note == notes.UNUSED or (at.note == notes.DISTANCES and at.path not in calls):
                 continue
@@ -259,15 +263,18 @@ class TestFamilies:
         assert [part.title for part in walk.parts] == [
             "Embeddings",
             "One encoder layer",
-            "The rest of the encoder",
+            "The other encoder layers",
+            "After the encoder layers",
             "Embeddings of the target",
             "One decoder layer",
-            "The rest of the decoder",
+            "The other decoder layers",
+            "After the decoder layers",
         ]
         tables = [s for s in walk.steps if s.name == "Embedding-Token"]
         assert [s.count.parameters for s in tables] == [18_944_000, 0]
         assert step(walk, "Add").note == notes.SINUSOIDS
-        assert [s.name for s in walk.parts[2].steps] == ["the other 5 layers", "Norm"]
+        names = [[s.name for s in part.steps] for part in walk.parts[2:4]]
+        assert names == [["the other 5 layers"], ["Norm"]]
 
     def test_a_tied_head_counts_nothing(self) -> None:
         walk = build_walk(flowing("bert-base-chinese", "masked-lm"))
@@ -291,7 +298,7 @@ def test_local_and_global_layers_are_kinds_of_their_own() -> None:
         ("Layer 1", 4, "layers.1.attn_norm"),
         ("Layer 3", 2, "layers.3.attn_norm"),
     ]
-    others = [s for s in walk.steps if s.stands_for_others]
+    others = [s for s in walk.steps if s.others]
     assert [(s.name, s.path) for s in others] == [
         ("the other 3 layers like layer 1", "layers.2"),
         ("the other layer like layer 3", "layers.6"),
@@ -301,11 +308,9 @@ def test_local_and_global_layers_are_kinds_of_their_own() -> None:
 def test_layers_that_are_stored_in_groups() -> None:
     walk = build_walk(small("albert", num_hidden_layers=4, num_hidden_groups=2, inner_group_num=2))
     assert walk.reconciles
-    assert [at.name for at in walk.parts[2].steps] == [
-        OTHER,
-        "the same 2 layers, once more",
-        "Pooler",
-    ]
+    others = [at.name for at in walk.parts[2].steps]
+    assert others == [OTHER, "the same 2 layers, once more"]
+    assert [at.name for at in walk.parts[3].steps] == ["Pooler"]
     assert names(walk).count(ATTENTION) == 2
 
 
@@ -371,5 +376,5 @@ def test_experts_are_counted_all_and_routed() -> None:
 def test_a_text_beside_a_picture_has_embeddings_of_its_own() -> None:
     walk = build_walk(small("clip"))
     assert walk.reconciles
-    assert [part.kind for part in walk.parts] == ["embeddings", "layer", "rest"] * 2
-    assert [at.name for at in walk.parts[3].steps] == [*WORDS, "Embedding-Position", "Add"]
+    assert [part.kind for part in walk.parts] == ["embeddings", "layer", "others", "rest"] * 2
+    assert [at.name for at in walk.parts[4].steps] == [*WORDS, "Embedding-Position", "Add"]

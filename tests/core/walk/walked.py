@@ -52,6 +52,10 @@ SMALL: dict[str, dict[str, Any]] = {
         "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
         "intermediate_size": 40, "image_size": 32,
     },
+    "swin": {
+        "embed_dim": 12, "depths": [2, 4], "num_heads": [2, 3], "window_size": 2,
+        "image_size": 32, "patch_size": 4,
+    },
 }  # fmt: skip
 
 

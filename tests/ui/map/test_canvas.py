@@ -117,6 +117,54 @@ def test_keys_walk_along_the_flow_and_enter_opens(
     assert canvas.accessibleDescription() != description
 
 
+def test_home_and_end_go_to_where_data_come_in_and_out(layer: MapTab, qtbot: QtBot) -> None:
+    canvas = canvas_of(layer)
+    for key, form in ((Qt.Key.Key_End, "output"), (Qt.Key.Key_Home, "input")):
+        qtbot.keyClick(canvas, key)
+        at = canvas.cursor_at
+        assert at is not None
+        placed = sight_of(layer).sheets.placed(at.part, at.key)
+        assert placed is not None
+        assert placed.form == form
+
+
+def test_netrons_keys_zoom_and_show_all_of_it(layer: MapTab, qtbot: QtBot) -> None:
+    canvas, shift = canvas_of(layer), Qt.KeyboardModifier.ShiftModifier
+    fitted = sight_of(layer).camera
+    qtbot.keyClick(canvas, Qt.Key.Key_Up, shift)
+    assert sight_of(layer).camera.scale > fitted.scale
+    qtbot.keyClick(canvas, Qt.Key.Key_Down, shift)
+    assert sight_of(layer).camera.scale == pytest.approx(fitted.scale)
+    qtbot.keyClick(canvas, Qt.Key.Key_Down, shift)
+    qtbot.keyClick(canvas, Qt.Key.Key_Backspace, shift)
+    assert sight_of(layer).camera == fitted
+    assert canvas.part == Part(LAYER)
+
+
+def test_a_long_list_is_read_from_its_beginning(
+    show_map: ShowMap, workspace: Workspace, qtbot: QtBot
+) -> None:
+    tab = show_map(small("mamba"))
+    workspace.selection.select("layers.0.mixer")
+    sight, canvas = sight_of(tab), canvas_of(tab)
+    tab.open_path("layers.0.mixer")
+    assert canvas.part == Part("layers.0.mixer")
+    drawing = sight.sheets.drawing(canvas.part)
+    assert drawing is not None
+    assert {placed.form for placed in drawing.nodes} == {"list"}
+    assert sight.camera.scale == 1.0
+    first, last = (sight.camera.seen(drawing.nodes[place].rect) for place in (0, -1))
+    assert 0 <= first.y < canvas.height() / 4
+    assert last.y > canvas.height()
+    # The keys go down to its end.
+    qtbot.keyClick(canvas, Qt.Key.Key_Home)
+    for _ in drawing.nodes:
+        qtbot.keyClick(canvas, Qt.Key.Key_Down)
+    assert canvas.cursor_at is not None
+    assert canvas.cursor_at.key == drawing.nodes[-1].node.id
+    assert sight.camera.seen(drawing.nodes[-1].rect).bottom <= canvas.height()
+
+
 def test_a_module_of_several_nodes_opens_alone(
     layer: MapTab, workspace: Workspace, qtbot: QtBot
 ) -> None:

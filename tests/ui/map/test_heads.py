@@ -1,22 +1,30 @@
 """After a run the heads' tiles are what they look at, and a click on one selects it."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.measures import CHECK, Measure
+from bertviewer.charts.map.measures import CHECK, MACS, Measure
 from bertviewer.charts.map.part import Part
 from bertviewer.core.activations.activation_run import Sentence
 from bertviewer.core.closer_look.attention import attention_of
+from bertviewer.core.source.parsing import parse_source
 from bertviewer.plots.color_scale import ColorScale, color_table
+from bertviewer.ui.background.worker import Worker
 from bertviewer.ui.main_window import MainWindow
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
 from bertviewer.ui.map.tab import MapTab
+from tests.core.formulas.formula_models import TINY
 from tests.ui.conftest import OPEN_TIMEOUT
 from tests.ui.finding import find, is_drawn, last_run
-from tests.ui.map.map_hands import canvas_of, node, sight_of, strip_of
+from tests.ui.map.map_hands import canvas_of, middle, node, sight_of, strip_of
 
 LAYER = "encoder.layer.3"
 
@@ -54,7 +62,7 @@ def test_tiles_are_the_heads_own_attention(tab: MapTab, demo_window: MainWindow)
     for image, head in zip(images, maps.probabilities, strict=True):
         assert (image.height(), image.width()) == head.shape
         scale = ColorScale(levels, color_table(theme, False), is_root=True)
-        assert image == scale.picture(head)
+        assert image == scale.picture(head).convertToFormat(QImage.Format.Format_RGB32)
 
 
 def test_a_click_on_a_tile_selects_the_head(
@@ -127,3 +135,35 @@ def test_a_difference_needs_a_run_a_and_goes_with_it(
     assert all(strip.tints[block].figure for block in strip.blocks)
     workspace.runs.drop()
     qtbot.waitUntil(lambda: choice.measure.kind == "part")
+
+
+def test_multiply_adds_are_those_of_the_runs_tokens(tab: MapTab, demo_window: MainWindow) -> None:
+    choose(tab, MACS)
+    run = last_run(demo_window)
+    count = len(run.tokens)
+    assert find(tab, QLabel, "mapFacts").text().endswith(f"[{count}, 384] → [{count}, 384]")
+    legend = find(tab, LegendBar, "mapLegend")
+    assert f"multiply-adds for {count} tokens" in legend.accessibleName()
+    tip = canvas_of(tab).tip_at(QPointF(middle(tab, "query")))
+    assert f"{count * 384 * 384:,} multiply-adds for {count} tokens" in tip
+
+
+def test_what_a_mask_hides_is_no_measured_zero(
+    window: MainWindow, worker: Worker, qtbot: QtBot, tmp_path: Path
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "gpt2", **TINY["gpt2"]}))
+    window.open_source(parse_source(str(path)))
+    workspace = window.workspace
+    qtbot.waitUntil(lambda: workspace.architecture is not None, timeout=OPEN_TIMEOUT)
+    qtbot.waitUntil(lambda: not worker.busy, timeout=OPEN_TIMEOUT)
+    workspace.selection.select("h.1")
+    workspace.run_sentence(Sentence("a b c d"), random_weights=True)
+    tab = find(window, MapTab, "mapTab")
+    qtbot.waitUntil(lambda: bool(canvas_of(tab).tiles), timeout=OPEN_TIMEOUT)
+    for image in canvas_of(tab).tiles[Part("h.1"), node(tab, "attention").node.id]:
+        opaque = [
+            [image.pixelColor(key, query).alpha() == 255 for key in range(image.width())]
+            for query in range(image.height())
+        ]
+        assert opaque == np.tri(image.height(), image.width(), dtype=bool).tolist()

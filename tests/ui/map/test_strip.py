@@ -98,3 +98,14 @@ def test_blocks_never_stand_beside_the_row() -> None:
             assert [seat.block for seat in seats] == list(blocks)
             if count <= 100:
                 assert seats[-1].rect.right <= width + 0.5, (count, width)
+
+
+def test_long_names_give_way_before_layers_become_cards() -> None:
+    from bertviewer.charts.flow.drawing import Rect
+
+    ends = [Block(f"{name} of a very long name indeed", Part(name), "plain", name) for name in "ab"]
+    layers = [Block(f"l {n}", Part(f"l.{n}"), "plain", "n", True) for n in range(12)]
+    for width, has_cards in ((520.0, False), (400.0, True)):
+        seats = seats_of((*ends, *layers), Rect(0, 0, width, 40), lambda text: 7.0 * len(text))
+        assert any(seat.is_card for seat in seats) == has_cards
+        assert seats[-1].rect.right <= width + 0.5

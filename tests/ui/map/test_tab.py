@@ -4,14 +4,15 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from PySide6.QtWidgets import QLabel
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
-from bertviewer.charts.map.measures import MACS, PARAMETERS
+from bertviewer.charts.map.measures import MACS, PARAMETERS, figure_text
 from bertviewer.core.architecture.flows import Flows
-from bertviewer.core.text.numerals import short_count
 from bertviewer.ui.map.legend import LegendBar
 from bertviewer.ui.map.measure_choice import MeasureChoice
+from bertviewer.ui.map.treemap_view import TreemapView
 from bertviewer.ui.workspace import Workspace
 from tests.core.walk.walked import small
 from tests.ui.finding import find
@@ -31,13 +32,19 @@ def test_the_title_says_what_is_opened(show_map: ShowMap, workspace: Workspace) 
     )
 
 
-def test_a_model_without_flow_says_why(show_map: ShowMap) -> None:
+def test_a_model_without_flow_says_why_and_offers_its_treemap(
+    show_map: ShowMap, qtbot: QtBot
+) -> None:
     architecture = replace(small("bert"), flows=Flows({}, {}, {"": "the code wants an image"}))
     tab = show_map(architecture)
     message = find(tab, QLabel, "mapMessage")
     assert message.isVisible()
     assert "the code wants an image" in message.text()
     assert not canvas_of(tab).isVisible()
+    button = find(tab, QPushButton, "mapShowAreas")
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert find(tab, TreemapView, "mapTreemap").isVisible()
+    assert not button.isVisible()
 
 
 def test_the_map_comes_when_the_flow_does(show_map: ShowMap, workspace: Workspace) -> None:
@@ -64,7 +71,7 @@ def test_figures_of_another_measure_stand_in_boxes_and_blocks(
         tints = sight_of(tab).sheets.dress.tints(canvas.part)
         assert tints is not None
         query = tints[node(tab, "query").node.id]
-        assert query.figure == short_count(600 if measure == PARAMETERS else 16 * 24 * 24)
+        assert query.figure == figure_text(measure, 600 if measure == PARAMETERS else 16 * 24 * 24)
         assert tints[node(tab, "hidden states").node.id].figure == ""
         assert all(strip.tints[block].hue for block in strip.blocks)
         legend = find(tab, LegendBar, "mapLegend").legend

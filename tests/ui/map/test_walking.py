@@ -107,3 +107,36 @@ def test_a_click_on_the_map_ends_playing(tab: MapTab, qtbot: QtBot) -> None:
     assert canvas.part == WHOLE
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=middle(tab, "embeddings"))
     assert not bar.is_playing
+
+
+def test_it_follows_what_is_selected_elsewhere(
+    tab: MapTab, workspace: Workspace, qtbot: QtBot
+) -> None:
+    canvas, bar = canvas_of(tab), find(tab, WalkBar, "mapWalkBar")
+    qtbot.keyClick(canvas, Qt.Key.Key_W)
+    for path, name in (
+        ("encoder.layer.0.attention.self.query", "MultiHeadSelfAttention"),
+        ("encoder.layer.0.output.dense", "FeedForward"),
+        ("encoder.layer.7.attention.self", "the other 11 layers"),
+    ):
+        workspace.selection.select(path)
+        assert bar.stop is not None
+        assert bar.stop.step.name == name
+        assert workspace.selection.place.path == path
+    # From there the keys go on.
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    assert workspace.selection.place.path == "pooler"
+
+
+def test_it_begins_where_one_is(tab: MapTab, workspace: Workspace, qtbot: QtBot) -> None:
+    canvas, bar = canvas_of(tab), find(tab, WalkBar, "mapWalkBar")
+    workspace.selection.select("encoder.layer.0.output.dense")
+    qtbot.keyClick(canvas, Qt.Key.Key_W)
+    assert bar.stop is not None
+    assert bar.stop.step.name == "FeedForward"
+    # What was left is gone on with.
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
+    stop = bar.stop
+    qtbot.keyClick(canvas, Qt.Key.Key_W)
+    qtbot.keyClick(canvas, Qt.Key.Key_W)
+    assert bar.stop == stop

@@ -3,7 +3,7 @@
 In one step (``scaled_dot_product_attention``, ``multi_head_attention_forward``), or written out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -68,13 +68,18 @@ def _fused(graph: Graph, number: int) -> Group:
         roles[number, reading.value] = "mask" if reading.level == ASIDE else "bias"
     query, key = (graph.shape(reading.value) for reading in readings[:2])
     details: dict[str, Scalar] = {
-        "heads": prod(query[:-2]),
+        "heads": _heads(query),
         "head_size": query[-1],
-        "key_value_heads": _heads_of_key(graph, readings[1], key[-2], key[-1]),
+        "key_value_heads": _heads_of_key(graph, readings[1], key),
     }
     if named.get("is_causal") is True:
         details["causal"] = True
     return Group(ATTENTION, frozenset((number,)), details=details, roles=roles)
+
+
+def _heads(shape: Sequence[int]) -> int:
+    """Return how many heads there are; what stands before them are sentences, or windows."""
+    return prod(shape[1:-2]) if len(shape) > 3 else prod(shape[:-2])
 
 
 def _whole(graph: Graph, number: int) -> Group:
@@ -126,10 +131,10 @@ def _written_out(graph: Graph, softmax: int) -> Iterator[Group]:
                         yield Group(POSITION_BIAS, frozenset(bias), roles=_places(graph, bias))
     shape = graph.shape(graph.made(scores))
     size = graph.shape(query.value)[-1]
-    details: dict[str, Scalar] = {"heads": prod(shape[:-2])}
+    details: dict[str, Scalar] = {"heads": _heads(shape)}
     if graph.words[scores] == "matmul":
         details["head_size"] = size
-        details["key_value_heads"] = _heads_of_key(graph, key, shape[-1], size)
+        details["key_value_heads"] = _heads_of_key(graph, key, (*shape[:-2], shape[-1], size))
     yield Group(ATTENTION, frozenset(operations), details=details, roles=roles)
 
 
@@ -210,14 +215,17 @@ def _is_scaled(graph: Graph, number: int) -> bool:
     return is_scale and len(others) == 1 and len(graph.users.get(number, ())) == 1
 
 
-def _heads_of_key(graph: Graph, key: Reading, length: int, size: int) -> int:
-    """Return how many heads the keys have before they are repeated for the queries' heads."""
+def _heads_of_key(graph: Graph, key: Reading, shape: Sequence[int]) -> int:
+    """Return how many heads the keys have before they are repeated for the queries' heads.
+
+    ``shape`` is theirs when they are used.
+    """
     value = key.value
     least = prod(graph.shape(value))
     while (step := graph.back(value)) is not None and step[1] in _REPEATED:
         value = step[0]
         least = min(least, prod(graph.shape(value)))
-    return max(least // max(length * size, 1), 1)
+    return max(least * _heads(shape) // max(prod(shape[:-2]) * prod(shape[-2:]), 1), 1)
 
 
 _REPEATED = frozenset(

@@ -132,6 +132,13 @@ def test_attention_tells_its_heads(name: str, heads: int, of_keys: int) -> None:
     assert {group.details["key_value_heads"] for group in attentions} == {of_keys}
 
 
+def test_windows_are_no_heads() -> None:
+    attentions = [group for group in groups_of("swin") if group.operation == "attention"]
+
+    assert {group.details["heads"] for group in attentions} == {2, 3}
+    assert all(each.details["key_value_heads"] == each.details["heads"] for each in attentions)
+
+
 @pytest.mark.parametrize(
     ("name", "activation"),
     [

@@ -1,0 +1,74 @@
+"""What all pictures of the map have: what is pointed at, its tip, and a ring for the focus."""
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleEvent,
+    QColor,
+    QHelpEvent,
+    QPainter,
+    QPen,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from bertviewer.charts.flow.drawing import Rect
+from bertviewer.charts.theme import RADIUS
+from bertviewer.ui.look.theme_of import theme_of
+from bertviewer.ui.tips import plain_tip
+
+
+class Pointed(QWidget):
+    """A picture that keys go to; ``_hovered`` is what the pointer is on."""
+
+    def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setAccessibleName(title)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._hovered: object | None = None
+
+    def tip_at(self, place: QPointF) -> str:
+        """Return what is told of what stands at a place."""
+        raise NotImplementedError
+
+    def event(self, event: QEvent) -> bool:
+        """Tell of what is pointed at; Qt calls it."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), plain_tip(self.tip_at(QPointF(event.pos()))), self)
+            return True
+        return super().event(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Point at nothing; Qt calls it."""
+        super().leaveEvent(event)
+        self.hover(None)
+
+    def hover(self, found: object | None) -> None:
+        """Point at something else, or at nothing."""
+        if found != self._hovered:
+            self._hovered = found
+            self.update()
+
+    def describe(self, text: str) -> None:
+        """Say what is selected to whoever does not see it."""
+        said = text.replace("\n", ", ")
+        if said != self.accessibleDescription():
+            self.setAccessibleDescription(said)
+            event = QAccessibleEvent(self, QAccessible.Event.DescriptionChanged)
+            QAccessible.updateAccessibility(event)
+
+    def paint_focus(self, painter: QPainter, rect: QRectF | None = None) -> None:
+        """Paint a ring if the keys come here: around all of it, or around a place in it."""
+        if self.hasFocus():
+            whole = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(theme_of(self).accent), 1.5))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(whole if rect is None else rect & whole, RADIUS, RADIUS)
+
+
+def as_qt(rect: Rect) -> QRectF:
+    """Return Qt's rectangle of the same place."""
+    return QRectF(rect.x, rect.y, rect.width, rect.height)

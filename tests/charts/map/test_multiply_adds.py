@@ -1,0 +1,102 @@
+"""Multiply-adds of the map's nodes, for the sentence that is asked about."""
+
+import pytest
+
+from bertviewer.charts.map.atlas import Atlas
+from bertviewer.charts.map.multiply_adds import MultiplyAdds
+from bertviewer.charts.map.part import Part
+from bertviewer.core.activations.activation_run import (
+    ActivationRun,
+    ModuleActivation,
+    Sentence,
+    Token,
+)
+from bertviewer.core.activations.statistics import Statistics
+from bertviewer.core.architecture.architecture import Architecture
+from bertviewer.core.architecture.cost_values import macs
+from tests.core.opened import derived
+from tests.core.walk.walked import small
+
+NOTHING = Statistics(0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0)
+PRESETS = ["bert-base-uncased", "gpt2", "albert-base-v2", "transformer-base"]
+
+
+def run(
+    architecture: Architecture,
+    tokens: int,
+    target: int = 0,
+    modules: tuple[ModuleActivation, ...] = (),
+) -> ActivationRun:
+    """Return a run of so many tokens that measured no more than these modules."""
+    segments = [0] * tokens + [1] * target
+    read = tuple(Token(place, "a", segment) for place, segment in enumerate(segments))
+    return ActivationRun(architecture.source, Sentence("a"), "bert", read, modules, (), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_nodes_add_up_to_their_modules_formula_at_any_length(name: str) -> None:
+    architecture = derived(name)
+    atlas, flows, costs = Atlas(architecture), architecture.flows, architecture.costs
+    assert flows is not None
+    assert costs is not None
+    target = 9 if architecture.config.get("is_encoder_decoder") else 0
+    for found in (None, run(architecture, 37, target), run(architecture, 1, target)):
+        counts = MultiplyAdds(atlas, found)
+        for path, flow in flows.distinct.items():
+            if not flow.macs:
+                continue
+            values = [counts.of_node(Part(path), node) for node in flow.nodes if node.macs]
+            assert None not in values, path
+            whole = macs(costs, path, counts.values)
+            traced = macs(costs, path, {**counts.values, **flows.lengths})
+            assert whole is not None
+            assert traced is not None
+            # A layer that is called twelve times is drawn as it is called once.
+            total = sum(value for value in values if value is not None)
+            assert total * traced == whole * flow.macs, path
+            assert counts.of_module(path) == pytest.approx(total)
+
+
+def test_the_steps_of_an_attention_share_its_products() -> None:
+    architecture = derived("bert-base-uncased")
+    atlas = Atlas(architecture)
+    layer = Part("encoder.layer.3")
+    flow = atlas.flow(layer)
+    assert flow is not None
+    (attention,) = [node for node in flow.nodes if node.operation == "attention"]
+    inner = layer.group(attention.id)
+    steps = atlas.flow(inner)
+    assert steps is not None
+    counts = MultiplyAdds(atlas, run(architecture, 20))
+    found = {node.name: counts.of_node(inner, node) for node in steps.nodes if node.macs}
+    assert found == {"Q Kᵀ": 20 * 20 * 768, "P V": 20 * 20 * 768}
+    assert counts.of_node(layer, attention) == 2 * 20 * 20 * 768
+
+
+def test_what_a_run_counted_goes_before_a_formula() -> None:
+    architecture = small("mixtral")
+    path = "layers.0.mlp.experts"
+    counted = ModuleActivation(path, "Experts", None, (1,), (NOTHING, NOTHING), 600)
+    counts = MultiplyAdds(Atlas(architecture), run(architecture, 5, modules=(counted,)))
+    assert counts.of_module(path) == 300.0
+    mlp = Part("layers.0.mlp")
+    flow = Atlas(architecture).flow(mlp)
+    assert flow is not None
+    (experts,) = [node for node in flow.nodes if node.operation == "experts"]
+    assert counts.of_node(mlp, experts) == 300.0
+    # Nothing tells how many the others need for another sentence.
+    assert counts.of_module("layers.0.self_attn") is None
+
+
+def test_it_says_for_how_many_tokens() -> None:
+    bert = derived("bert-base-uncased")
+    assert MultiplyAdds(Atlas(bert)).sentence("figures") == "figures for 128 tokens"
+    after = MultiplyAdds(Atlas(bert), run(bert, 18))
+    assert after.sentence("figures") == "figures for 18 tokens"
+    both = derived("transformer-base")
+    assert MultiplyAdds(Atlas(both), run(both, 7, 5)).sentence("figures") == (
+        "figures for 7 and 5 tokens"
+    )
+    # Before formulas are there, it is the sentence that the flow was read off with.
+    assert MultiplyAdds(Atlas(small("bert"))).sentence("figures") == "figures for 16 tokens"
+    assert MultiplyAdds(Atlas(small("vit"))).sentence("figures") == "figures for one input"

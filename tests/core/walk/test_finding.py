@@ -1,0 +1,63 @@
+"""In which step of a walk a module is, in models of many kinds."""
+
+import pytest
+
+from bertviewer.core.walk.building import build_walk
+from bertviewer.core.walk.finding import step_of
+from tests.core.opened import plain
+from tests.core.walk.walked import small
+
+FAMILIES = ["bert", "gpt2", "t5", "bart", "vit", "swin", "mixtral", "albert"]
+FAMILIES += ["qwen3_moe", "big_bird"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_module_that_holds_something_has_a_step(family: str) -> None:
+    architecture = small(family)
+    steps = build_walk(architecture).steps
+    for node in architecture.modules[1:]:
+        if not node.parameters:
+            continue
+        assert step_of(steps, architecture, node.path) is not None, node.path
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_steps_of_equal_layers_stand_apart_from_what_follows(family: str) -> None:
+    for part in build_walk(small(family)).parts:
+        kinds = {bool(step.others) for step in part.steps}
+        assert kinds == {part.kind == "others"}, part.title
+
+
+@pytest.mark.parametrize(
+    ("family", "path", "name"),
+    [
+        ("bert", "encoder.layer.0.attention.self", "MultiHeadSelfAttention"),
+        ("bert", "encoder.layer.0.attention.self.query", "MultiHeadSelfAttention"),
+        ("bert", "encoder.layer.0.attention.output.dense", "MultiHeadSelfAttention"),
+        ("bert", "encoder.layer.0.attention.output.LayerNorm", "Norm"),
+        ("bert", "encoder.layer.0.output.dense", "FeedForward"),
+        ("bert", "encoder.layer.1.output.dense", "the other layer"),
+        ("bert", "encoder", "MultiHeadSelfAttention"),
+        ("bert", "pooler.dense", "Pooler"),
+        ("gpt2", "h.0.attn.c_attn", "MultiHeadSelfAttention"),
+        ("t5", "decoder.block.0.layer.1.EncDecAttention.k", "MultiHeadCrossAttention"),
+        ("bart", "encoder.layers.0.fc2", "FeedForward"),
+        ("bart", "shared", "Embedding-Token"),
+        ("albert", "encoder.albert_layer_groups.0", "MultiHeadSelfAttention"),
+        ("mixtral", "layers.0.mlp.experts", "Experts"),
+    ],
+)
+def test_a_module_inside_of_a_step_finds_it(family: str, path: str, name: str) -> None:
+    architecture = small(family)
+    step = step_of(build_walk(architecture).steps, architecture, path)
+    assert step is not None
+    assert step.name == name
+
+
+def test_without_a_flow_names_alone_tell_it() -> None:
+    architecture = plain("bert-base-uncased")
+    steps = build_walk(architecture).steps
+    step = step_of(steps, architecture, "encoder.layer.0.attention.self.query")
+    assert step is not None
+    assert step.path == "encoder.layer.0.attention"
+    assert step_of(steps, architecture, "") is None
