@@ -34,7 +34,7 @@ from bertviewer.ui.look.appearance import (
     apply_appearance,
     stored_appearance,
 )
-from bertviewer.ui.look.text_size import apply_sizes, next_scale, note_sizes, store_scale
+from bertviewer.ui.look.text_size import next_scale, store_scale
 from bertviewer.ui.look.theme_of import theme_of
 from bertviewer.ui.menus import Menus
 from bertviewer.ui.module_tree_panel import ModuleTreePanel
@@ -162,10 +162,8 @@ class MainWindow(QMainWindow):
 
     def step_text_size(self, step: int) -> None:
         """Make all type a step larger or smaller, 0 as it is usually, and remember it."""
-        note_sizes()
         store_scale(next_scale(step))
         self.set_appearance(stored_appearance())
-        apply_sizes()
 
     def toggle_theme(self) -> None:
         """Make a light window dark, and a dark one light."""
