@@ -14,6 +14,7 @@ from tests.screenshots.steps import (
     does,
     exported,
     failing,
+    going_on,
     headed,
     held,
     keys_in,
@@ -68,7 +69,8 @@ CHAPTERS = (
         Picture("map-of-a-linear", (at("encoder.layer.3.intermediate"),)),
         Picture("map-of-embeddings", (at("embeddings"),)),
         Picture("treemap", (at("encoder.layer.3"), keys_in("mapCanvas", Qt.Key.Key_T))),
-        Picture("checked", (shown("Formula"), at(ATTENTION), clicked("checkButton"))),
+        Picture("checked", (shown("Formula"), at(ATTENTION), clicked("checkButton")),
+                sizes=((1440, 1400),)),
     ), DEMO),
     Chapter("tensors", (
         *(Picture(name, (chosen("tensorTable", 0), clicked(f"tensorView{n}"))) for n, name in
@@ -97,7 +99,7 @@ CHAPTERS = (
                            held(clicked("tensorView2"), 0, 0, ""))),
         Picture("compare", (held(comparing("bert-base-uncased"), 0, 0, "Comparing"),)),
         Picture("hub", (models.from_a_hub,)),
-        Picture("download", (clicked("hubDownload"),)),
+        Picture("download", (going_on(clicked("hubDownload")),)),
     ), DEMO),
     Chapter("failed", (
         Picture("nothing-there", (named("/nowhere/at/all"),)),
@@ -133,8 +135,8 @@ CHAPTERS = (
         Picture("configuration", (compared_with("bert-base-uncased"), tab_of("comparisonTabs", 2))),
     ), (opened("demo"),)),
     Chapter("panes", (
-        Picture("run-torn-off", (torn_off("run", (900, 200), (900, 600)),)),
-        Picture("structure-torn-off", (torn_off("structure", (1500, 100), (420, 700)),)),
+        Picture("run-torn-off", (torn_off("run", (300, 150), (900, 600)),)),
+        Picture("structure-torn-off", (torn_off("structure", (700, 100), (420, 700)),)),
         Picture("middle-alone", (toggled("maximiseMiddle"),)),
         Picture("without-sides", (toggled("toggleStructure"), toggled("toggleModule"))),
     ), DEMO),
@@ -173,13 +175,13 @@ CHAPTERS = (
         Picture("100-layers", (made(models.layers_100), ran(BANK), shown("Layers"))),
         Picture("100-layers-attention", (shown("Attention"),), LIGHT),
         Picture("40-heads", (made(models.heads_40), ran(BANK), at(SELF_1))),
-    )),
+    ), (opened("demo"),)),
     Chapter("families", (
         *(picture for name, step, path in (
             ("bert-large", opened("bert-large-uncased"), "encoder.layer.3"),
             ("gpt2", opened("gpt2"), "h.3"),
             ("t5", made(models.t5), "decoder.block.1"),
-            ("vit", made(models.vit), "encoder.layer.1"),
+            ("vit", made(models.vit), "layers.1"),
             ("moe", made(models.moe), "layers.1"),
             ("names-alone", made(models.names_alone), "stack.1"),
         ) for picture in (

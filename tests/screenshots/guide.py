@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, QRect
-from PySide6.QtWidgets import QApplication, QDialog, QFrame
+from PySide6.QtWidgets import QApplication, QDialog, QFrame, QWidget
 
 from bertviewer.core.progress import Progress
 from bertviewer.ui.application import make_window
@@ -85,9 +85,15 @@ class Guide:
 
     def resize(self, size: Size) -> None:
         """Give the window itself, without its frame, a size."""
-        if (self.window.width(), self.window.height()) != size:
+
+        def is_there() -> bool:
+            if (self.window.width(), self.window.height()) == size:
+                return True
+            # Once more: a wide window is arranged otherwise, and can then be narrower still.
             self.window.resize(*size)
-            self.wait(lambda: (self.window.width(), self.window.height()) == size)
+            return False
+
+        self.wait(is_there)
 
     def picture(self, file: str) -> None:
         """Save what is to be seen of the window and of all that it has opened."""
@@ -113,6 +119,8 @@ class Guide:
         for widget in self.application.topLevelWidgets():
             if isinstance(widget, QDialog) and widget.isVisible():
                 widget.close()
+        for palette in self.window.findChildren(QWidget, "palette"):
+            palette.hide()
         self.is_held = False
         while self.ends:
             self.ends.pop()()

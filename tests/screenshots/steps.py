@@ -182,11 +182,22 @@ def torn_off(name: PaneName, place: tuple[int, int], size: Size) -> Step:
     def step(guide: Guide) -> None:
         guide.window.panes.tear_off(name)
         dock = guide.window.panes.dock(name)
-        dock.move(*place)
+        dock.move(guide.window.pos() + QPoint(*place))
         dock.resize(*size)
         guide.ends.append(guide.window.panes.reset)
 
     return step
+
+
+def going_on(step: Step) -> Step:
+    """Begin something that takes longer than the picture."""
+
+    def begin(guide: Guide) -> None:
+        guide.is_held = True
+        step(guide)
+        guide.ends.append(guide.worker.cancel)
+
+    return begin
 
 
 def held(step: Step, done: int, total: int, label: str) -> Step:
@@ -198,9 +209,8 @@ def held(step: Step, done: int, total: int, label: str) -> Step:
             time.sleep(0.02)
 
     def begin(guide: Guide) -> None:
-        guide.is_held, guide.worker.before_next = True, wait
-        step(guide)
-        guide.ends.append(guide.worker.cancel)
+        guide.worker.before_next = wait
+        going_on(step)(guide)
 
     return begin
 

@@ -19,18 +19,18 @@ def take(name: str, folder: str) -> None:
     for step in chapter.begins:
         step(guide)
     guide.rest()
-    theme_before, taken = "light", None
+    shown, taken = "light", None
     for picture, size, theme, file in chapter.files():
+        if picture is not taken:
+            guide.tidy()
+        if theme != shown:
+            guide.window.set_appearance(theme)
+            shown = theme
         guide.resize(size)
         if picture is not taken:
-            if taken is not None:
-                guide.tidy()
             for step in picture.steps:
                 step(guide)
             taken = picture
-        if theme != theme_before:
-            guide.window.set_appearance(theme)
-            theme_before = theme
         (guide.picture if chapter.is_numbered else guide.plain_picture)(file)
     guide.tidy()
     guide.close()

@@ -1,7 +1,7 @@
 """Where the keys go while the widget that had them is out of sight."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 
@@ -22,15 +22,19 @@ class LentKeys:
         ``had`` had the keys before that, and ``place`` is what has the room now.
         """
         if had is not None and not had.isVisible():
-            control = first_control(place)
-            if control is not None:
-                control.setFocus(Qt.FocusReason.OtherFocusReason)
-                # Not the control itself, where it has another one take the keys for it.
-                self._owner, self._borrower = had, control.window().focusWidget()
+            self._owner, self._borrower = had, self.lend(place)
         elif self._owner is not None and isValid(self._owner) and self._owner.isVisible():
             if had is self._borrower:
                 self._owner.setFocus(Qt.FocusReason.OtherFocusReason)
             self._owner = self._borrower = None
+
+    def lend(self, place: QWidget) -> QWidget | None:
+        """Have the first control in ``place`` have the keys; return what has them then."""
+        if (control := first_control(place)) is None:
+            return None
+        control.setFocus(Qt.FocusReason.OtherFocusReason)
+        # Not always the control itself: it may have another one take the keys for it.
+        return control.window().focusWidget()
 
 
 def first_control(place: QWidget) -> QWidget | None:

@@ -77,7 +77,7 @@ class Panes(QObject):
     def toggle(self, name: PaneName) -> None:
         """Close a pane that is in sight, or open it again."""
         self._restore()
-        dock, had = self._docks[name], QApplication.focusWidget()
+        dock, had = self._docks[name], self._focused
         self._chosen.add(name)
         dock.setVisible(not dock.isVisible())
         self._keys.follow(had, self._middle)
@@ -85,11 +85,13 @@ class Panes(QObject):
     def tear_off(self, name: PaneName) -> None:
         """Make a pane a window of its own, or put it back; the keys stay where they are."""
         self._restore()
-        dock, had = self._docks[name], QApplication.focusWidget()
+        dock, had = self._docks[name], self._focused
         self._chosen.add(name)
         dock.setFloating(not dock.isFloating())
         dock.show()
         if had is not None and dock.isAncestorOf(had):
+            # Where the desktop gives a new window no keys, they are not left to chance.
+            self._keys.lend(self._middle)
             dock.activateWindow()
             had.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -99,7 +101,7 @@ class Panes(QObject):
             return
         self._sizes = {pane: dock.size() for pane, dock in self._docks.items()}
         keeps = self._middle if name is None else self._docks[name]
-        had = QApplication.focusWidget()
+        had = self._focused
         others = [dock for dock in self._docks.values() if not dock.isFloating()]
         for widget in (self._middle, *others):
             if widget is not keeps and widget.isVisible():
@@ -174,6 +176,11 @@ class Panes(QObject):
         return self._is_wide and self._is_run_open
 
     @property
+    def _focused(self) -> QWidget | None:
+        """What has the keys, or will have them when the window is active again."""
+        return QApplication.focusWidget() or self._window.focusWidget()
+
+    @property
     def _middle(self) -> QWidget:
         middle = self._window.centralWidget()
         assert middle is not None  # the window has it before it has panes
@@ -222,7 +229,7 @@ class Panes(QObject):
     def _restore(self) -> bool:
         """Bring back what had to go; return whether anything had."""
         hidden, self._hidden = self._hidden, []
-        had = QApplication.focusWidget()
+        had = self._focused
         for widget in hidden:
             widget.show()
         self._keys.follow(had, self._window)

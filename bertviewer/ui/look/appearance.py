@@ -36,11 +36,15 @@ def apply_appearance(application: QApplication, appearance: str) -> Theme:
         dark = appearance == DARK_NAME
     theme = DARK if dark else LIGHT
     load_fonts()
+    focused = application.focusWidget()
     with fonts_kept(application):
         application.setFont(window_font(stored_scale()))
         application.setStyle("Fusion")
         application.setPalette(palette_of(theme))
         application.setStyleSheet(style_sheet(theme))
+    # A dialog arranges its buttons anew, and the first would have the keys.
+    if focused is not None and application.focusWidget() is not focused:
+        focused.setFocus(Qt.FocusReason.OtherFocusReason)
     return theme
 
 
