@@ -18,6 +18,8 @@ State = dict[str, Any]
 """What ``tests.ui.watching`` says of a window."""
 
 PATIENCE_SECONDS = 300
+STILL_SECONDS = 0.2
+"""What has not moved for so long is not about to, as panes are that make room."""
 
 
 class Person:
@@ -56,6 +58,14 @@ class Person:
             assert time.monotonic() < deadline, title
             time.sleep(0.05)
 
+    def finds(self, title: str) -> str:
+        """Return the number that X has for the window of this title."""
+        command = ["xdotool", "search", "--onlyvisible", "--name", f"^{title}$"]
+        found = subprocess.run(
+            command, env=self._environment, check=True, capture_output=True, text=True
+        )
+        return found.stdout.split()[0]
+
     def sees(self, words: str) -> str:
         """Wait for a line that begins with these words, and return the rest of it."""
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -79,10 +89,13 @@ class Person:
             assert time.monotonic() < deadline, state
             time.sleep(0.05)
 
-    def clicks(self, name: str, *more: str) -> None:
-        """Wait for something that has this name, and click it where it is then."""
-        x, y = self.waits(lambda state: name in state["places"])["places"][name]
-        self.does("mousemove", str(x), str(y), "click", "1", *more)
+    def clicks(self, name: str) -> None:
+        """Wait for something that has this name and stays where it is, and click it."""
+        place = None
+        while (now := self.waits(lambda s: name in s["places"])["places"][name]) != place:
+            place = now
+            time.sleep(STILL_SECONDS)
+        self.does("mousemove", *map(str, now), "click", "1")
 
     def presses(self, key: str, condition: Callable[[State], object], most: int = 40) -> State:
         """Press a key again and again until something is so, no more often than ``most`` times."""

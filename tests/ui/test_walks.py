@@ -22,6 +22,7 @@ sys.exit(app.main())
 
 SENTENCE = "the bank by the river"
 TOKENS = 7
+NARROW, SCREEN, TITLE = 1000, 1600, 40  # pixels
 
 
 def rests(state: State) -> bool:
@@ -131,3 +132,74 @@ def test_by_keys_alone(tmp_path: Path) -> None:
         nothing_jumped(person.waits(lambda s: rests(s) and s["written"] == [str(report)]))
         person.does("key", "ctrl+q")
     assert is_report(report)
+
+
+def sentence_is_in_sight(state: State) -> bool:
+    """Whether the sentence and its button are within the window."""
+    left, top, width, height = state["window"][:4]
+    places = [state["places"].get(name, [-1, -1]) for name in ("sentenceEdit", "runChoices")]
+    return all(left < x < left + width and top < y < top + height for x, y in places)
+
+
+def does_by_search(person: Person, command: str) -> None:
+    """Find a command and have it done."""
+    person.does("key", "ctrl+k")
+    person.waits(lambda s: s["focus"] == "paletteEdit")
+    person.does("type", command)
+    person.waits(lambda s: s["typed"].get("paletteEdit") == command)
+    person.does("key", "Return")
+
+
+def resizes(person: Person, window: str, width: int, height: int) -> State:
+    """Give a window a size, in which the sentence and its button are in sight."""
+    person.does("windowsize", window, str(width), str(height))
+    return person.waits(lambda s: s["window"][2:4] == [width, height] and sentence_is_in_sight(s))
+
+
+def doubly_clicks_title(person: Person, state: State) -> None:
+    """Maximise a window, or make it as large as before, by the desktop's title above it."""
+    left, top, width = state["window"][:3]
+    place = str(left + width // 2), str(top - 8)
+    person.does("mousemove", *place, "click", "--repeat", "2", "--delay", "50", "1")
+
+
+def test_what_a_window_manager_does(tmp_path: Path) -> None:
+    with person_before(CODE.replace("= []", "= ['demo']"), tmp_path) as person:
+        person.waits(lambda s: rests(s) and s["model"] == "demo" and s["focus"])
+        window = person.finds("demo — bertviewer")
+        # Narrower than it can be, and wider than the screen is.
+        person.does("windowsize", window, "100", "100")
+        person.waits(lambda s: s["window"][2] < NARROW and sentence_is_in_sight(s))
+        for width, height in ((1024, 700), (2400, 900), (1300, 800)):
+            state = resizes(person, window, width, height)
+        doubly_clicks_title(person, state)
+        # At the top of the screen, with the whole of its width.
+        state = person.waits(
+            lambda s: s["window"][4] and s["window"][1] < TITLE and s["window"][2] == SCREEN
+        )
+        assert sentence_is_in_sight(state)
+        doubly_clicks_title(person, state)
+        person.waits(lambda s: not s["window"][4] and s["window"][2] == 1300)
+        does_by_search(person, "tear off the structure")
+        # Its window is there and has the keys, as the pane had.
+        torn_off = person.waits(lambda s: s["active"] == "structurePane" and s["focus_is_seen"])
+        assert torn_off["focus"] == "moduleTree"
+        x, y, width, _ = torn_off["panes"]["structure"][2:]
+        # By its title, beside the caption, onto which nothing else is put.
+        person.does("mousemove", str(x + width // 3), str(y + 16), "mousedown", "1")
+        for step in (20, 60, 140):
+            person.does("mousemove", str(x + width // 3 + step), str(y + 16 + step))
+        person.does("mouseup", "1")
+        person.waits(lambda s: s["panes"]["structure"][2:4] == [x + 140, y + 140])
+        person.clicks("structureClose")
+        person.waits(lambda s: not s["panes"]["structure"][0] and s["active"] == "MainWindow")
+        person.does("key", "F6")
+        person.waits(lambda s: s["panes"]["structure"][0])
+        does_by_search(person, "reset the panes")
+        before = person.waits(lambda s: not s["panes"]["structure"][1])
+        person.does("key", "ctrl+q")
+    # The next time it is as it was left.
+    with person_before(CODE, tmp_path) as person:
+        state = person.waits(lambda s: rests(s) and s["model"] == "demo")
+        assert state["window"][2:4] == before["window"][2:4]
+        person.does("key", "ctrl+q")
